@@ -25,7 +25,10 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedRecord:
-    """A stored record that is no longer part of the conversation, and the reason (`why`)."""
+    """A record in a session file that is no longer part of the conversation.
+
+    `why`: the reason.
+    """
 
     why: Dropped
     record: Mapping[str, Any]
@@ -39,10 +42,10 @@ class DroppedRecord:
 class Session:
     """A stored session, loaded completely into memory.
 
-    `session`: its summary. `records`: the stored records after replay, exactly as they are in the
-    file. `messages`: the conversation as Claude-compatible messages, without the session context
-    and the replies to tool calls. `dropped`: records that were rewound or replaced, or that failed.
-    `problems`: the parts of the file that could not be read.
+    `session`: its summary. `records`: the session's records after replay, exactly as they appear in
+    the file. `messages`: the conversation as Claude-compatible messages, without the session
+    context and the replies to tool calls. `dropped`: records that were rewound or replaced, or that
+    failed. `problems`: the parts of the file that could not be read.
     """
 
     session: Summary
@@ -70,10 +73,11 @@ def list_sessions(
 ) -> list[Summary]:
     """Return the stored sessions, newest first; an empty list if there are none.
 
-    `project`: return only the sessions of this folder; None returns all. `home`: the CLI's folder,
-    or the folder that contains `.gemini`; None finds it as the CLI does. `hidden`: include ghosts,
-    empty starts, subagents and checkpoints, and list each further file of a session as a session of
-    its own. The summaries are cached in gemtui's cache folder. Raises StoreUnreadable.
+    `project`: return only this folder's sessions; None returns all. `home`: the CLI's folder, or
+    the folder that contains `.gemini`; None finds it the way the CLI does. `hidden`: include empty
+    sessions, ghosts (empty files with another session's id), subagents and checkpoints, and list
+    each additional file of a session separately. Summaries are cached in gemtui's cache folder.
+    Raises StoreUnreadable.
     """
     folder = _folder(project)
     with closing(_index(home)) as index:
@@ -90,11 +94,11 @@ def load_session(
     """Return one session, loaded completely into memory.
 
     `session_id`: a full id, a unique prefix, "latest", or the path of a session, subagent or
-    checkpoint file; None means "latest". `project`: search only the sessions of this folder for the
-    id or "latest". With None, all sessions are searched, but "latest" means the newest session of
-    the current folder if that folder has any. `home`: as for `list_sessions`. Raises
-    SessionNotFound (`.searched`), SessionAmbiguous (`.candidates`), NotASession, SessionTooLarge,
-    StoreUnreadable, OSError.
+    checkpoint file; None means "latest". `project`: search only this folder's sessions for the id
+    or "latest". If None, all sessions are searched, but "latest" means the current folder's newest
+    session if the folder has any. `home`: see `list_sessions`. Raises SessionNotFound
+    (`.searched`), SessionAmbiguous (`.candidates`), NotASession, SessionTooLarge, StoreUnreadable,
+    OSError.
     """
     wanted = LATEST if session_id is None else session_id
     with closing(_index(home)) as index:

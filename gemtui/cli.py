@@ -55,10 +55,10 @@ from gemtui.files import is_file, is_folder
 
 PROGRAM = "gemtui"
 _COLLECTOR = (200_000, 20, 50)
-"""Thresholds of the garbage collector, for `gc.set_threshold`.
+"""Thresholds for the garbage collector, as arguments of `gc.set_threshold`.
 
-With Python's defaults, a tenth of the time of a list of 10,000 sessions would be spent on
-collections that free nothing. The app sets its own.
+With Python's defaults, listing 10,000 sessions would spend a tenth of its time on collections that
+free nothing. The app sets thresholds of its own.
 """
 _USAGE = (
     SessionNotFound,
@@ -93,7 +93,7 @@ Shell completion, including session ids: add the line to the file.
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code.
 
-    `args`: the arguments without the program's name; None uses the arguments of this process.
+    `args`: the arguments without the program's name; None uses this process's arguments.
     """
     gc.set_threshold(*_COLLECTOR)
     atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
@@ -145,7 +145,7 @@ def _system_words(error: OSError) -> str:
 
 @contextmanager
 def _quiet_when_stdout_closes() -> Iterator[None]:
-    """Exit with code 0 when stdout is closed (`| head`), where click would use 1."""
+    """Exit with code 0 when stdout is closed early (`| head`), unlike click's 1."""
     try:
         yield
     except BrokenPipeError:
@@ -156,9 +156,10 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
 
 
 class LaterCommand(click.Command):
-    """A command that is imported lazily.
+    """A command whose module is imported only when it is used.
 
-    The list of commands shows only its name and its one-line help, so listing needs no import.
+    The list of commands shows only each command's name and one-line help, so listing needs no
+    import.
     """
 
     def __init__(self, place: str, name: str, short_help: str) -> None:
@@ -178,7 +179,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command of that name; if there is none, open the app on that folder."""
+        """Return the command with that name; if none exists, open the app on that folder."""
         if self.get_command(ctx, args[0]) is None:
             if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
                 raise click.UsageError(_no_folder(Path(args[0])), ctx)
@@ -195,7 +196,7 @@ class Root(click.Group):
     ) -> click.Context:
         """Create the context as click does, but exit quietly if stdout is closed.
 
-        `--help` and `--version` are printed while the context is being created.
+        This covers `--help` and `--version`, which click prints while creating the context.
         """
         with _quiet_when_stdout_closes():
             return super().make_context(info_name, args, parent, **extra)
@@ -267,7 +268,7 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
 
 
 class FolderContext(click.Context):
-    """The context of `gemtui PATH`, a command without a name of its own."""
+    """The context of `gemtui PATH`, which is a command without a name."""
 
     @property
     def command_path(self) -> str:
@@ -276,7 +277,7 @@ class FolderContext(click.Context):
 
 
 class Folder(click.Command):
-    """The command for `gemtui PATH`, which has no name of its own and opens the app."""
+    """The command behind `gemtui PATH`: it opens the app and has no name."""
 
     context_class = FolderContext
 

@@ -46,7 +46,10 @@ class Checkpoints(StrEnum):
 
 
 Value = bool | int | float | str | tuple[str, ...]
-"""The type of a setting's value; a tuple is a program and its arguments, never a shell command."""
+"""The type of a setting's value.
+
+A tuple is a program and its arguments, not a shell command.
+"""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -110,7 +113,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """A setting, as described to users. `values`: describes the allowed values."""
+    """A setting, as described to users. `values`: a description of the allowed values."""
 
     name: str
     default: Value
@@ -133,9 +136,9 @@ def settings() -> tuple[Setting, ...]:
 
 
 def load_config(path: Path) -> Config:
-    """Load the settings file; use the defaults if the file does not exist.
+    """Load the settings file, or use the defaults if the file does not exist.
 
-    Raises ConfigError, which names the file and the key, if the file can't be read, is not valid
+    Raises ConfigError, which names the file and the key, if the file can't be read, isn't valid
     TOML, or contains unknown keys or invalid values.
     """
     text = _text(path)
@@ -164,7 +167,7 @@ def _text(path: Path) -> str:
 
 
 def _nested(error: Exception) -> str:
-    """Describe an error from `tomllib` caused by deep nesting or too long integers."""
+    """Describe a `tomllib` error caused by excessive nesting or oversized integers."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
@@ -175,8 +178,8 @@ def _unreadable(path: Path, why: str) -> ConfigError:
 def keep_setting(path: Path, name: str, value: bool | str) -> None:
     """Save one setting in the settings file, creating the file if needed.
 
-    Everything else in the file is kept. Raises ConfigError if the file can't be read or is not
-    valid TOML, and OSError if writing fails.
+    The rest of the file stays as it is. Raises ConfigError if the file can't be read or isn't valid
+    TOML, and OSError if writing fails.
     """
     import tomlkit  # imported lazily, because most starts save no setting
     from tomlkit.exceptions import ParseError

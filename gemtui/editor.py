@@ -1,4 +1,4 @@
-"""The user's editor: find its command, and edit a string with it."""
+"""Find the user's editor, and edit a string with it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class NoEditor(GemtuiError):
 def editor_command(
     setting: str, environ: Mapping[str, str], path: Path, line: int | None = None
 ) -> list[str]:
-    """Return the editor's command: the setting, else $VISUAL, else $EDITOR.
+    """Return the command that opens `path` in the user's editor.
 
-    The command opens `path`, at `line` if the editor supports line numbers. Raises NoEditor, whose
-    message says what to do.
+    The editor is the one in the settings, else $VISUAL, else $EDITOR. The command opens the file at
+    `line` if the editor supports line numbers. Raises NoEditor, whose message says what to do.
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:

@@ -83,10 +83,9 @@ class NotASession(GemtuiError):
 
 
 class SessionTooLarge(GemtuiError):
-    """Loading the session at `path` would need more memory than gemtui allows for one.
+    """Loading the session at `path` would need more memory than gemtui allows.
 
-    `size`, `limit`: in bytes for a legacy `.json` file, otherwise in the unit that the message
-    names.
+    `size`, `limit`: in bytes for a legacy `.json` file, otherwise in the unit named in the message.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class StoreUnreadable(GemtuiError):
 
 
 class DeletionFailed(GemtuiError):
-    """Some files of a session could not be deleted.
+    """Some of a session's files could not be deleted.
 
     `left`: the files that could not be deleted, each with the reason.
     """
@@ -137,7 +136,7 @@ class MarkError(GemtuiError, ValueError):
 
 
 class MarksUnreadable(GemtuiError):
-    """The file at `path` with names, tags and notes can't be used. It has not been changed."""
+    """The file at `path` with names, tags and notes can't be used; it was left alone."""
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -145,7 +144,7 @@ class MarksUnreadable(GemtuiError):
 
 
 class PushError(GemtuiError):
-    """A folder can't be pushed to: it is another program's, Gemini CLI's own, or corrupt."""
+    """A folder can't be pushed to: it isn't a push folder, or it is corrupt."""
 
 
 class ConfigError(GemtuiError):

@@ -35,13 +35,13 @@ def pieces(
     encoding: str = "utf-8",
     redactor: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """Yield a session in one of the formats, in consecutive pieces of bytes.
+    """Yield a session in the given format, in consecutive chunks of bytes.
 
-    `log`: the session log, already read and still open. `dropped`: include messages that are no
-    longer part of the conversation in text, Markdown and HTML. JSON always includes these messages,
-    and unified messages never do. `encoding`: the encoding of plain text, in which characters that
-    can't be encoded become `?`; all other formats are UTF-8. `redactor`: the redactor of
-    `sessions.redacted.redact`; if given, secrets are replaced.
+    `log`: the session log, already read and still open. `dropped`: also include messages that are
+    no longer part of the conversation; applies to text, Markdown and HTML. The JSON format always
+    includes these messages, the unified format never does. `encoding`: the encoding of plain text,
+    in which characters that can't be encoded become `?`; all other formats are UTF-8. `redactor`:
+    replaces secrets, using `sessions.redacted.redact`; None keeps them.
     """
     if redactor is not None:
         summary = redacted_summary(summary, redactor)

@@ -1,6 +1,6 @@
-"""Write files completely or not at all, and safely read files that others wrote.
+"""Write files completely or not at all, and safely read files others wrote.
 
-Reading never blocks, and its size is limited.
+Reading never blocks, and the number of bytes read is limited.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import IO
 
 _RANGE = 1 << 30
-"""The most bytes that the operating system copies in one call."""
+"""The most bytes to copy in one call of the operating system."""
 SMALL = 4_000_000
 """The size limit in bytes for settings, policies and records of runs."""
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:
-    """Read all of a small regular file that others may have written.
+    """Read all of a small regular file, even one that others wrote.
 
     Links are followed. A FIFO, device or socket is not opened, and no more than `most` bytes are
     read, whatever size the file claims to have.
 
-    Raises OSError, also if the file is larger. The error's `strerror` is a readable phrase, and its
-    `filename` is the path.
+    Raises OSError, including for a file larger than `most`. The error's `strerror` is a readable
+    phrase, and its `filename` is the path.
     """
     with open_regular(path) as stream:
         pieces, left = [], most + 1
@@ -46,7 +46,7 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
 def open_regular(path: Path) -> io.FileIO:
     """Open a regular file for reading, even if others wrote it. Raises OSError.
 
-    Anything but a regular file, such as a FIFO, is refused instead of blocking.
+    Anything else, such as a FIFO, raises OSError instead of blocking.
     """
     try:
         _require_file(path, path.stat().st_mode)
@@ -63,7 +63,7 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def read_end(path: Path, most: int) -> bytes:
-    """Read the last `most` bytes of a regular file that others may have written.
+    """Read the last `most` bytes of a regular file, even one that others wrote.
 
     Raises OSError.
     """
@@ -140,8 +140,8 @@ def write_whole(
 def make_folder(folder: Path) -> None:
     """Create a folder and its missing parents, accessible only to the user (0700).
 
-    `Path.mkdir` would create the parents with the mode that the umask implies. Existing folders
-    keep their mode. Raises OSError.
+    `Path.mkdir` would give the parents the mode that the umask implies. Existing folders keep their
+    mode. Raises OSError.
     """
     try:
         folder.mkdir(mode=0o700)
@@ -154,9 +154,9 @@ def make_folder(folder: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Create a folder as `make_folder` does, or make an existing one private (0700).
+    """Create a folder like `make_folder`, or make an existing one private (0700).
 
-    Raises OSError, also if the folder belongs to another user.
+    Raises OSError, including when the folder belongs to another user.
     """
     make_folder(folder)
     if folder.stat().st_mode & 0o077:
@@ -166,7 +166,7 @@ def close_folder(folder: Path) -> None:
 def make_private(path: Path) -> None:
     """Set a file's mode to 0600 and its folder's to 0700, creating both if necessary.
 
-    The file keeps its contents. Raises OSError, also if the file is a link.
+    The file keeps its contents. Raises OSError, including when the file is a link.
     """
     close_folder(path.parent)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -179,8 +179,8 @@ def make_private(path: Path) -> None:
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that does not exist yet, with mode 0600.
 
-    On failure, the partial file is removed. Raises OSError, and FileExistsError if the name exists,
-    even as a broken link.
+    If writing fails, the partial file is removed. Raises OSError, and FileExistsError if the name
+    is taken, even by a broken link.
     """
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -249,9 +249,9 @@ def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 def move_without_replacing(source: Path, target: Path) -> None:
-    """Move a file or folder within one file system without replacing anything.
+    """Move a file or folder within one file system, without replacing anything.
 
-    Contents and times are kept. Raises FileExistsError if the target exists, and OSError.
+    Contents and timestamps are kept. Raises FileExistsError if the target exists, and OSError.
     """
     if os.path.lexists(target):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -286,10 +286,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def path_exists(path: Path) -> bool:
-    """Return whether a path exists.
+    """Return whether a path exists; False if access is denied or the path is invalid.
 
-    Return False also if access is denied or the path is invalid. This function raises nothing, so
-    it suits paths that others wrote, such as paths in settings.
+    Never raises, so use this for paths others wrote, such as paths in settings.
     """
     with suppress(OSError, ValueError):
         return path.exists()
@@ -297,14 +296,14 @@ def path_exists(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder. Like `is_there`, this raises nothing."""
+    """Return whether a path is a folder. Never raises, like `path_exists`."""
     with suppress(OSError, ValueError):
         return path.is_dir()
     return False
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is a regular file. Like `is_there`, this raises nothing."""
+    """Return whether a path is a regular file. Never raises, like `path_exists`."""
     with suppress(OSError, ValueError):
         return path.is_file()
     return False
@@ -314,9 +313,10 @@ def is_file(path: Path) -> bool:
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
     """Hold an exclusive lock on a file, creating the file if needed.
 
-    Yield whether the lock was acquired. `wait`: wait until the lock is free; otherwise yield False
-    if another process holds it. The system releases the lock when the process that holds it ends,
-    however it ends. Raises OSError, and ImportError on Windows, which has no such locks.
+    Yields whether the lock was acquired. `wait`: wait until the lock is free; if False, yield False
+    at once when another process holds the lock. The operating system releases the lock when the
+    process holding it ends, for whatever reason. Raises OSError, and ImportError on Windows, which
+    has no such locks.
     """
     import fcntl
 
@@ -336,7 +336,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 def changed_at(path: Path) -> float:
     """Return when a file, or its nearest existing parent folder, was last changed.
 
-    The time is in seconds since the epoch; 0 if unknown. Raises nothing.
+    The time is in seconds since the epoch, or 0 if unknown. Never raises.
     """
     for place in (path, *path.parents):
         with suppress(OSError, ValueError):
@@ -345,10 +345,7 @@ def changed_at(path: Path) -> float:
 
 
 def is_private(path: Path) -> bool:
-    """Return whether a path is a folder that only its owner can access.
-
-    Raises nothing.
-    """
+    """Return whether a path is a folder that only its owner can access. Never raises."""
     with suppress(OSError, ValueError):
         facts = path.stat()
         return stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
@@ -356,7 +353,7 @@ def is_private(path: Path) -> bool:
 
 
 def resolved(path: Path) -> Path:
-    """Return an absolute path with links resolved as far as possible. Raises nothing."""
+    """Return an absolute path with links resolved as far as possible. Never raises."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):
@@ -364,7 +361,7 @@ def resolved(path: Path) -> Path:
 
 
 def folder_sizes(folder: Path) -> Iterator[int]:
-    """Yield the size in bytes of each file under a folder. Raises nothing."""
+    """Yield the size in bytes of each file under a folder. Never raises."""
     for place, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):

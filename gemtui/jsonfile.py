@@ -39,9 +39,9 @@ def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
 
 
 def object_of(data: bytes, path: Path) -> dict[str, Any]:
-    """Parse `data`, the contents of `path`, as a JSON object.
+    """Parse `data`, the contents of the file at `path`, as a JSON object.
 
-    Raises OSError as `read_object` does.
+    Raises OSError like `read_object`.
     """
     try:
         value = loads(data)
@@ -67,15 +67,15 @@ def write_once(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass to a new file, completely or not at all.
 
     Only the user can read the file. `most`: the size limit in bytes. Strings may contain lone
-    surrogates. A `Path` is written as a string. Raises FileExistsError if the file exists, OSError
-    (also if the value is too large), and ValueError for a number that JSON can't represent.
+    surrogates; a `Path` is written as a string. Raises FileExistsError if the file exists, OSError
+    (including when the value is too large), and ValueError for a number JSON can't represent.
     """
     with _written(path, value, most) as made:
         move_without_replacing(made, path)
 
 
 def write_again(path: Path, value: DataclassInstance, most: int) -> None:
-    """Write a dataclass as `write_once` does, replacing an existing file.
+    """Write a dataclass like `write_once`, but replace an existing file.
 
     Raises OSError.
     """

@@ -1,9 +1,9 @@
 r"""Parse JSON as Gemini CLI writes it, including invalid Unicode.
 
-The CLI truncates strings by UTF-16 code units, possibly in the middle of an emoji, and
-`JSON.stringify` then writes a lone surrogate, which is a single escape from the range U+D800 to
-U+DFFF. A strict parser rejects the whole line because of such a surrogate or because of bytes that
-are not UTF-8. JavaScript accepts both.
+The CLI truncates strings by UTF-16 code units, so a cut can fall in the middle of an emoji.
+`JSON.stringify` then writes a lone surrogate: a single escape from the range U+D800 to U+DFFF. A
+strict parser rejects the whole line because of one lone surrogate, or because of bytes that aren't
+UTF-8. JavaScript accepts both.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _MANY = 1_000_000
 def values_in(data: bytes) -> int:
     """Return an upper bound for the number of values in JSON.
 
-    The bound serves to limit memory, because parsing takes about a hundred bytes per value,
-    whatever the value's length.
+    Use it to limit memory, because parsing takes about a hundred bytes per value, however long the
+    value is.
     """
     if len(data) < _MANY:
         return len(data)

@@ -1,9 +1,9 @@
-r"""Print JSON in which every character that could affect a terminal is escaped as `\u`.
+r"""Print JSON with every character that could affect a terminal escaped as `\u`.
 
 Stored sessions are untrusted text, and JSON may be printed to a terminal. DEL, C1 and bidi
-controls, U+2028 and U+2029 are valid in JSON strings, but not harmless in a terminal, so they are
-escaped here. For C0 controls, JSON itself requires escapes. Nothing else is escaped, so that the
-text stays readable.
+controls, U+2028 and U+2029 are valid in JSON strings but can do harm in a terminal, so they are
+escaped here. For C0 controls, JSON itself requires escapes. Nothing else is escaped, to keep the
+text readable.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encode(value: Any) -> bytes:
 
 
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
-    """Yield a JSON array, one value per line, without holding it in memory.
+    """Yield a JSON array, one value per line, without holding the array in memory.
 
     `head`, `tail`: bytes to put before and after the array.
     """
@@ -63,7 +63,7 @@ def indented(value: Any) -> str:
 
 
 def _dump(value: Any) -> bytes:
-    """Serialise with `orjson`, or with slower `json` if `orjson` can't.
+    """Serialise with `orjson`, or with the slower `json` if `orjson` can't.
 
     `orjson` does not support lone surrogates, big integers and deep nesting.
     """

@@ -1,9 +1,9 @@
 """The user's marks on sessions: names, tags, notes, pins and the archived flag.
 
-The marks are stored by session id in one SQLite file in gemtui's data folder, readable by the user
-alone; nothing is written to Gemini CLI's files. Marks can't be recreated, so this module never
-replaces or clears the file: an unreadable file raises MarksUnreadable and is left alone. Several
-processes may use the file at once.
+Marks are stored by session id in one SQLite file in gemtui's data folder, which only the user can
+read. Nothing is written to Gemini CLI's files. Because marks can't be recreated, this module never
+replaces or clears the file: if the file is unreadable, MarksUnreadable is raised and the file is
+left alone. Several processes may use the file at once.
 """
 
 from __future__ import annotations
@@ -174,10 +174,10 @@ def _is_text(text: str) -> bool:
 
 
 class Marks:
-    """The marks in one file, which the first edit creates.
+    """Reads and edits the marks in one file; the first edit creates the file.
 
-    `path`: the file; None means the user's own. Every method raises MarksUnreadable if the file is
-    not gemtui's, is corrupt, or can't be opened.
+    `path`: the file; None means the user's own. Every method raises MarksUnreadable if the file
+    isn't gemtui's, is corrupt, or can't be opened.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -196,9 +196,9 @@ class Marks:
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
-        """Edit the marks of all these sessions, or of none if one edit is invalid.
+        """Edit the marks of all these sessions, or of none if the edit is invalid for one.
 
-        Return the previous marks, for `undo`. Raises MarkError.
+        Returns the previous marks, for `undo`. Raises MarkError.
         """
         now = datetime.now(UTC)
         with self._change() as (marks, database):
@@ -218,8 +218,8 @@ class Marks:
     def merge(self, imported: Iterable[Mark]) -> Merged:
         """Import marks: add tags, pins, and names and notes where they are missing.
 
-        All marks are imported, or none if one is invalid. Existing names and notes are kept. Raises
-        MarkError.
+        Either all marks are imported, or none if one of them is invalid. Existing names and notes
+        are kept. Raises MarkError.
         """
         changed, kept = 0, list[str]()
         with self._change() as (marks, database):

@@ -1,7 +1,8 @@
 """An MCP server over stdin and stdout: JSON-RPC 2.0, one message per line.
 
-The server handles one message at a time and is independent of what its tools do. Every input is
-either answered or ignored, and nothing but responses is written (assets/gemini-cli.md#mcp-servers).
+The server handles one message at a time and knows nothing about what its tools do. Every message is
+either answered or ignored, and nothing but responses is written to stdout
+(assets/gemini-cli.md#mcp-servers).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _MOST = 50
 LIMIT = 20.0
 """The time limit of a tool call, in seconds."""
 _BUSY = 4
-"""The most tool calls that may still be running after they have timed out."""
+"""How many tool calls may keep running after they have timed out."""
 _PARSE, _INVALID, _UNKNOWN_METHOD, _PARAMS = -32700, -32600, -32601, -32602
 
 Json = dict[str, Any]
@@ -178,7 +179,7 @@ class McpServer:
     def _limited(self, tool: ServedTool, arguments: Any) -> Json:
         """Run a tool and return its result, or an error after the time limit.
 
-        A tool that exceeds the limit is left running until it ends by itself.
+        A tool that exceeds the limit keeps running until it ends by itself.
         """
         with self._lock:
             if self._working >= _BUSY:

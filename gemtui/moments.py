@@ -1,4 +1,4 @@
-"""Times in the forms that users type: `yesterday`, `7d`, `2026-11`, `2026-11-20T12:00`."""
+"""Parse times that users type: `yesterday`, `7d`, `2026-11`, `2026-11-20T12:00`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NAMED = {"today": 0, "yesterday": 1}
 def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """Parse a time; return the half-open period [start, end), or one moment twice.
 
-    A day, month or year is a period. `now`: an aware time, from which `7d` counts back and in whose
-    time zone days begin at midnight. Return None for invalid strings and for times outside the
-    calendar.
+    A day, month or year is a period. `now`: a timezone-aware time, from which `7d` counts back;
+    days begin at midnight in its time zone. Returns None for invalid strings and for times outside
+    the calendar.
     """
     word = text.strip().lower()
     try:
@@ -55,7 +55,7 @@ def _midnight_in(now: datetime) -> Callable[[date], datetime]:
 def _in_zone(local: datetime, now: datetime) -> datetime:
     """Attach the time zone of `now` to a local time.
 
-    If `now` is in the system's own zone, daylight saving time is applied.
+    If `now` is in the system's own time zone, daylight saving time is applied.
     """
     fixed = isinstance(now.tzinfo, timezone) and now.utcoffset() == now.astimezone().utcoffset()
     return local.astimezone() if fixed else local.replace(tzinfo=now.tzinfo)

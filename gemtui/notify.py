@@ -1,11 +1,11 @@
 """Desktop notifications through the terminal, as far as the terminal supports them.
 
-    notice = Notice(title=clean_line("gemtui: api"), text=clean_line("It asks."))
-    stream.write(rung(notice, ringing_terminal(os.environ)))
+    notice = Notification(title=clean_line("gemtui: api"), text=clean_line("It asks."))
+    stream.write(notification_sequence(notice, ringing_terminal(os.environ)))
 
-A terminal without notifications only rings its bell. The output contains no escape codes other than
-those built here, because title and text are clean and characters that would end a field early are
-removed.
+A terminal that doesn't support notifications only rings its bell. The output contains no escape
+codes other than those built here, because title and text are clean, and characters that would end a
+field early are removed.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Notification(Struct, frozen=True, kw_only=True):
 
 
 class RingingTerminal(Struct, frozen=True):
-    """A terminal's notification features.
+    """A terminal's support for notifications.
 
-    `osc`: the number of its escape code; None if it has none. `tmux`: the codes must pass through
-    tmux, which requires `allow-passthrough on`.
+    `osc`: the number of its escape code; None if it supports none. `tmux`: the escape codes must
+    pass through tmux, which requires `allow-passthrough on`.
     """
 
     osc: int | None = None
@@ -54,16 +54,16 @@ class RingingTerminal(Struct, frozen=True):
 
 
 def ringing_terminal(environ: Mapping[str, str]) -> RingingTerminal:
-    """Return the notification features of the terminal that gemtui runs in.
+    """Return how the terminal gemtui is running in supports notifications.
 
-    Inside tmux, these are the features of the terminal that the tmux client runs in.
+    Inside tmux, the result describes the terminal the tmux client is running in.
     """
     if environ.get("STY"):  # GNU screen passes nothing through
         return RingingTerminal()
     if environ.get("TMUX"):
         name = ask_tmux("display-message", "-p", "#{client_termtype} #{client_termname}")
         return RingingTerminal(_osc(name), tmux=True)
-    # a terminal started from another one inherits TERM_PROGRAM, but sets its own TERM
+    # a terminal started from another one inherits TERM_PROGRAM, but sets TERM itself
     names = (environ.get(name) for name in ("TERM", "TERM_PROGRAM", "LC_TERMINAL"))
     return RingingTerminal(next(filter(None, map(_osc, names)), None))
 
@@ -93,7 +93,7 @@ def ask_tmux(*words: str) -> str | None:
 
 
 def notification_sequence(notice: Notification, terminal: RingingTerminal) -> str:
-    """Return the characters that ring the terminal's bell and show a notification."""
+    """Return the characters that ring the bell and show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)
 

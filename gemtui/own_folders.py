@@ -11,8 +11,8 @@ from gemtui.paths import cache_dir, config_file, data_dir, state_dir
 def make_own_folder(folder: Path) -> None:
     """Create one of gemtui's folders with its parents, accessible only to the user.
 
-    Access by others is removed from existing folders of gemtui as well (0700). For a folder
-    elsewhere, which the user chose, only missing parts are created. Raises OSError.
+    If one of gemtui's own folders already exists, access by others is removed (0700). If the user
+    chose a folder elsewhere, existing folders keep their mode. Raises OSError.
     """
     tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
     for place in (*reversed(folder.parents), folder):

@@ -23,9 +23,9 @@ def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def typed_path(text: str | os.PathLike[str]) -> Path:
-    """Expand `~` and `~name` in a path that the user typed.
+    """Expand `~` and `~name` in a path the user typed.
 
-    If there is no such user, the path is returned unchanged, as in a shell.
+    If there is no such user, the path is returned unchanged, as a shell would.
     """
     try:
         return Path(os.path.expanduser(text))  # noqa: PTH111  (Path.expanduser raises for it)
@@ -34,7 +34,7 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
 
 
 def settings_path(text: str, home: Path) -> Path:
-    """Expand a path in the CLI's settings as the CLI does.
+    """Expand a path in the CLI's settings the way the CLI does.
 
     `home`: the CLI's folder, `.gemini`. `~` means the parent of `home`; `~name` is not expanded.
     """
@@ -45,7 +45,8 @@ def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
     """Return the paths in a setting such as `policyPaths`, without duplicates.
 
     `value`: a list, or a single string, which is not split at commas. `home`: the CLI's folder, as
-    in `settings_path`. `base`: the run's folder, to which relative paths refer. The order is kept.
+    in `settings_path`. `base`: the folder that relative paths refer to, which is the run's folder.
+    Paths keep their order.
     """
     items = [value] if isinstance(value, str) else value if isinstance(value, list) else ()
     texts = (item for item in items if isinstance(item, str) and item and "\0" not in item)
@@ -92,7 +93,7 @@ def data_dir() -> Path:
 
 
 def extension_dir() -> Path:
-    """Return the folder of gemtui's extension, which `~/.gemini` refers to."""
+    """Return the folder of gemtui's extension, which the CLI loads from there."""
     return data_dir() / "extension"
 
 
@@ -102,12 +103,12 @@ def live_dir() -> Path:
 
 
 def vault_dir() -> Path:
-    """Return the folder for copies of session files that outlive the CLI's own files."""
+    """Return the vault: the folder with copies of sessions that the CLI may delete."""
     return data_dir() / "vault"
 
 
 def checkpoints_dir() -> Path:
-    """Return the folder for checkpoints of projects, with which runs can be undone."""
+    """Return the folder for project checkpoints, from which changes can be undone."""
     return data_dir() / "checkpoints"
 
 
@@ -122,17 +123,17 @@ def hooked_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return the folder for data other than settings that is kept between starts."""
+    """Return the folder for state that is kept between starts, other than settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def failed_commands_dir() -> Path:
-    """Return the folder that records the last failures of programs run by settings."""
+    """Return the folder that records failures of the user's own commands."""
     return state_dir() / "failed-commands"
 
 
 def prompts_file() -> Path:
-    """Return the file with earlier prompts, which the run pane offers for reuse."""
+    """Return the file with the history of prompts offered in the run pane."""
     return state_dir() / "prompts.jsonl"
 
 

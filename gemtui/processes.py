@@ -1,7 +1,7 @@
 """Start programs so that nothing is loaded from the current folder.
 
 The current folder may belong to somebody else. Python adds that folder to `sys.path`, empty or
-relative entries in `PATH` or `PYTHONPATH` refer to it, and some programs read settings from it that
+relative entries in `PATH` or `PYTHONPATH` refer to it, and some programs read settings there that
 name commands to run.
 """
 
@@ -16,14 +16,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 FOLDER = "/"
-"""The working folder of gemtui's own child processes, in which only root can create files."""
+"""The working directory of child processes; only root can create files in it."""
 
 
 def python(*words: str) -> list[str]:
-    """Return the command that runs the current Python with `words`.
+    """Return the command that runs the current Python with the arguments `words`.
 
     Start the command in `FOLDER`, where empty and relative entries of `PYTHONPATH` are harmless.
-    `-P` keeps Python from importing modules from the working folder.
+    `-P` keeps Python from importing modules from the working directory.
     """
     return [sys.executable, "-P", *words]
 
@@ -51,11 +51,11 @@ def at_terminal(
 ) -> int:
     """Run a program in the terminal and return its exit code.
 
-    If a signal ended the program, return the negative signal number. `words`: the arguments,
-    beginning with the program's name. `program`: the executable if it is not `words[0]`. `folder`:
-    the working folder, None for the current one. While the program is running, gemtui ignores
-    ctrl+c and ctrl+backslash, as a shell does, because the terminal sends these signals to both
-    processes. Raises OSError.
+    If a signal ended the program, the exit code is the negative signal number. `words`: the
+    arguments, beginning with the program's name. `program`: the executable, if it is not
+    `words[0]`. `folder`: the working directory; None means the current one. While the program is
+    running, gemtui ignores ctrl+c and ctrl+backslash, as a shell does, because the terminal sends
+    these signals to both processes. Raises OSError.
     """
     keys = (signal.SIGINT, signal.SIGQUIT)
     before = {number: signal.signal(number, lambda *_: None) for number in keys}

@@ -1,4 +1,4 @@
-"""Gemini CLI as a response provider, which turns a prompt into an answer and files."""
+"""Gemini CLI as a response provider: send a prompt, get an answer and files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
 _DOCTOR = "gemtui doctor shows what is wrong"
 _LOOK = 0.1
-"""Seconds between checks for whether the caller has been interrupted."""
+"""Seconds between checks whether the caller has been interrupted."""
 TIMEOUT = 600
 """The default time limit of a run, in seconds."""
 
@@ -52,7 +52,7 @@ class ProviderResult:
 
 
 class GeminiCliProvider:
-    """A provider that answers prompts with headless runs of Gemini CLI.
+    """A provider that answers prompts by running Gemini CLI headlessly.
 
     `config` may have the keys `model`, `sandbox`, `approval_mode`, `include_directories`,
     `allowed_tools` (tools that need no confirmation), `working_dir`, `timeout` (seconds) and
@@ -113,17 +113,17 @@ class GeminiCliProvider:
         system_prompt: str | None = None,
         response_timeout: float | None = None,
     ) -> ProviderResult:
-        """Run a prompt and return the answer and the files that were written.
+        """Run a prompt, and return the answer and the files that were written.
 
         `context["prompt_file"]`: a file for the CLI to process instead of `prompt`.
         `context["project_root"]`: the folder to run in, unless the configuration has `working_dir`.
-        `system_prompt`: put before the prompt, separated by an empty line. `response_timeout`:
-        seconds, overriding the configured `timeout`.
+        `system_prompt`: text to put before the prompt, separated by an empty line.
+        `response_timeout`: a time limit in seconds that overrides the configured `timeout`.
 
-        The answer is taken from the stored session if that is found, because the output stream
-        repeats text when a request is retried. Cancelling the task ends the run. If the run fails
-        or ends without a result, ProviderError is raised with the partial answer and the files
-        written so far.
+        The answer comes from the stored session if it is found, because the output stream repeats
+        text whenever a request is retried. Cancelling the task ends the run. If the run fails or
+        ends without a result, ProviderError is raised with the partial answer and the files written
+        so far.
         """
         context = context or {}
         options = self._options(context, response_timeout)
@@ -286,8 +286,8 @@ class _Gathered:
     def _answer(self) -> tuple[str, str | None]:
         """Return the complete answer and its model.
 
-        Both are taken from the stored session if it is found. Otherwise the answer is what the
-        stream contained, and the model is None.
+        Both come from the stored session if it is found. Otherwise the answer is the text in the
+        output stream, and the model is None.
         """
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
@@ -308,7 +308,7 @@ def _answer(transcript: Transcript) -> str:
 def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
     """Run a coroutine in a thread with its own event loop, and wait for its result.
 
-    If the caller is interrupted or cancelled while waiting, the coroutine is cancelled, too.
+    If the caller is interrupted or cancelled while waiting, the coroutine is cancelled as well.
     """
     outer = asyncio.current_task()
     begun: Future[asyncio.Task[Any] | None] = Future()

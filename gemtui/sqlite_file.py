@@ -1,4 +1,4 @@
-"""Shared helpers for gemtui's small SQLite files: id, version and corruption checks."""
+"""Helpers for gemtui's small SQLite files: id, version and corruption checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AROUND = frozenset(
         sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
     }
 )  # fmt: skip
-"""SQLite's errors about a file's environment, such as locks or permissions, not its contents."""
+"""SQLite errors caused by a file's environment, such as locks, not its contents."""
 
 
 _JOURNALS = ("-journal", "-wal", "-shm")
@@ -68,7 +68,7 @@ def code_of(error: BaseException) -> int | None:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error is due to the file's contents, not its environment."""
+    """Return whether an error means that the file's contents are corrupt."""
     return not isinstance(error, (OSError, Newer)) and code_of(error) not in _AROUND
 
 

@@ -1,13 +1,13 @@
-"""Cleaning of untrusted text, which is treated as hostile until cleaned.
+"""Clean untrusted text; until it is cleaned, text is treated as hostile.
 
 Escape sequences would act on the terminal (change its title, write to the clipboard by OSC 52, or
 set colours), bidi controls reorder text, and a lone surrogate can't be encoded. All functions that
-draw or print take `Clean`, so that a type checker finds text that has not been cleaned.
+draw or print take `Clean`, so a type checker finds text that hasn't been cleaned.
 
 Except for colours, nothing is removed: a character that can't be shown is replaced by a visible
 mark, and the text around it stays. ESC becomes `␛`, and the text after it remains, just as a shell
-would receive it. Characters without a glyph are named, as `⟨U+202E⟩`. The marks have no meaning in
-a shell or in Markdown.
+would receive it. Characters without a glyph are named, as in `⟨U+202E⟩`. The marks have no meaning
+in a shell or in Markdown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOLDS_CONTROLS = "contains control characters"
 """The warning shown with a command for which `holds_controls` returns True."""
 
 BLANKS = " \t\r\n"
-"""Whitespace that may be stripped; `str.strip()` would strip some control characters as well."""
+"""Whitespace that may be stripped; `str.strip()` would strip control characters."""
 
 _LINE_ENDS = "\r\x85\u2028\u2029"
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
@@ -59,7 +59,7 @@ def clean(text: str) -> Clean:
 
 
 def newlines(text: str) -> str:
-    """Replace all other line endings by newlines, as `clean` does."""
+    """Convert all other line endings to newlines, as `clean` does."""
     if any(end in text for end in _LINE_ENDS):
         return _LINE_END.sub("\n", text)
     return text
@@ -120,10 +120,10 @@ _UNSEEN = re.compile(
 def visible(text: str) -> Clean:
     """Make every character of a command or an argument visible; the result is clean.
 
-    Idempotent. In contrast to `clean()`, nothing is removed or becomes a newline. Colours, line
-    endings except newline, spaces other than U+0020 and tab, and characters without a glyph
-    (zero-width characters, soft hyphens) become marks, unless they are part of an emoji or of a
-    joining script.
+    Idempotent. Unlike `clean()`, this removes nothing and converts nothing to newlines. Colours,
+    line endings other than newline, spaces other than U+0020 and tab, and characters without a
+    glyph (zero-width characters, soft hyphens) become marks, unless they are part of an emoji or of
+    a joining script.
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
@@ -133,7 +133,7 @@ def visible(text: str) -> Clean:
 def visible_line(text: str) -> Clean:
     """Apply `visible()` and put the result on one line.
 
-    Newlines become `␊`, and tabs become spaces. Newlines at the end are removed.
+    Newlines become `␊`, and tabs become spaces. Trailing newlines are removed.
     """
     line = visible(text.rstrip("\n")).replace("\n", "\u240a")
     return Clean(line.replace("\t", " "))
@@ -157,7 +157,7 @@ def look_alikes(text: str) -> tuple[Clean, ...]:
     """Describe the words that mix Latin with Cyrillic or Greek letters.
 
     Many of these letters look alike, so such a word may name a different file or program than it
-    seems to. Each word is described once, as in "`pаypal` mixes Latin and Cyrillic letters".
+    seems to. Each word is described once, for example "`pаypal` mixes Latin and Cyrillic letters".
     """
     if text.isascii():
         return ()
@@ -187,7 +187,7 @@ def command_line(command: str) -> Clean:
 def clean_line(text: str) -> Clean:
     """Clean a name, title or path, and put it on one line.
 
-    In contrast to `clean()`, colours become marks. Whitespace is collapsed to single spaces, and
+    Unlike `clean()`, this turns colours into marks. Whitespace is collapsed to single spaces and
     stripped from both ends.
     """
     return Clean(" ".join(_cleaned(text, _TROUBLE).split()))
@@ -196,8 +196,8 @@ def clean_line(text: str) -> Clean:
 def one_line(text: str) -> Clean:
     """Clean a string like `clean_line()`, but without collapsing spaces.
 
-    Line breaks and tabs become spaces. Use this for sentences that quote patterns, in which the
-    number of spaces matters.
+    Line breaks and tabs become spaces. Use this for sentences that quote patterns, where the number
+    of spaces matters.
     """
     return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
 
@@ -268,8 +268,8 @@ _AGES = (
 def relative(when: datetime, now: datetime) -> str:
     """Format an age in at most four characters: `now`, `2m`, `1h`, `3d`, `2y`.
 
-    Both datetimes must be aware. If `when` is after `now`, because a clock is wrong, the result is
-    `now`.
+    Both datetimes must be timezone-aware. If `when` is after `now`, because a clock is wrong, the
+    result is `now`.
     """
     age = now - when
     for unit, letter in _AGES:
@@ -306,7 +306,7 @@ def _fits_in_name(char: str) -> bool:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Format a number with its noun: `1 file`, `1,204 files`.
 
-    `plural`: the plural, if it is not `noun` + `s`.
+    `plural`: the plural noun; None means `noun` + `s`.
     """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 

@@ -1,7 +1,7 @@
-"""Records of the worktrees that gemtui has created for runs.
+"""Records of the git worktrees gemtui has created for runs.
 
-Each worktree has its own folder under `worktrees_dir()`, which contains the record, a private git
-repository, and the working tree in a folder named after the project. The record outlives the
+Each worktree has its own folder under `worktrees_dir()`. The folder contains the record, a private
+git repository, and the working tree in a subfolder named after the project. The record outlives the
 worktree, because sessions that ran in the worktree still belong to the original repository.
 """
 
@@ -126,9 +126,9 @@ def worktree_of(folder: Path) -> Worktree | None:
 
 
 def origin_of(folder: Path) -> Path:
-    """Return the repository folder that a folder in a worktree corresponds to.
+    """Return the repository folder that corresponds to a folder in a worktree.
 
-    A folder outside of worktrees is returned unchanged. The worktree may have been removed.
+    A folder outside of worktrees is returned unchanged. The worktree may have been removed already.
     """
     found = _holding(folder)
     if found is None:

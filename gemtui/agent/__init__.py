@@ -1,1 +1,1 @@
-"""Agents: finding, starting and supervising them, and reading their event streams."""
+"""Agents: find, start and supervise them, and read their event streams."""

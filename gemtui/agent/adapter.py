@@ -1,4 +1,7 @@
-"""The interface of an agent adapter, the only part that screens and commands use."""
+"""The interface that every agent adapter implements.
+
+Screens and commands use agents only through this interface.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,7 @@ from gemtui.agent.run_folder import Request, RunFolder
 
 
 class AgentAdapter(Protocol):
-    """An agent that can be run.
-
-    The adapter reports whether the agent is available, and yields the events of a run.
-    """
+    """An adapter that runs one kind of agent and yields the events of each run."""
 
     agent: str
 
@@ -35,9 +35,8 @@ class AgentAdapter(Protocol):
 class Guard(Protocol):
     """Protects files that a run may damage, such as the agent's session store.
 
-    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
-    The supervisor does the guard's work for as long as the run lasts, no matter which process
-    follows the run.
+    Both methods may block. `supervisor`: the module to start as the run's supervisor process, which
+    does the guard's work throughout the run, no matter which gemtui process is following the run.
     """
 
     supervisor: str
@@ -49,7 +48,7 @@ class Guard(Protocol):
         """
 
     def after(self, folder: RunFolder) -> None:
-        """Clean up after a run; its follower may call this repeatedly.
+        """Clean up after a run. May be called repeatedly.
 
         There is something left to clean up only if the run's supervisor was killed.
         """

@@ -1,4 +1,7 @@
-"""The questions that a gated run asks before its tool calls, and their answers."""
+"""The questions a gated run asks before its tool calls, and the answers.
+
+A gated run is a run that asks the user for approval when its policy says so.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +20,22 @@ Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 SAID_NO = "The user said no"
 """The beginning of the message that the model reads when the user denies a call."""
 UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"
-"""The reason for ending a run whose gate never opened to ask about calls."""
+"""The reason given when a run is ended because its approval hooks never started."""
 PASSED = "a tool ran without gemtui's approval check"
-"""The reason for ending a run in which a tool bypassed the gate."""
+"""The reason given when a run is ended because a tool bypassed the approval check."""
 ALTERED = "a tool ran with arguments that were not approved: another hook changed them"
-"""The reason for ending a run after a call with arguments that nobody approved."""
+"""The reason given when a run is ended because it used arguments nobody approved."""
 DIFFERS = "a file differs from what was approved: see both versions with `gemtui runs show`"
-"""The reason for ending a run after an approved write turned out differently.
+"""The reason given when a run is ended because a file isn't as approved.
 
-The differences are in `GateFolder.differences`.
+`GateFolder.differences` returns the differences.
 """
 MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
-"""The reason for ending a run whose questions can no longer be asked."""
+"""The reason given when a run is ended because it can no longer ask questions."""
 
 
 class Away(StrEnum):
-    """How a question is treated while nobody is there to answer it."""
+    """What happens to a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"
@@ -42,18 +45,18 @@ class Away(StrEnum):
 class ApprovalRequest:
     """A tool call that is waiting for the user's decision.
 
-    * `tool_use_id`: as in the `tool_use` event; None = unknown.
-    * `subagent`: the call is made by a subagent, so the stream does not show it.
+    * `tool_use_id`: the id in the `tool_use` event; None if unknown.
+    * `subagent`: whether a subagent made the call, in which case the stream does not show it.
     * `because`: why the policy asks, in one sentence.
-    * `number`: the 1-based number of the question within the run.
+    * `number`: the question's 1-based number within the run.
     * `asked`: when the question was asked, in milliseconds since 1970.
     * `effect`: what the call would have done at the time of the question.
     * `context`: where the call is made, so that its effect can be predicted again.
-    * `again`: the number of the question that this one replaces, because something changed before
-      the answer; 0 = it replaces none.
-    * `server`, `origin`: the MCP server and its command or address, as the CLI names them; "" = the
-      tool does not belong to a server.
-    * `hooked`: another hook changed the arguments before the question was asked.
+    * `again`: the number of the earlier question this one replaces, because something changed
+      before the answer; 0 if it replaces none.
+    * `server`, `origin`: the MCP server and its command or address, as the CLI names them; "" if
+      the tool does not belong to a server.
+    * `hooked`: whether another hook changed the arguments before the question was asked.
     """
 
     tool_name: str
@@ -74,16 +77,16 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """The answer to a request; created by `allow`, `deny` and `stop`.
+    """The answer to a request. Use `allow`, `deny` and `stop` to create one.
 
-    * `consent`: allowed, denied or stopped; the call is made only if it is allowed.
-    * `arguments`: arguments that replace those of the request; None = use those of the request.
-    * `reason`: what the model reads about a denial.
-    * `rules`: policy rules, as TOML, that apply to the rest of this run, so that the user is not
-      asked about similar calls again.
-    * `always`: the rules are also saved for later runs.
-    * `shown`: the token of the effect that the user saw; "" = the effect in the question. If the
-      call's effect has changed since then, the user is asked again.
+    * `consent`: allowed, denied or stopped. The call is made only if it is allowed.
+    * `arguments`: arguments to use instead of the requested ones; None keeps the requested ones.
+    * `reason`: the message to the model about a denial.
+    * `rules`: policy rules, as TOML, that apply to the rest of this run, so the user isn't asked
+      about similar calls again.
+    * `always`: whether the rules are also saved for later runs.
+    * `shown`: the token of the effect that the user saw; "" means the effect in the question. If
+      the call's effect has changed since then, the user is asked again.
     """
 
     consent: Consent
@@ -102,7 +105,7 @@ class Approval:
         always: bool = False,
         shown: str = "",
     ) -> Approval:
-        """Return an approval; `arguments`, if given, replace those of the call."""
+        """Return an approval; `arguments`, if given, replace the call's arguments."""
         return cls(
             consent=Consent.ALLOWED, arguments=arguments, rules=rules, always=always, shown=shown
         )
@@ -120,10 +123,10 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The outcome of a question, with the arguments or the reason in the answer.
+    """The outcome of a question, with the arguments or the reason from the answer.
 
     `again`: the number of the question that replaced this one because something changed before the
-    answer; 0 = none.
+    answer; 0 if none did.
     """
 
     consent: Consent
@@ -135,13 +138,13 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """A file whose contents differ from what was approved.
+    """A file whose contents differ from what the user approved.
 
-    * `number`: the number of the question.
-    * `approved`, `found`, `former`: the file's whole contents as approved, as found afterwards, and
-      as they were before the call; None = the file does not exist or is too large.
-    * `was`, `is_now`: the SHA-256 of the bytes before the call, and of the bytes found afterwards;
-      "" = the file does not exist.
+    * `number`: the question's number.
+    * `approved`, `found`, `former`: the file's whole contents as approved, as found after the call,
+      and as they were before the call; None if the file does not exist or is too large.
+    * `was`, `is_now`: the SHA-256 hashes of the bytes before the call and of the bytes found
+      afterwards; "" if the file does not exist.
     """
 
     number: int
@@ -159,8 +162,8 @@ class PassedCall:
     """A call made without a question because one of the user's rules allowed it.
 
     `rule`: the rule as a sentence. `answer`: the number of the question whose answer allowed
-    similar calls; 0 = the rule comes from a policy file. `tool_use_id`: None = the call was made by
-    a subagent.
+    similar calls; 0 if the rule comes from a policy file. `tool_use_id`: None if a subagent made
+    the call.
     """
 
     tool_name: str
@@ -173,10 +176,10 @@ class PassedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedCall:
-    """A call that another hook changed after the gate had allowed it.
+    """A call that another hook changed after it had been allowed.
 
-    `arguments`: the arguments that the call was actually made with. `tool_use_id`: None = the call
-    was made by a subagent.
+    `arguments`: the arguments the call was actually made with. `tool_use_id`: None if a subagent
+    made the call.
     """
 
     tool_name: str

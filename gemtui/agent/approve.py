@@ -1,4 +1,4 @@
-"""Answer the questions of a run with a callback."""
+"""Answer a run's questions with a callback."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gemtui.agent.options import Approve
 from gemtui.agent.tail import STEP
 
 _HERE = 50
-"""The number of polls for a question between two updates of the presence file."""
+"""How often to poll for questions between two updates of the presence file."""
 _AGAIN = 0.5
 """Seconds to wait before trying again to write an answer."""
 
 
 async def answer_questions(gate: GateFolder, approve: Approve) -> None:
-    """Pass each question of a run to `approve` when it is asked, until cancelled."""
+    """Pass each of a run's questions to `approve` as it is asked, until cancelled."""
     async with asyncio.TaskGroup() as answering:
         number, looks = 1, 0
         while True:
@@ -51,7 +51,7 @@ def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
     with suppress(OSError):
         try:
             gate.answer(number, answer)
-        except (TypeError, ValueError):  # arguments that can't be written as JSON
+        except (TypeError, ValueError):  # arguments that can't be serialised as JSON
             gate.answer(
                 number,
                 Approval.deny(

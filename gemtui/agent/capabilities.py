@@ -1,4 +1,4 @@
-"""The features of an installed CLI's command line, read from its `--help`."""
+"""The features of the installed CLI's command line, parsed from its `--help`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ MODELS = (
     "gemma-4-31b-it",
     "gemma-4-26b-a4b-it",
 )
-"""The names for `--model` that Gemini CLI 0.61.0 knows.
+"""The values of `--model` that Gemini CLI 0.61.0 knows.
 
-Any other name is sent to the API unchanged.
+It sends any other name to the API unchanged.
 """
 ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
 """The names in `MODELS` that are aliases for another model."""
 
 STREAM_JSON = "stream-json"
-"""The output format of a run, since CLI 0.11 (assets/gemini-cli.md#events)."""
+"""The output format for runs, since CLI 0.11 (assets/gemini-cli.md#events)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The features of the CLI's command line; `flags` are given without their dashes."""
+    """The features of the CLI's command line; `flags` are without leading dashes."""
 
     flags: frozenset[str]
     output_formats: tuple[str, ...] = ()
@@ -57,12 +57,12 @@ class Capabilities:
 
     @property
     def streams(self) -> bool:
-        """Whether the CLI can report a run while it is running."""
+        """Whether the CLI can report a run's events while the run is in progress."""
         return STREAM_JSON in self.output_formats
 
     @property
     def sufficient(self) -> bool:
-        """Whether gemtui can start runs: the CLI reports them and reads policy files."""
+        """Whether gemtui can start runs: the CLI reports events and reads policy files."""
         return self.streams and self.supports("policy")
 
     def to_dict(self) -> dict[str, object]:
@@ -104,7 +104,7 @@ NEWEST = Capabilities(
     output_formats=("text", "json", STREAM_JSON),
     approval_modes=("default", "auto_edit", "yolo", "plan"),
 )
-"""The run flags that `CHECKED_AGAINST` accepts, for machines without a CLI."""
+"""The flags of CLI version `CHECKED_AGAINST`, assumed when no CLI is installed."""
 
 
 def parse_help(text: str) -> Capabilities:

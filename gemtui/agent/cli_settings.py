@@ -1,4 +1,4 @@
-"""The CLI settings of a run, merged as the CLI does, with the file of each value.
+"""The CLI's settings for a run, merged as the CLI does, with each value's file.
 
 All code that needs a setting reads it here, so that runs, the simulator, the editor and the
 commands agree. See assets/gemini-cli.md#settings.
@@ -23,9 +23,9 @@ from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.model.rules import ApprovalMode
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
-"""Lists that are joined across all files; otherwise the highest file wins."""
+"""Lists that are concatenated across files; otherwise, the highest file wins."""
 _HOOKS = "hooks"
-"""The table whose lists are joined, because the hooks of all files are executed."""
+"""The table whose lists are concatenated, because hooks of all files are executed."""
 _WHOLE = "mcpServers"
 """The table whose entries are replaced as a whole, not merged."""
 
@@ -40,20 +40,20 @@ class SettingsFile:
 
 @dataclass(frozen=True)
 class CliSettings:
-    """The settings files of a run, in ascending order of priority."""
+    """A run's settings files, in ascending order of priority."""
 
     files: tuple[SettingsFile, ...]
     home: Path
-    """The CLI's folder; relative paths in settings are resolved against it."""
+    """The CLI's folder, which relative paths in settings refer to."""
 
     @classmethod
     def read(
         cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
     ) -> CliSettings:
-        """Read the settings of a run in a trusted folder.
+        """Read the settings that apply to a run in a trusted folder.
 
-        `project`: the project's folder; None = no project settings. `expand`: replace variables in
-        strings with their values, as the CLI does.
+        `project`: the project's folder; None leaves out project settings. `expand`: replace
+        variables in strings with their values, as the CLI does.
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None
@@ -67,14 +67,14 @@ class CliSettings:
 
     @cached_property
     def merged(self) -> Mapping[str, Any]:
-        """The values of all files, merged."""
+        """The merged values of all files."""
         merged: dict[str, Any] = {}
         for file in self.files:
             merged = _over(merged, file.values)
         return merged
 
     def get(self, *names: str) -> Any:
-        """Return the value of a setting, as in `get("tools", "core")`; None if unset."""
+        """Return a setting's value, as in `get("tools", "core")`; None if unset."""
         return at(self.merged, *names)
 
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
@@ -84,7 +84,7 @@ class CliSettings:
                 yield file.path, value
 
     def policy_paths(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the policy files that `policyPaths` names, for a run in `cwd`."""
+        """Return the policy files named by `policyPaths`, for a run in `cwd`."""
         return setting_paths(self.get("policyPaths"), self.home, cwd)
 
     def user_policies(self, cwd: Path) -> tuple[Path, ...]:
@@ -100,12 +100,12 @@ class CliSettings:
         return setting_paths(self.get("context", "includeDirectories"), self.home, cwd)
 
     def admin_policies(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the administrator's policy files that `adminPolicyPaths` names."""
+        """Return the administrator's policy files, named by `adminPolicyPaths`."""
         return setting_paths(self.get("adminPolicyPaths"), self.home, cwd)
 
     @property
     def default_run_mode(self) -> ApprovalMode:
-        """The approval mode of a run without a mode of its own; never yolo."""
+        """The approval mode for runs that don't set one; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")
         known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)

@@ -1,8 +1,8 @@
-"""Build the exact command of a run: arguments, environment and private files.
+"""Build a run's exact command: arguments, environment and private files.
 
-Nothing is started or written here, so that the command can be shown first. Only flags that the
-installed CLI knows are used. Permissions are passed in policy files and the turn limit in a
-settings file, all written for this run alone.
+Nothing is started or written here, so that the command can be shown to the user first. Only flags
+the installed CLI knows are used. Permissions are passed in policy files and the turn limit in a
+settings file, all of them written for this run only.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from gemtui.text import Clean, clean_line, visible
 PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 GATE = "policy-gate.toml"
-"""The policy file of a run that asks; the run's supervisor writes it."""
+"""The policy file of a gated run, written by the run's supervisor."""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
-"""Flags whose value the CLI splits at commas and strips of whitespace."""
+"""Flags whose values the CLI splits at commas and strips of whitespace."""
 
 ARGUMENT_LIMIT = 100_000
-"""The largest prompt, in bytes, passed as an argument; Linux allows 131,071."""
+"""The largest prompt, in bytes, to pass as an argument; Linux allows 131,071."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Everything that a command depends on, apart from the options.
+    """Everything a command depends on, apart from the options.
 
-    * `environ`: the environment of this process.
-    * `user_policies`: the user's policy folder, or the `policyPaths` of the settings. `--policy`
-      replaces them, so that a run has to name them again.
-    * `settings`: the CLI's settings, those of the run's folder included.
-    * `system_settings`: the machine's settings. The run's settings file hides them, and therefore
-      repeats them.
-    * `settings_unread`: why the CLI would ignore the run's settings file; None = the CLI reads it.
+    * `environ`: this process's environment.
+    * `user_policies`: the user's policy folder, or the paths in the setting `policyPaths`. Runs
+      have to pass these again because `--policy` replaces them.
+    * `settings`: the CLI's settings, including those of the run's folder.
+    * `system_settings`: the machine's settings. A run has to repeat these in its own settings file
+      because that file replaces the machine's.
+    * `settings_unread`: why the CLI would ignore the run's settings file; None if the CLI reads it.
     * `problems`: what the user should know about this machine, whatever is run.
     """
 
@@ -72,13 +72,13 @@ class Machine:
 class Command:
     """A command that can be run.
 
-    * `files`: maps file names in the run's folder to contents.
-    * `secrets`: the names of the files that are removed at the end.
-    * `stdin`: whether the prompt is passed in a file on stdin.
+    * `files`: maps names of files in the run's folder to their contents.
+    * `secrets`: the names of the files to remove when the run ends.
+    * `stdin`: whether the prompt is in a file that is passed on stdin.
     * `turn_limit`: the number of turns after which gemtui ends the run. Set if the CLI ignores the
-      run's settings, and always for 0, because older versions treat 0 as no limit.
-    * `ask`: the user is asked. A copied command line can't ask, so it denies the calls that gemtui
-      would ask about.
+      run's settings, and always for a limit of 0, because older versions treat 0 as no limit.
+    * `ask`: whether the run asks the user. A copied command line can't ask, so it denies the calls
+      gemtui would ask about.
     * `notes`: what the user should know.
     """
 
@@ -93,7 +93,7 @@ class Command:
     ask: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
-        """Yield lines for bash or zsh that do what the run would do, unsupervised.
+        """Yield the bash or zsh lines that do what the run would do, but unsupervised.
 
         `folder`: the run's folder, which the lines create. Without a prompt, the lines read one
         from `prompt.txt` in the folder where they are executed.
@@ -114,12 +114,12 @@ class Command:
 
 
 def rerun_line(request: Request, folder: RunFolder) -> Clean:
-    """Return the line for bash or zsh that repeats a run in a new session.
+    """Return the bash or zsh line that repeats a run in a new session.
 
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
-    because they are removed when a run ends. Therefore the turn limit is missing, and the default
-    mode is named by a flag. The line also leaves out the session that the run resumed, because
-    nothing would protect that session.
+    because they are removed when a run ends; therefore the turn limit is missing, and the default
+    mode is passed as a flag. It also leaves out the session that the run resumed, because nothing
+    would protect that session.
     """
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     ours = ("--session-id=", "--resume=")
@@ -148,7 +148,7 @@ _OUTSIDE_ASCII = re.compile(r"[^ -~]")
 
 
 def quoted(word: str) -> Clean:
-    """Quote a word for bash or zsh, with invisible characters as `$'…'` escapes."""
+    """Quote a word for bash or zsh, writing invisible characters as `$'…'` escapes."""
     if visible(word) == word:
         return Clean(shlex.quote(word))
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
@@ -156,7 +156,7 @@ def quoted(word: str) -> Clean:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """Return the character as escaped bytes, which mean the same in every locale."""
+    """Return the character as escaped bytes, which work in every locale."""
     raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file name that is not UTF-8
     data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
@@ -167,9 +167,9 @@ def command_of(
 ) -> Command:
     """Return the command that runs `prompt` with `options`.
 
-    `folder`: where the command's files will be written. `session_id`: the id of the new session, if
-    the CLI accepts one; None = the CLI chooses. Raises OptionError for options that contradict each
-    other and for options that this CLI has no flag for.
+    `folder`: where the command's files will be written. `session_id`: the id for the new session,
+    if the CLI accepts one; None lets the CLI choose. Raises OptionError for options that contradict
+    each other and for options this CLI has no flag for.
     """
     options.check()
     known = machine.capabilities
@@ -227,8 +227,8 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 def require_text(prompt: str, command: Command, cwd: Path) -> None:
     """Raise OptionError for strings that can't be recorded or passed to a process.
 
-    Run records hold only UTF-8, but file names need not be UTF-8. The operating system can't pass a
-    NUL character to a process.
+    A run's record is UTF-8, but file names need not be. The operating system can't pass a NUL
+    character to a process.
     """
     try:
         prompt.encode()
@@ -246,11 +246,11 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
-    """Return the flag for the approval mode.
+    """Return the flag for the approval mode, in a list.
 
-    `--yolo` is never used, because the CLI refuses it together with this flag. The list is empty
-    for the default mode if the run's settings name the mode, because these settings override the
-    user's own.
+    `--yolo` is never used, because the CLI rejects it together with this flag. The list is empty if
+    the mode is the default one and the run's settings file sets it, because that file overrides the
+    user's settings.
     """
     mode = options.approval_mode
     settled = options.permissions is None and machine.settings_unread is None
@@ -275,7 +275,7 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine) -> dict[str, str]:
-    """Return the policy files, restrictions first, because ties go to the first rule."""
+    """Return the policy files, restrictions first, because the first rule wins a tie."""
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     policies = (*filter(path_exists, machine.user_policies), *options.policies)
@@ -291,8 +291,8 @@ def _policies(
 ) -> Iterable[str]:
     """Return the `--policy` flags, with the user's own policies between gemtui's.
 
-    The user's policies have to be named because `--policy` replaces the user's policy folder. See
-    assets/gemini-cli.md#policy-files.
+    The user's policies have to be passed explicitly because `--policy` replaces the user's policy
+    folder. See assets/gemini-cli.md#policy-files.
     """
     ours = {name: folder / name for name in files if name != SETTINGS}
     if not ours and not options.policies and not options.asks:
@@ -339,8 +339,8 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
     """Return the variables to add to the environment.
 
-    An existing trust variable is not overridden. The run's settings file is named only if the CLI
-    reads it; otherwise it would hide the machine's settings.
+    An existing trust variable is not overridden. The variable that names the run's settings file is
+    set only if the CLI reads that file; otherwise it would only hide the machine's settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:

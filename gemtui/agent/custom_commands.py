@@ -16,7 +16,7 @@ from gemtui.files import read_small
 from gemtui.paths import gemini_home
 
 MOST = 500
-"""The largest number of files that are read in each folder."""
+"""How many files to read in each folder at most."""
 _LARGEST = 200_000
 _OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
 _LONGEST_WORD = 50
@@ -27,9 +27,9 @@ class CustomCommand:
     """A custom command.
 
     `name`: without the slash. `description`: taken from the file, so it is untrusted; may be "".
-    `project`: the command belongs to the project. `runs_shell`: the prompt contains `!{...}`, a
-    shell command that the CLI executes while it expands the prompt, if its policy allows that
-    command.
+    `project`: whether the command belongs to the project. `runs_shell`: whether the prompt contains
+    `!{...}`, a shell command that the CLI executes while expanding the prompt, if its policy allows
+    that command.
     """
 
     name: str
@@ -41,8 +41,8 @@ class CustomCommand:
 def custom_commands(folder: Path, environ: Mapping[str, str] = os.environ) -> list[CustomCommand]:
     """Return the commands of the user and of the project in `folder`, sorted by name.
 
-    A project's command replaces the user's command of the same name. Files that the CLI would
-    reject are left out, and so are the commands of extensions.
+    A project's command replaces the user's command of the same name. Commands from extensions and
+    files the CLI would reject are left out.
     """
     own = gemini_home(environ) / "commands"
     places = ((own, False), (folder / ".gemini" / "commands", True))

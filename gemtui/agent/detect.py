@@ -1,8 +1,8 @@
-"""Find the installed Gemini CLI, its version and the flags that it accepts.
+"""Find the installed Gemini CLI, its version, and the flags it accepts.
 
-`GEMINI_CLI_PATH` overrides everything else. Without this variable, the CLI is searched for in
-`PATH`, then where npm, mise, nvm, Volta, Bun and Homebrew install programs. Reading sessions
-requires no CLI.
+`GEMINI_CLI_PATH` overrides everything else. Without this variable, gemtui searches `PATH`, and then
+the places where npm, mise, nvm, Volta, Bun and Homebrew install programs. Reading sessions requires
+no CLI.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from gemtui.processes import find_program
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
 ANSWER_LIMIT = 5.0
-"""Seconds that `gemini --version` or `--help` may be idle; 0.5 to 2 are usual."""
+"""Seconds `gemini --version` or `--help` may be idle; 0.5 to 2 seconds are usual."""
 LONGEST = 30.0
-"""Seconds that either command may take on a slow machine, while using the CPU."""
+"""Seconds either command may take on a slow machine, while using the CPU."""
 
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 _CHECK_AGAIN = 1.0
 _IDLE = 0.03
-"""CPU seconds between two checks; a process that has used less counts as idle."""
+"""A process that used fewer CPU seconds than this since the last check is idle."""
 
 
 class FoundBy(StrEnum):
@@ -57,9 +57,9 @@ class FoundBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cli:
-    """A CLI; `path` is absolute, with symbolic links kept.
+    """An installed CLI; `path` is absolute, with symbolic links kept.
 
-    The file may be missing only if the path was given by the user or the caller.
+    The file can be missing only if the user or the caller gave the path.
     """
 
     path: Path
@@ -68,9 +68,9 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliAnswer:
-    """The CLI's answer to one flag: `text`, or `problem` as a sentence.
+    """The CLI's answer to one flag: either `text`, or `problem` as a sentence.
 
-    The other field is None. `late`: the CLI did not answer in time.
+    The other one is None. `late`: whether the CLI failed to answer in time.
     """
 
     text: str | None = None
@@ -81,10 +81,10 @@ class CliAnswer:
 def find_cli(
     environ: Mapping[str, str] = os.environ, *, places: Iterable[Path] | None = None
 ) -> Cli | None:
-    """Return the CLI that a run would start, or None if there is none.
+    """Return the CLI a run would start, or None if there is none.
 
-    `places`: paths to try instead of the usual ones. The path in `GEMINI_CLI_PATH` is returned
-    unchecked.
+    `places`: paths to try instead of the usual ones. If `GEMINI_CLI_PATH` is set, its path is
+    returned without checking it.
     """
     named = environ.get("GEMINI_CLI_PATH")
     if named:
@@ -125,8 +125,9 @@ def version_of(
 ) -> CliAnswer:
     """Return the version of the CLI at `cli`, cached until its file changes.
 
-    `cache`: gemtui's cache folder; None = don't cache. `limit`: seconds to wait, extended to
-    LONGEST while the CLI is using the CPU. Never raises: a failure is in the answer's `problem`.
+    `cache`: gemtui's cache folder; None disables caching. `limit`: seconds to wait, extended to
+    LONGEST while the CLI is using the CPU. Never raises: a failure is reported in the answer's
+    `problem`.
     """
 
     def ask() -> CliAnswer:
@@ -137,7 +138,10 @@ def version_of(
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
-    """Return the answer from the cache file `name`, or else ask and cache the answer."""
+    """Return the answer from the cache file `name`, or else from `ask`.
+
+    An answer from `ask` is written to the cache.
+    """
     try:
         facts = cli.stat()
     except OSError as error:
@@ -160,7 +164,7 @@ def _user_home(environ: Mapping[str, str]) -> Path | None:
 
 
 def _newest_first(folder: Path, pattern: str) -> list[Path]:
-    """Return the matching files, the highest version in the path first."""
+    """Return the matching files, the one with the highest version in its path first."""
 
     def numbers(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
@@ -169,7 +173,7 @@ def _newest_first(folder: Path, pattern: str) -> list[Path]:
 
 
 def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliAnswer:
-    """Run the CLI with one argument in a temporary home, not the user's."""
+    """Run the CLI with one argument, in a temporary home instead of the user's."""
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
         tempfile.TemporaryFile() as answer,
@@ -216,7 +220,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
             return process.wait(limit)
         except subprocess.TimeoutExpired:
             before, computed = computed, cpu_seconds(process.pid)
-            # a smaller sum than before means that a child process ended, so there was work
+            # if the sum has decreased, a child process ended, so there was work
             if 0 <= computed - before < _IDLE or monotonic() >= latest:
                 raise
         limit = min(_CHECK_AGAIN, limit)
@@ -253,7 +257,7 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
     """Write the answer to the cache.
 
-    A failure is not an error, because it only makes the next start two seconds slower.
+    A failure is ignored, because it only makes the next start two seconds slower.
     """
     with suppress(OSError):
         make_own_folder(cache)
@@ -262,10 +266,10 @@ def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detected:
-    """The CLI that a run would start.
+    """The CLI a run would start.
 
-    `cli`: None = not found. `version`: None = unknown, although the CLI may still work. `problem`:
-    why no run can be started, and what to do about it; None = runs can be started.
+    `cli`: None if no CLI was found. `version`: None if unknown, although the CLI may still work.
+    `problem`: why no run can be started, and what to do about it; None if runs can be started.
     """
 
     cli: Cli | None
@@ -280,7 +284,10 @@ class Detected:
         return self.cli.path
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the CLI as `gemtui doctor --json` prints it; null = unknown or missing."""
+        """Return the CLI as `gemtui doctor --json` prints it.
+
+        null means unknown or missing.
+        """
         cli = self.cli
         return {
             "path": None if cli is None else str(cli.path),
@@ -295,9 +302,9 @@ class Detected:
 def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = None) -> Detected:
     """Find the CLI, its version and its flags. Never raises.
 
-    `cli`: the program, if it need not be searched for. Running the CLI takes seconds, so its
-    answers are cached until its file changes; reading the cache takes milliseconds. A CLI that does
-    not answer `--version` in time is not asked for its flags.
+    `cli`: the program, if it is already known. Running the CLI takes seconds, so its answers are
+    cached until its file changes; reading the cache takes milliseconds. A CLI that doesn't answer
+    `--version` in time is not asked for its flags.
     """
     found = find_cli(environ) if cli is None else Cli(path=cli.absolute(), found_by=FoundBy.CALLER)
     if found is None:

@@ -1,4 +1,4 @@
-"""The events of a run, the same for every agent.
+"""The events of a run, which are the same for every agent.
 
 Python names are snake_case. `AgentEvent.to_dict` returns the JSON form with camelCase names, which
 `gemtui run --json` prints, one object per line.
@@ -36,9 +36,9 @@ class DoneStatus(StrEnum):
 class Init(Struct, frozen=True, kw_only=True):
     """The first event of every run.
 
-    `model`: the model that was requested, possibly an alias such as `auto`. `tools`: the names of
-    the tools offered to the model. `capabilities`: the features of the CLI's command line, as
-    returned by `Capabilities.to_dict`. None = unknown.
+    `model`: the requested model, possibly an alias such as `auto`. `tools`: the names of the tools
+    offered to the model. `capabilities`: the features of the CLI's command line, as returned by
+    `Capabilities.to_dict`. Each is None if unknown.
     """
 
     model: str
@@ -54,7 +54,7 @@ class Prompted(Struct, frozen=True, kw_only=True):
 
 
 class TextSaid(Struct, frozen=True, kw_only=True):
-    """A complete part of the answer: all deltas since the previous one, joined."""
+    """A complete part of the answer: all deltas since the previous part, joined."""
 
     content: str
 
@@ -68,7 +68,7 @@ class TextDelta(Struct, frozen=True, kw_only=True):
 class Thinking(Struct, frozen=True, kw_only=True):
     """A summary of a thought.
 
-    Gemini's stream contains no thoughts, but the streams of other agents may.
+    Gemini's stream contains no thoughts, but other agents' streams may.
     """
 
     summary: str
@@ -86,7 +86,7 @@ class ToolUse(Struct, frozen=True, kw_only=True):
 class ToolResult(Struct, frozen=True, kw_only=True):
     """The end of a tool call.
 
-    `output`: any JSON value; null if the stream has none.
+    `output`: any JSON value; None if the stream contains no output.
     """
 
     tool_use_id: str
@@ -105,9 +105,10 @@ class ErrorSaid(Struct, frozen=True, kw_only=True):
 
 
 class PermissionRequest(Struct, frozen=True, kw_only=True):
-    """A question that the user must answer before a tool call is made.
+    """A question the user must answer before a tool call is made.
 
-    `tool_use_id`: None = unknown, for example for a subagent's call. `reason`: why the policy asks.
+    `tool_use_id`: None if unknown, for example for a subagent's call. `reason`: why the policy
+    asks.
     """
 
     tool_name: str
@@ -119,13 +120,12 @@ class PermissionRequest(Struct, frozen=True, kw_only=True):
 class Done(Struct, frozen=True, kw_only=True):
     """The last event of every run.
 
-    * `result`: the answer, or the error message of a run that failed.
-    * `resume_token`: the id of the session to resume, either the CLI's new one or the one that was
-      resumed.
+    * `result`: the answer, or the error message of a failed run.
+    * `resume_token`: the id of the session to resume: the new session or the one that was resumed.
     * `tool_uses`: the number of distinct tool calls.
-    * `tokens`: the token counts, never an estimate; None = unknown.
+    * `tokens`: the token counts, never an estimate; None if unknown.
     * `models`: the models that were called, including the one that only chooses a model for `auto`;
-      None = unknown.
+      None if unknown.
     """
 
     status: DoneStatus
@@ -163,7 +163,7 @@ _TYPES: dict[type[Any], str] = {
     Done: "done",
 }
 _NULLED = {"output", "tools", "capabilities", "tool_use_id"}
-"""Fields that are null in JSON if they are None; others are then omitted."""
+"""Fields that are null in JSON when they are None; other fields are omitted then."""
 Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)
 
@@ -212,7 +212,7 @@ if TYPE_CHECKING:
     )
 else:
     AgentEvent = Event
-"""Any event. `event.type` lets a type checker infer the class of `event.payload`."""
+"""Any event. From `event.type`, type checkers infer the class of `event.payload`."""
 
 
 def _payload(payload: Payload) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Fold the events of a run into its transcript.
+"""Fold a run's events into its transcript.
 
 Adding an event takes constant time, however long the run is; `transcript` returns an immutable
-snapshot. Unchanged messages keep their outlines, so that a view renders only what is new. The
-result has the form of a stored session: one model message per answer, with its text before its tool
+snapshot. Unchanged messages keep their outlines, so a view renders only what is new. The result has
+the same shape as a stored session: one model message per answer, with its text before its tool
 calls.
 """
 
@@ -79,7 +79,7 @@ class _Open:
 
 
 class Fold:
-    """The growing transcript of a run.
+    """Builds the growing transcript of a run.
 
     `prompt` becomes the first message. `model` is the name of the model that answers.
     """
@@ -140,7 +140,7 @@ class Fold:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: AgentEvent) -> _Open:
-        """Return the growing message; begin a new one if one of its tools has ended."""
+        """Return the growing message, starting a new one if one of its tools has ended."""
         if self._open is None or self._open.answered:
             self._close()
             self._made += 1
@@ -183,7 +183,7 @@ class Fold:
             self._replace(index, result, event)
 
     def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """Update a call in a message that was closed before the call's result arrived."""
+        """Add a result to a call whose message was closed before the result arrived."""
         message = self._messages[index]
         blocks = tuple(
             _ended(block, result, event)

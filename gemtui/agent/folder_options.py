@@ -1,8 +1,8 @@
-"""The options that the run pane remembers per folder; `gemtui run` ignores them.
+"""The options the run pane remembers for each folder; `gemtui run` ignores them.
 
-Each folder has a file of its own, so that two gemtui processes don't overwrite each other's
-options. Options that let commands run unasked are never remembered, because they would still apply
-after the user has forgotten them.
+Each folder has its own file, so that two gemtui processes don't overwrite each other's options.
+Options that let commands run unasked are never remembered, because they would still apply after the
+user has forgotten about them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gemtui.policy.file.levels import CAPABILITIES
 
 
 def remembered(folder: Path) -> AgentOptions | None:
-    """Return the options for a run in this folder; None if none are remembered.
+    """Return the remembered options for a run in this folder; None if there are none.
 
     Files and folders that the options name may no longer exist. Raises OSError if the options can't
     be read; the exception's `filename` is the options file.
@@ -63,7 +63,7 @@ def remember(options: AgentOptions) -> None:
 def remember_mode(options: AgentOptions) -> None:
     """Save the approval mode and the `ask` option for a folder. Raises OSError.
 
-    The folder's other options are kept. A dangerous mode is not saved, and then nothing is changed.
+    The folder's other options are kept. If the mode is dangerous, nothing is saved.
     """
     assert options.cwd is not None
     if rememberable(options).approval_mode is not options.approval_mode:
@@ -89,7 +89,7 @@ def forget(folder: Path) -> None:
 
 
 def rememberable(options: AgentOptions) -> AgentOptions:
-    """Return a copy without the options that are for one run only or are dangerous."""
+    """Return a copy without dangerous options and options meant for one run only."""
     given = {
         each.name: value
         for each in run_options()
@@ -101,7 +101,7 @@ def rememberable(options: AgentOptions) -> AgentOptions:
 
 
 def left_out(options: AgentOptions) -> Iterator[str]:
-    """Yield a description of each option not remembered because it is dangerous."""
+    """Yield a description of each option that is too dangerous to remember."""
     for each in run_options():
         if each.dangerous(option_value(options, each.name)):
             yield each.danger
@@ -112,7 +112,7 @@ def left_out(options: AgentOptions) -> Iterator[str]:
 def _is_ours(policy: Path) -> bool:
     """Return whether a policy file is in gemtui's folder.
 
-    Other files are out of gemtui's control; for example, one in a project may allow more tomorrow.
+    gemtui has no control over other files; a project's file, for example, may allow more tomorrow.
     """
     return resolved(policy).parent == resolved(policies_dir())
 
@@ -126,7 +126,7 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return the set options, except those of one folder, session or process."""
+    """Return the options that are set, except those of one folder, session or process."""
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)

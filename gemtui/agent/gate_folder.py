@@ -1,8 +1,9 @@
-"""The questions of a gated run, as files in the run's folder.
+"""A gated run's questions, as files in the run's folder.
 
-The supervisor asks questions and records their outcomes. Any gemtui process can answer, including
-one that was started later. They share nothing but these files, so that a question can wait while
-nobody is there. The first answer to a question counts.
+A gated run asks the user for approval. Its supervisor writes the questions and records their
+outcomes. Any gemtui process can answer, including one that was started later. The supervisor and
+gemtui share nothing but these files, so a question can wait while nobody is there. Only the first
+answer to a question counts.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """The files of the gate under `path`; this folder exists only in runs that ask."""
+    """The gate's files under `path`; only runs that ask the user have this folder."""
 
     path: Path
 
@@ -52,7 +53,7 @@ class GateFolder:
         self.path.mkdir(mode=0o700, exist_ok=True)
 
     def exists(self) -> bool:
-        """Return whether the gate folder exists, which means that the run asks."""
+        """Return whether the gate folder exists, which means that the run asks the user."""
         return self.path.is_dir()
 
     # --- the supervisor ------------------------------------------------------------------------
@@ -62,13 +63,13 @@ class GateFolder:
         write_once(self._place("question", request.number), request, LARGEST)
 
     def settle_all_open(self, settled: Settled) -> None:
-        """Record the same outcome for all questions that have none. Raises OSError."""
+        """Record the same outcome for all unresolved questions. Raises OSError."""
         for number in self.question_numbers():
             with suppress(FileExistsError):
                 self.settle(number, settled)
 
     def last_presence(self) -> float | None:
-        """Return when a user was last present, in seconds since 1970; None = never."""
+        """Return when a user was last present, in seconds since 1970; None means never."""
         with suppress(OSError):
             return (self.path / _HERE).stat().st_mtime
         return None
@@ -78,7 +79,7 @@ class GateFolder:
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
-        """Save the bytes that a file held before the call was made. Raises OSError.
+        """Save the bytes a file contained before the call was made. Raises OSError.
 
         `number`: the number of the question about the call.
         """
@@ -98,17 +99,11 @@ class GateFolder:
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def record_passed(self, number: int, call: PassedCall) -> None:
-        """Record a call that one of the user's rules allowed. Raises OSError.
-
-        Raises OSError.
-        """
+        """Record a call that one of the user's rules allowed. Raises OSError."""
         write_once(self._place("passed", number), call, LARGEST)
 
     def record_hooked(self, number: int, call: HookedCall) -> None:
-        """Record a call that another hook changed. Raises OSError.
-
-        Raises OSError.
-        """
+        """Record a call that another hook changed. Raises OSError."""
         write_once(self._place("hooked", number), call, LARGEST)
 
     def answer_to(self, number: int) -> Approval | None:
@@ -124,31 +119,31 @@ class GateFolder:
     def here(self) -> None:
         """Record that a user is present to answer. Raises OSError.
 
-        Repeat the call every second while the user is present.
+        Call this every second while the user is present.
         """
         (self.path / _HERE).touch(mode=0o600)
 
     def unanswered_by_number(self) -> dict[int, bool]:
-        """Map each question's number, in order, to whether it is still unanswered."""
+        """Map each question's number, in order, to whether the question is unanswered."""
         found = self._found()
         answered = found["answer"] | found["settled"]
         return {number: number not in answered for number in sorted(found["question"])}
 
     def differences(self) -> list[Difference]:
-        """Return the files that differed from what was approved, ordered by question."""
+        """Return the files that differed from what was approved, sorted by question."""
         numbers = sorted(self._found()["difference"])
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
 
     def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
-        """Return the calls that one of the user's rules allowed, by number.
+        """Map numbers to the calls that one of the user's rules allowed.
 
         `known`: numbers to leave out.
         """
         return self._new("passed", PassedCall, known)
 
     def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
-        """Return the calls that another hook changed, by number.
+        """Map numbers to the calls that another hook changed.
 
         `known`: numbers to leave out.
         """
@@ -178,7 +173,10 @@ class GateFolder:
         return [number for number, waits in self.unanswered_by_number().items() if waits]
 
     def has_question(self, number: int) -> bool:
-        """Return whether a question has this number; numbers are 1-based, without gaps."""
+        """Return whether there is a question with this 1-based number.
+
+        Numbers have no gaps.
+        """
         return os.path.lexists(self._place("question", number))
 
     def question(self, number: int) -> ApprovalRequest | None:

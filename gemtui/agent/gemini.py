@@ -1,6 +1,6 @@
 """Run Gemini CLI in a supervised process: prompts in, events out.
 
-The CLI never writes to a pipe, because a pipe loses the end of its output
+The CLI never writes to a pipe, because the end of its output would be lost
 (assets/gemini-cli.md#stdout). Instead, a supervisor makes the CLI write to files in the run's
 folder, and this module reads those files as they grow.
 """
@@ -60,11 +60,11 @@ from gemtui.processes import FOLDER, python
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
-"""The number of empty reads between two checks that the supervisor is alive."""
+"""How many empty reads to allow before checking that the supervisor is alive."""
 
 
 class GeminiRun:
-    """A run and its folder, with methods to follow it, wait for it, or end it."""
+    """A run and its folder, with methods to follow, await and end the run."""
 
     def __init__(
         self,
@@ -84,9 +84,9 @@ class GeminiRun:
     def abort(self) -> None:
         """End the run's process tree with SIGTERM, then SIGKILL.
 
-        A second call sends SIGKILL at once. The request to end is a file in the run's folder or, if
-        the file can't be written, a signal to the supervisor, so that even with a full disk the run
-        can be ended.
+        A second call sends SIGKILL at once. The request is a file in the run's folder. If the file
+        can't be written, for example because the disk is full, the supervisor gets a signal
+        instead.
         """
         if self.exit() is None:
             again = self.folder.abort_request() is not None
@@ -110,7 +110,7 @@ class GeminiRun:
     def supervised(self) -> bool:
         """Return whether the supervisor is alive, is starting, or has ended properly.
 
-        "Properly" means that the supervisor recorded how the run ended before it exited.
+        "Properly" means that the supervisor recorded how the run ended before exiting.
         """
         if self.folder.exit() is not None:
             return True
@@ -155,9 +155,10 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Return whether a tool that was not found is hidden by a rule or the mode.
+        """Return whether a rule or the mode hides a tool that the CLI didn't find.
 
-        If the run did not record which tools it hides, any tool that the CLI has counts as hidden.
+        If the run did not record which tools it hides, every tool that exists in the CLI counts as
+        hidden.
         """
         try:
             return self.request.hides(tool) is not None
@@ -166,21 +167,21 @@ class GeminiRun:
 
     @property
     def asks(self) -> bool:
-        """Whether the run asks the user; if so, `gate` holds the questions."""
+        """Whether the run asks the user; if so, `gate` has the questions."""
         return bool((self.request.about or {}).get("ask"))
 
     @property
     def gate(self) -> GateFolder:
-        """The questions of the run and their answers."""
+        """The run's questions and their answers."""
         return GateFolder.of(self.folder)
 
     @property
     def steering(self) -> Steering:
-        """The messages to the agent and the queue of prompts."""
+        """The messages to the agent and the prompt queue."""
         return Steering.of(self.folder)
 
     def stderr(self) -> str:
-        """Return the contents of stderr, which may report, say, a broken policy.
+        """Return the contents of stderr, which may report, for example, a broken policy.
 
         Only the first megabyte is read. Returns "" if the file can't be read.
         """
@@ -195,8 +196,8 @@ class GeminiRun:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Yield the same events as `events`, and end the run when iteration stops.
 
-        Setting `abort` ends the run as well. The iterator closes once all processes of the run are
-        gone.
+        Setting `abort` ends the run as well. The iterator finishes once all of the run's processes
+        are gone.
         """
         watch = asyncio.ensure_future(_on_set(abort, self.abort))
         try:
@@ -214,7 +215,7 @@ class GeminiRun:
         """End a run whose supervisor was killed while the run was being followed.
 
         The supervisor's guardian also ends such a run, unless the guardian was killed as well. A
-        run that had lost its supervisor earlier is left alone.
+        run that had already lost its supervisor before is left alone.
         """
         if not self.supervised():
             if not self._found_lost:
@@ -223,7 +224,7 @@ class GeminiRun:
             self._lost = Exit(code=None, started=None, ended=None, problem=problem)
 
     def reap(self) -> None:
-        """Wait for the supervisor to exit, which happens after it writes the exit record.
+        """Wait for the supervisor to exit; it does so after writing the exit record.
 
         Blocking: call from a worker thread.
         """
@@ -262,7 +263,7 @@ class GeminiRun:
 def owner_lives(owner: Owner | None) -> bool:
     """Return whether this supervisor is still running.
 
-    The process's start time is compared as well, because its pid may have been reused.
+    The process's start time is also compared, because its pid may have been reused.
     """
     if owner is None:
         return False
@@ -270,10 +271,10 @@ def owner_lives(owner: Owner | None) -> bool:
 
 
 class UnguardedAdapter:
-    """Runs Gemini CLI, each run with its own process tree and its own folder.
+    """Runs Gemini CLI, with a separate process tree and folder for each run.
 
-    `cli`: the program; None = the one found on this machine. `runs`: the folder that holds the
-    runs' folders. `guard`: called before a run starts and after it has ended.
+    `cli`: the program; None means the one found on this machine. `runs`: the folder that contains
+    the runs' folders. `guard`: called before a run starts and after it has ended.
     """
 
     agent = "gemini"
@@ -295,8 +296,8 @@ class UnguardedAdapter:
     async def is_available(self) -> bool:
         """Return whether a CLI is installed and answers `--version`. Never raises.
 
-        The CLI may stay idle for five seconds, or take thirty while it is using the CPU on a slow
-        machine.
+        The CLI may be idle for five seconds, or take up to thirty on a slow machine while using the
+        CPU.
         """
         return await asyncio.to_thread(self._answers)
 
@@ -316,11 +317,11 @@ class UnguardedAdapter:
         return found.path
 
     def detect(self) -> Detected:
-        """Return what can be detected about the CLI. Never raises; may take seconds."""
+        """Return what can be detected about the CLI. May take seconds. Never raises."""
         return detect_cli(self._environ, cli=self._cli)
 
     def machine(self, cwd: Path | None = None) -> Machine:
-        """Return everything that a command in `cwd` depends on, apart from the options.
+        """Return everything a command in `cwd` depends on, apart from the options.
 
         The project's settings count, because a run needs a trusted folder. May take seconds,
         because the CLI is run. Raises CliNotFound if there is no usable CLI.
@@ -361,9 +362,9 @@ class UnguardedAdapter:
     ) -> GeminiRun:
         """Start a run, which continues even if nobody reads its events.
 
-        `id`: the id of the run, which must be unused; None = a new one. `about`: further facts to
-        show about the run. May block for seconds. Raises CliNotFound or OptionError, and OSError if
-        the run's folder can't be written.
+        `id`: an unused id for the run; None creates one. `about`: additional facts to show about
+        the run. May block for seconds. Raises CliNotFound or OptionError, and OSError if the run's
+        folder can't be written.
         """
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
@@ -399,7 +400,7 @@ class UnguardedAdapter:
     def _with_hidden(self, request: Request) -> Request:
         """Return the request with a record of the tools that the run hides.
 
-        This adapter knows no policy and returns the request unchanged. Adapters that know one
+        This class doesn't read policies and returns the request unchanged; adapters that read them
         override this method.
         """
         return request
@@ -415,18 +416,18 @@ class UnguardedAdapter:
             raise
 
     def attach(self, folder: RunFolder) -> GeminiRun | None:
-        """Return a run that any gemtui process started earlier; None if it can't be read."""
+        """Return a run that some gemtui process started earlier; None if it can't be read."""
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
     async def begin(
         self, prompt: str, options: AgentOptions, *, id: str | None = None
     ) -> GeminiRun:
-        """Start a run in a worker thread; raises what `start` raises.
+        """Start a run in a worker thread; raises the same errors as `start`.
 
-        If the task is cancelled while the run is being started, the run is ended, and this method
-        waits for its end. If the task is cancelled again or the loop is closed, the run still ends,
-        but nothing waits for its end.
+        If the task is cancelled while the run is starting, this method ends the run and waits for
+        its end. If the task is cancelled again or the event loop is closed, the run still ends, but
+        nothing waits for it.
         """
         thread = ThreadPoolExecutor(1)
         starting = thread.submit(partial(self.start, prompt, options, id=id))
@@ -445,8 +446,8 @@ class UnguardedAdapter:
         """Run a prompt and yield its events: `init` first, `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
-        process tree; the iterator closes only after that. Raises OptionError before anything is
-        started. A CLI that is missing or can't be started is reported as events.
+        process tree, and the iterator closes only after that. Raises OptionError before anything is
+        started. If the CLI is missing or can't be started, the events report that.
         """
         options = options or AgentOptions()
         options.check()
@@ -497,7 +498,7 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
 def _about(
     prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
 ) -> About:
-    """Return the facts for the list of runs and for screens that attach later."""
+    """Return the facts shown in the list of runs and on screens that attach later."""
     return {
         "prompt": prompt[:2000],
         "model": options.model,
@@ -524,7 +525,7 @@ def _with_more(about: About, more: About | None) -> About:
 def _supervise(
     folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
 ) -> subprocess.Popen[bytes]:
-    """Start the run's supervisor in its own session, to outlive this process."""
+    """Start the run's supervisor in its own session, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")
     try:
@@ -546,8 +547,8 @@ def planned_machine(
 ) -> tuple[Machine, str]:
     """Return what commands in `cwd` depend on, and a note if no CLI is usable.
 
-    Without a usable CLI, the newest known version is assumed; otherwise the note is "". May take
-    seconds, because the CLI is run.
+    If there is no usable CLI, the newest known version is assumed; if there is one, the note is "".
+    May take seconds, because it runs the CLI.
     """
     try:
         return adapter.machine(cwd), ""

@@ -1,9 +1,9 @@
 """The parent of a supervisor: ends the run if the supervisor is killed.
 
 A process can't react to its own SIGKILL, and a command can leave its parent, its session and its
-environment (`env -i setsid nohup ...`). So the guardian is a child subreaper where the system
-supports them: every descendant that loses its parent becomes the guardian's child
-(`process_tree.strays`), and the guardian reaps it.
+environment (`env -i setsid nohup ...`). Therefore, where the operating system supports it, the
+guardian is a child subreaper: every descendant that loses its parent becomes the guardian's child
+(`process_tree.adopt_strays`), and the guardian reaps it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def guarded(work: Callable[[], object]) -> bool:
     """Call `work` in a child process with its own session.
 
-    Returns whether `work` returned; False means that the child was killed or failed. Call this
-    while the process has only one thread. From then on, this process ignores the signals that end a
-    run. Raises OSError if no process can be started.
+    Returns True if `work` returned, and False if the child was killed or failed. Call this while
+    the process has only one thread. From then on, this process ignores the signals that end a run.
+    Raises OSError if no process can be started.
     """
     process_tree.adopt_strays()
     pid = os.fork()

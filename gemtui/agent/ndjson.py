@@ -17,7 +17,7 @@ from gemtui.jsonin import loads
 LINE_LIMIT = 64 * 1024 * 1024
 """The longest line, in bytes.
 
-A longer line is cut there and reported, and the rest of it is skipped.
+A longer line is cut at this length and reported, and the rest of it is skipped.
 """
 
 
@@ -40,7 +40,7 @@ class Malformed(Struct, frozen=True, kw_only=True):
 
 
 class NdjsonReader:
-    """Takes chunks of any size, and yields the value of each complete line."""
+    """Accepts chunks of any size, and yields the value of each complete line."""
 
     def __init__(self, *, limit: int = LINE_LIMIT) -> None:
         self._limit = limit
@@ -59,7 +59,7 @@ class NdjsonReader:
             yield cut
 
     def close(self) -> Iterator[Parsed | Malformed]:
-        """Yield the value of the last line, if it did not end with a line feed."""
+        """Yield the value of the last line if the line did not end with a line feed."""
         if (line := self._complete(b"")) is not None:
             yield line
 
@@ -104,7 +104,7 @@ async def read_ndjson(
     """Yield the values of a stream of newline-delimited JSON, in chunks of any size.
 
     Each line yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`). Blank
-    lines yield nothing; a last line without a line feed is parsed as well. No content raises an
+    lines yield nothing. The last line is parsed even if it lacks a line feed. No content raises an
     exception: a line of more than `limit` bytes is cut and reported.
     """
     reader = NdjsonReader(limit=limit)

@@ -1,4 +1,8 @@
-"""The options of a run, each declared once; everything else is derived from that."""
+"""The options of a run.
+
+Each option is declared only once; its flag, its dialog field and its storage are derived from that
+declaration.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ def _is_allow(level: Level | None) -> bool:
 
 
 _TOOLS, _ENDS = "Permissions", "Limits"
-"""Headings of the option groups in the dialog."""
+"""The headings of the option groups in the dialog."""
 _LEVELS = {
     "": "set by the mode (ask if none)",
     Level.ALLOW: "allow",
@@ -55,13 +59,13 @@ class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
     Each option is declared only here, with its type, its default, and the labels and rules of its
-    `RunOption`. A mode may be given by its name, a path as a string (where `~` is a home
+    `RunOption`. A mode may be given by its name, a path as a string (where `~` is the home
     directory), and a sequence as any iterable except a string. Raises OptionError for any other
     value.
 
-    `only_tools`: None = all tools, () = none. `policies` are loaded between gemtui's own deny rules
-    and its own allow rules. `approve` answers questions, several at once if necessary; if it raises
-    an exception, the call is denied.
+    `only_tools`: None means all tools, () means none. `policies` are loaded between gemtui's own
+    deny rules and its own allow rules. `approve` answers questions and may be called for several at
+    once; if it raises an exception, the call is denied.
     """
 
     model: Annotated[
@@ -419,8 +423,8 @@ class AgentOptions:
     def __post_init__(self) -> None:
         """Convert the values to the types of their fields, or raise OptionError.
 
-        A string is rejected where a list of names is expected: its characters would be taken for
-        tool names, so that nothing would be denied.
+        A string is rejected where a list of names is expected, because its characters would be
+        treated as tool names and nothing would be denied.
         """
         taken: dict[str, object] = {}
         for name, kind in _kinds():
@@ -453,7 +457,7 @@ class AgentOptions:
 
     @property
     def tools(self) -> Permissions:
-        """The options that concern tools."""
+        """The options that affect tools."""
         return Permissions(
             mode=self.approval_mode,
             levels=self.permissions,
@@ -463,7 +467,7 @@ class AgentOptions:
         )
 
     def check(self) -> None:
-        """Raise an OptionError that names the option, for a value that can't be used.
+        """Raise an OptionError that names the option if a value can't be used.
 
         The contents of policy files are checked later, when the command is built.
         """
@@ -491,7 +495,7 @@ class AgentOptions:
 def run_options() -> tuple[RunOption, ...]:
     """Return all options in declaration order, including the permission levels.
 
-    The command line, the dialog and the summary of a run use the same order.
+    The command line, the dialog and the summary of a run all use this order.
     """
     return tuple(_declared())
 
@@ -509,7 +513,7 @@ def _declared() -> Iterator[RunOption]:
 
 
 def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield each field's name, together with its type and its declaration."""
+    """Yield each field's name, with the field's type and declaration."""
     hints = get_type_hints(AgentOptions, include_extras=True)
     for each in fields(AgentOptions):
         wanted, about = get_args(hints[each.name])
@@ -571,12 +575,12 @@ def seconds(text: str) -> float:
 
 
 def dollars_text(amount: float) -> str:
-    """Return an amount of US dollars: `$2.00`, and `$0.005` where cents do not show it."""
+    """Format US dollars: `$2.00`, or `$0.005` if cents are too coarse."""
     return f"${amount:,.2f}" if round(amount, 2) == round(amount, 6) else f"${amount:,.6g}"
 
 
 def dollars(text: str) -> float:
-    """Return US dollars as people write them: `2`, `0.50`, `$2`. Raises OptionError."""
+    """Parse an amount of US dollars: `2`, `0.50`, `$2`. Raises OptionError."""
     found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
     if found is None:
         raise OptionError(

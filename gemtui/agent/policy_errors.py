@@ -1,8 +1,7 @@
 """Find errors in policy files; an error in a file that a run names is fatal.
 
 The CLI would drop the faulty part of such a file and continue without it. The user's own policy
-files apply to every session, so errors in them are only reported, and the run starts as any session
-would.
+files apply to every session, so errors in them are only reported, and the run starts anyway.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ _SHOWN = 3
 def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
     """Return the first few warnings about these files, and how to see the rest.
 
-    `mode`: the approval mode of the run; warnings for other modes are left out. Raises OptionError
-    for the first item that the CLI would drop or ignore.
+    `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError for
+    the first item that the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
@@ -42,7 +41,7 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
 
 
 def _is_empty_folder(path: Path) -> bool:
-    """Return whether a folder has no policy, which only matters if a run names it."""
+    """Return whether a folder contains no policy; this only matters if a run names it."""
     with suppress(OSError):
         return path.is_dir() and not any(
             each.name.lower().endswith(".toml") for each in path.iterdir()
@@ -59,9 +58,9 @@ def finding_words(finding: Finding) -> str:
 
 
 def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
-    """Return all findings.
+    """Return all findings about these files.
 
-    The checks are imported lazily, only if there is a file to check.
+    The checks are imported lazily, because often there is no file to check.
     """
     if not policies:
         return ()

@@ -1,6 +1,6 @@
-"""Find the processes of a run by parent, group and tag, and end all of them.
+"""Find a run's processes by parent, group and tag, and end all of them.
 
-A shell tool runs in a session of its own and outlives the CLI, but inherits the run's tag
+A shell tool runs in its own session and outlives the CLI, but inherits the run's tag
 (assets/gemini-cli.md#process-tree). A command that also drops the tag is found only on Linux, where
 it becomes a child of the run's guardian.
 """
@@ -50,10 +50,10 @@ def _with_children(process: psutil.Process) -> set[psutil.Process]:
 
 
 def by_run() -> dict[str, set[psutil.Process]]:
-    """Return all living processes that carry a run's tag, grouped by the run's id.
+    """Return all living processes that carry a run's tag, grouped by run id.
 
-    The tag is in a process's environment. This takes one pass over the machine's processes, about
-    0.1 ms each. Processes of other users are invisible.
+    The tag is in each process's environment. This is one pass over the machine's processes, at
+    about 0.1 ms each. Other users' processes are invisible.
     """
     found: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():
@@ -65,14 +65,14 @@ def by_run() -> dict[str, set[psutil.Process]]:
 
 
 def tagged(run_id: str) -> set[psutil.Process]:
-    """Return all living processes that carry the run's tag, whatever their parent."""
+    """Return all living processes that carry the run's tag, whatever their parent is."""
     return by_run().get(run_id, set())
 
 
 def adopt_strays() -> bool:
     """Make this process the parent of all descendants that lose their own parent.
 
-    Returns whether the system supports that; only Linux does. Child processes don't inherit this
+    Returns whether the system supports this; only Linux does. Child processes don't inherit the
     role.
     """
     if sys.platform != "linux":
@@ -85,7 +85,7 @@ def inherited_processes(guardian: int) -> set[psutil.Process]:
 
     `guardian`: the pid of this process or of its parent, which has called `adopt_strays`. Returns
     an empty set if the guardian has died. On systems where the guardian can't adopt processes, only
-    its own children are returned.
+    the guardian's own children are returned.
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()
@@ -135,7 +135,7 @@ def alive(processes: Iterable[psutil.Process]) -> set[psutil.Process]:
 
 
 def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Send a signal to each process, and to the process group that the process leads.
+    """Send a signal to each process, and to each process group that one of them leads.
 
     This process and its group are never signalled.
     """
@@ -156,10 +156,10 @@ def end(
     grace: float = 0.0,
     at_once: Callable[[], bool] = lambda: False,
 ) -> int:
-    """End the processes that `find` returns and their descendants; return a count.
+    """End the processes that `find` returns, and their descendants.
 
-    The count is the number of processes that ended. `find` is called until it returns nothing.
-    SIGTERM is sent first, then SIGKILL after `grace` seconds (0 = at once) or as soon as `at_once`
+    Returns the number of processes that ended. `find` is called until it returns nothing. SIGTERM
+    is sent first, then SIGKILL after `grace` seconds (0 means at once) or as soon as `at_once`
     returns true. Processes that survive SIGKILL for some seconds are left alone.
     """
     known: set[psutil.Process] = set()
@@ -180,5 +180,5 @@ def end(
 
 
 def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
-    """End all processes that carry the run's tag, as `end` does."""
+    """End all processes that carry the run's tag, like `end`."""
     return end(lambda: tagged(run_id), grace=grace)

@@ -1,4 +1,4 @@
-"""The private folder of a run: the request, the output and the exit record.
+"""A run's private folder: the request, the output and the exit record.
 
 A run's supervisor and gemtui share nothing but this folder, so that either process can die without
 affecting the other. The folder has mode 0700 and every file in it 0600, because these files hold
@@ -30,16 +30,16 @@ from gemtui.own_folders import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"
-"""The environment variable with the run's id, inherited by all its processes."""
+"""The environment variable with the run's id, inherited by all of its processes."""
 
 KILLED = "the supervisor of this run was killed; the run was ended"
-"""The exit record's `problem` for a run whose supervisor was killed."""
+"""The `problem` in the exit record if the supervisor was killed."""
 
 SETTINGS = "settings.json"
 """The file with the CLI's settings for this run; it may hold secrets."""
 
 STARTING = 60
-"""Seconds without a supervisor after which a new run counts as lost."""
+"""How many seconds a new run may lack a supervisor before it counts as lost."""
 
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
@@ -74,25 +74,25 @@ class About(TypedDict, total=False):
     away: str
     wait_for_quota: bool
     budget: float | None
-    """US dollars that the run may cost."""
+    """The most that the run may cost, in US dollars."""
     day_budget: float
-    """US dollars that all sessions of a day may cost; missing = no limit."""
+    """The most that a day's sessions may cost, in US dollars; no limit if missing."""
     capabilities: Mapping[str, Any]
     worktree: Mapping[str, str]
     """The name, branch and repository of the git worktree in which the run works."""
     hidden: Mapping[str, str]
-    """Tools that the CLI has but does not offer, each with the rule that hides it."""
+    """Tools the CLI has but doesn't offer, each with the rule that hides it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything that the supervisor needs to start a run.
+    """Everything the supervisor needs to start a run.
 
     * `argv`: the whole command; its first item is an absolute path.
-    * `environ`: variables that are added to the supervisor's own environment.
-    * `stdin`: whether the prompt is passed on stdin, from a file; otherwise stdin is empty.
-    * `secrets`: names of files in the folder that are removed when the run has ended.
-    * `timeout`, `idle_timeout`, `grace`: in seconds; None = no limit.
+    * `environ`: variables to add to the supervisor's own environment.
+    * `stdin`: whether the prompt is passed on stdin, from a file; if not, stdin is empty.
+    * `secrets`: names of files in the folder to remove when the run has ended.
+    * `timeout`, `idle_timeout`, `grace`: in seconds; None means no limit.
     * `turn_limit`: the number of model turns after which the supervisor ends the run, for a CLI
       that can't limit its turns itself.
     * `about`: facts for the list of runs.
@@ -111,7 +111,7 @@ class Request:
     about: About | None = None
 
     def hides(self, tool: str) -> str | None:
-        """Return the rule that hides one of the CLI's tools; None = not hidden.
+        """Return the rule that hides one of the CLI's tools; None if it isn't hidden.
 
         "" means that the mode hides the tool. Raises KeyError if the run did not record which tools
         it hides.
@@ -134,7 +134,7 @@ class ProcessId:
 class Owner:
     """The supervisor of a run: its `pid` and its start time, because pids are reused.
 
-    `cli`: the pid of the CLI, once the CLI has started.
+    `cli`: the CLI's pid, once the CLI has started.
     """
 
     pid: int
@@ -146,12 +146,12 @@ class Owner:
 class Exit:
     """The exit record of a run's process.
 
-    * `code`: as `Popen.returncode`, negative = signal; None = it was not started, or nobody saw it
-      end, and `problem` says why.
-    * `limit`: "timeout", "idle", "turns" or "budget" if a limit ended it. `limit_words`: for a
-      budget, what was used up, for a person.
-    * `ended_others`: number of left-over processes that were ended.
-    * `left`: processes that could not be ended.
+    * `code`: as in `Popen.returncode`, where a negative number is a signal. None if the process was
+      not started or nobody saw it end; then `problem` says why.
+    * `limit`: "timeout", "idle", "turns" or "budget" if a limit ended the run.
+    * `limit_words`: for a budget, what was used up, as text for the user.
+    * `ended_others`: the number of left-over processes that were ended.
+    * `left`: the processes that could not be ended.
     """
 
     code: int | None
@@ -166,7 +166,7 @@ class Exit:
     left: tuple[ProcessId, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a time out of range, TypeError for a missing offset."""
+        """Raise ValueError for a time out of range, TypeError for a missing UTC offset."""
         for moment in (self.started, self.ended):
             if moment is not None and not EARLIEST <= moment <= LATEST:
                 raise ValueError(f"{moment} is not a valid time for a run")
@@ -198,12 +198,12 @@ class RunFolder:
 
     @property
     def stdout(self) -> Path:
-        """The file with everything that the CLI wrote to stdout, byte for byte."""
+        """The file that contains everything the CLI wrote to stdout, byte for byte."""
         return self.path / "stdout.ndjson"
 
     @property
     def stderr(self) -> Path:
-        """The file with everything that the CLI wrote to stderr."""
+        """The file that contains everything the CLI wrote to stderr."""
         return self.path / "stderr.txt"
 
     def write(self, name: str, text: str) -> Path:
@@ -218,15 +218,15 @@ class RunFolder:
         """Create a private folder for temporary files, under `parent` if given.
 
         The default parent is the system's temporary folder. The new folder is outside the run's
-        folder because sockets are created in it, and the path of a socket can't exceed about 100
-        bytes. Raises OSError.
+        folder because sockets are created in it, and a socket's path can't exceed about 100 bytes.
+        Raises OSError.
         """
         place = Path(tempfile.mkdtemp(prefix=self._prefix, dir=parent))
         (self.path / _TEMPORARY).symlink_to(place)
         return place
 
     def remove_temporary(self) -> None:
-        """Remove the temporary files of a run, once all of its processes have ended.
+        """Remove a run's temporary files after all of its processes have ended.
 
         The CLI's error reports are moved into the run's folder.
         """
@@ -244,7 +244,7 @@ class RunFolder:
         return f"gemtui-{self.id[:8]}-"
 
     def _is_ours(self, place: Path) -> bool:
-        """Return whether this is the folder that was created, not one put in its place."""
+        """Return whether this is the folder that was created, and not a replacement."""
         try:
             facts = place.lstat()
         except OSError:
@@ -259,7 +259,7 @@ class RunFolder:
                 shutil.move(report, self.path / report.name)
 
     def clean(self, request: Request | None) -> None:
-        """Remove the secrets and temporary files of a run without living processes.
+        """Remove a dead run's secrets and temporary files.
 
         If `request` is None, every file that may hold secrets is removed.
         """
@@ -267,7 +267,7 @@ class RunFolder:
         self.remove_temporary()
 
     def remove_secrets(self, names: Iterable[str]) -> None:
-        """Remove files of the run, given by name, that may hold secrets."""
+        """Remove the files with these names, which may hold secrets."""
         for name in names:
             with suppress(OSError):
                 (self.path / Path(name).name).unlink(missing_ok=True)
@@ -303,13 +303,16 @@ class RunFolder:
         return self.owner() is None and self.is_recent("request.json")
 
     def is_recent(self, name: str = "") -> bool:
-        """Return whether the file, or the folder itself, is younger than `STARTING`."""
+        """Return whether a file of the run is younger than `STARTING`.
+
+        `name`: the file's name; "" means the folder itself.
+        """
         with suppress(OSError):
             return time.time() - (self.path / name).stat().st_mtime < STARTING
         return False
 
     def owner(self) -> Owner | None:
-        """Return the run's supervisor, past or present; None before it has started."""
+        """Return the run's supervisor, past or present; None if it hasn't started yet."""
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
@@ -317,7 +320,7 @@ class RunFolder:
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def abort_request(self) -> Abort | None:
-        """Return how somebody asked the run to end; None = nobody has."""
+        """Return the request to end the run; None if there is none."""
         try:
             return Abort(read_small(self.path / "abort").decode("ascii"))
         except (OSError, ValueError):
@@ -328,10 +331,9 @@ class RunFolder:
         write_whole(self.path / "reserve", (bytes(RESERVE),))
 
     def note_full_disk(self) -> None:
-        """Append a note to stderr, if the disk is full, that output is missing.
+        """If the disk is full, append a note to stderr that output is missing.
 
-        Whether the disk is full is tested by writing a little more, because only that test also
-        respects quotas.
+        This is tested by writing a little more, because only a write respects quotas.
         """
         reserve = self.path / "reserve"
         try:

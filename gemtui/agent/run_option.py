@@ -1,7 +1,7 @@
 """The declaration of a run option: its kind, labels, flags, storage and dangers.
 
-Each field of `AgentOptions` carries a `RunOption`. The command line, the dialog, the summary of the
-next run, the queue and a folder's remembered options are derived from these declarations.
+Each field of `AgentOptions` has a `RunOption`. The command line, the dialog, the summary of the
+next run, the queue and a folder's remembered options are all derived from these declarations.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, get_args
 
 
 class OptionKind(Enum):
-    """The type of an option's value: how the value is entered, checked and printed."""
+    """The type of an option's value: how it is entered, checked and printed."""
 
     TEXT = auto()
     NUMBER = auto()
-    """An integer, 0 or more."""
+    """An integer that isn't negative."""
     SECONDS = auto()
     """A time limit of more than 0 seconds, which users may write as `90s` or `10m`."""
     DOLLARS = auto()
-    """An amount of more than 0 US dollars; people may write `$2` or `0.50`."""
+    """An amount of more than 0 US dollars, which users may write as `$2` or `0.50`."""
     SWITCH = auto()
     CHOICE = auto()
     """The option accepts one of `RunOption.values`."""
@@ -32,18 +32,18 @@ class OptionKind(Enum):
     """Names of tools."""
     PATHS = auto()
     OBJECT = auto()
-    """A Python object; it can't be entered by keyboard."""
+    """A Python object, which can't be typed in."""
 
 
 class Kept(Enum):
-    """The places where the value of an option is saved for later runs."""
+    """Where an option's value is saved for later runs."""
 
     NOWHERE = auto()
     """The value is not saved, because it belongs to one folder, session or process."""
     QUEUE = auto()
     """The value is saved with the queued prompts of a run."""
     FOLDER = auto()
-    """The value is saved with the queue and, unless dangerous, the folder's options."""
+    """The value is saved with the queue and, unless dangerous, for the folder."""
 
 
 def _never(_value: Any) -> bool:
@@ -54,20 +54,20 @@ def _never(_value: Any) -> bool:
 class RunOption:
     """The declaration of a run option.
 
-    * `help`: its description on the command line and in the manual.
-    * `flags`: its command-line flags; empty = it can only be set in Python.
-    * `group`, `label`, `hint`: its group, label and hint in the dialog, where the hint replaces
-      `help`; without a label, the option is not in the dialog.
+    * `help`: the description on the command line and in the manual.
+    * `flags`: the command-line flags; if empty, the option can only be set in Python.
+    * `group`, `label`, `hint`: the group, label and hint in the dialog, where the hint replaces
+      `help`. An option without a label is not in the dialog.
     * `tick`: the label of a switch's checkbox.
     * `empty`: what an empty field means.
-    * `choices`: a label for each value of a choice; the key "" is the label of no value.
+    * `choices`: a label for each value of a choice; the key "" is the label for no value.
     * `needs`: the switch without which the option has no effect.
-    * `brief`: its form in a summary of the next run; "" = the summary leaves it out. `unit`: the
-      noun for the items that the summary counts.
+    * `brief`: how a summary of the next run shows the option; "" if the summary leaves it out.
+      `unit`: the noun for the items that the summary counts.
     * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that nobody
       has trusted. `danger`: a description of such a value.
-    * `name`, `default`, `values`: derived from the field, and `kind`, unless it is given, from its
-      type.
+    * `name`, `default`, `values`: derived from the field. `kind` is derived from the field's type
+      unless it is given.
     """
 
     help: str
@@ -92,7 +92,7 @@ class RunOption:
 
 
 def kind_of(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
-    """Return the kind of a field, and the values of a choice.
+    """Return a field's kind and, for a choice, its values.
 
     `wanted`: the field's type. `about`: its declaration, which may name the kind itself.
     """

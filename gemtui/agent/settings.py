@@ -1,4 +1,4 @@
-"""The CLI's settings files: their paths, which are read, and their contents."""
+"""The CLI's settings files: their paths, their contents, and whether they are read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CHECKED_SINCE = (0, 60)
 
 
 def settings_unread(path: Path, *, version: str | None) -> str | None:
-    """Return why the CLI would ignore a run's settings at `path`; None = read.
+    """Return why the CLI would ignore the run's settings file at `path`, or None.
 
-    Since 0.60 (seen in 0.61.0), the CLI reads such a file, or the machine's settings, only if root
-    owns the file and every folder above it, and neither the group nor others may write to them. So
-    an ordinary user can't have settings for a single run, and nobody can under /tmp. A file that
-    does not exist yet counts as owned by the current user. `version`: the version of the CLI; None
-    = unknown, which is treated as new.
+    Since 0.60 (seen in 0.61.0), the CLI reads a run's settings or the machine's only if root owns
+    the file and every folder above it, and neither the group nor others may write to them. So an
+    ordinary user can't have settings for a single run, and nobody can have them under /tmp. A file
+    that doesn't exist yet is treated as if the current user owned it. `version`: the CLI's version;
+    None means unknown, which is treated as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
@@ -60,7 +60,7 @@ def _unsafe(place: Path) -> str | None:
 
 
 def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the path of the machine's settings, which the environment may override."""
+    """Return the path of the machine's settings, which a variable may override."""
     if named := environ.get(SETTINGS_VARIABLE):
         return Path(named)
     if platform == "darwin":
@@ -71,10 +71,10 @@ def system_settings_path(environ: Mapping[str, str], platform: str = sys.platfor
 
 
 def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Path]:
-    """Return the settings files of a run, in ascending order of priority.
+    """Return a run's settings files, in ascending order of priority.
 
-    See assets/gemini-cli.md#settings. Files of the machine are left out if the CLI ignores them.
-    `project`: None = leave out the project's settings.
+    See assets/gemini-cli.md#settings. The machine's files are left out if the CLI ignores them.
+    `project`: None leaves out the project's settings.
     """
     system = system_settings_path(environ)
     named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
@@ -99,10 +99,11 @@ def read_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 
 
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Read a settings file of the CLI, which may contain comments.
+    """Read one of the CLI's settings files, which may contain comments.
 
     `environ`: the values for `$NAME`, `${NAME}` and `${NAME:-default}` in strings (seen in 0.61.0);
-    None = don't replace variables. Raises OSError, also if the file is not a JSON object.
+    if None, variables are not replaced. Raises OSError, including when the file isn't a JSON
+    object.
     """
     found = object_of(without_comments(read_small(path)), path)
     settings: dict[str, Any] = found if environ is None else _with_variables(found, environ)
@@ -112,8 +113,8 @@ def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> dict[
 def settings_problems(environ: Mapping[str, str], project: Path | None = None) -> tuple[str, ...]:
     """Return a message, with a remedy, for each settings file that can't be read.
 
-    `project`: the folder of a run, whose own settings are checked as well. The values in the files
-    are not checked.
+    `project`: a run's folder, whose own settings are checked as well. The values in the files are
+    not checked.
     """
     places = [*settings_places(environ, project), gemini_home(environ) / "trustedFolders.json"]
     return tuple(problem for path in places if (problem := _problem(path)))
@@ -136,7 +137,7 @@ _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 
 
 def _with_variables(value: Any, environ: Mapping[str, str]) -> Any:
-    """Replace variables in the strings of a setting; unset variables stay as written."""
+    """Replace variables in a setting's strings; unset variables are left unchanged."""
 
     def named(found: re.Match[str]) -> str:
         otherwise = found[0] if found[3] is None else found[3]

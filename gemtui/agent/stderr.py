@@ -1,6 +1,6 @@
 """Extract the parts of the CLI's stderr that matter to the user.
 
-In successful runs stderr is noise, but if a start fails, only stderr says why.
+If a run succeeds, stderr is just noise, but if the CLI fails to start, only stderr says why.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from gemtui.files import read_end
 from gemtui.text import clean
 
 TAIL = 16 * 1024
-"""The number of bytes of stderr that are read to explain how a run ended."""
+"""How many bytes of stderr are read to explain how a run ended."""
 _WORDS = 2000
 
 _USAGE = re.compile(r"^Usage: gemini \[options\]", re.MULTILINE)
-"""The start of the CLI's help, which is noise; the error comes before it."""
+"""The first line of the CLI's help, which is noise; any error comes before it."""
 _NOISE = re.compile(
     r"YOLO mode is enabled|\[STARTUP\]|^\(node:\d+\)|^\(Use `node --trace-"
     r"|DeprecationWarning|^Loaded cached credentials|256-color|true ?color|^Warning: .*(TERM|color)"
@@ -26,7 +26,10 @@ _NOISE = re.compile(
 
 
 def meaningful_lines(text: str) -> str:
-    """Return the meaningful lines, each once, cleaned; the last 2,000 characters."""
+    """Return the last 2,000 characters of the meaningful lines, without duplicates.
+
+    The lines are cleaned.
+    """
     said = _USAGE.split(clean(text))[0]
     lines = (line.rstrip() for line in said.split("\n"))
     kept = dict.fromkeys(line for line in lines if line.strip() and not _NOISE.search(line))

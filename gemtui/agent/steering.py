@@ -1,8 +1,10 @@
 """Messages to a working agent, and its prompt queue, as files in a run's folder.
 
-gemtui writes these files. If the run asks, its supervisor delivers them: a message together with
-the result of the next tool call, and each prompt when the previous turn has ended, in the same
-process. Prompts that remain when a run has ended stay in the folder, to be sent by a follow-up run.
+gemtui writes these files. In a run that asks the user for approval, the supervisor delivers them:
+each message together with the result of the next tool call, and each prompt when the previous turn
+has ended, in the same process. Prompts that remain when a run has ended stay in the folder until a
+follow-up run sends them.
+
 A queued prompt can be edited until it is sent. Sending a prompt means renaming its file, so that it
 is sent exactly once and never lost, even if a process is killed at any point.
 """
@@ -68,7 +70,7 @@ class NextPrompt:
 class SentPrompt:
     """A prompt that has been sent.
 
-    `run`: the id of the run that began with this prompt; "" = the run whose queue held it.
+    `run`: the id of the run that began with this prompt; "" means the run whose queue held it.
     """
 
     id: str
@@ -78,7 +80,7 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The contents of a prompt's file; a message's file holds more fields."""
+    """The contents of a prompt's file; a message's file has more fields."""
 
     text: str
 
@@ -116,7 +118,7 @@ def _clock() -> int:
 class Steering:
     """The messages and the prompt queue under `path`.
 
-    The folder is created with its first file. `clock`: returns milliseconds since 1970.
+    The folder is created together with its first file. `clock`: returns milliseconds since 1970.
     """
 
     path: Path
@@ -130,7 +132,7 @@ class Steering:
     # --- messages --------------------------------------------------------------------------------
 
     def send_message(self, text: str) -> Word:
-        """Send the agent a message, to be read with the agent's next tool result.
+        """Send the agent a message, which it reads with its next tool result.
 
         Raises OSError.
         """
@@ -148,13 +150,13 @@ class Steering:
         return [each for each in found if each is not None]
 
     def delivery(self, word: Word) -> Delivered | None:
-        """Return when, and with which call, a message was delivered, if it was."""
+        """Return when, and with which call, a message was delivered; None if it wasn't."""
         return self._read(f"delivered-{word.number}.json", Delivered)
 
     def record_delivery(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
         """Record that a message is being delivered. Raises OSError.
 
-        Called by the supervisor.
+        The supervisor calls this.
         """
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
@@ -162,7 +164,7 @@ class Steering:
     def words_to_prompts(self) -> None:
         """Turn undelivered messages into prompts, at the front of the queue.
 
-        Called when a turn has ended. Raises OSError.
+        Call this when a turn has ended. Raises OSError.
         """
         left = sorted({*self._numbers(_WORD)} - {*self._numbers(_DELIVERED)})
         if not left:
@@ -222,7 +224,7 @@ class Steering:
     def send(self) -> SentPrompt | None:
         """Take the next prompt from the queue for sending. Raises OSError.
 
-        Returns None if the queue is empty or a prompt is being edited. Called by the supervisor.
+        Returns None if the queue is empty or a prompt is being edited. The supervisor calls this.
         """
         self.words_to_prompts()
         if self._is_edited():
@@ -250,7 +252,7 @@ class Steering:
     def sending(self) -> AbstractContextManager[bool]:
         """Acquire the exclusive right to send the run's queue. Raises OSError.
 
-        The lock also ends with the process. Raises OSError.
+        The lock is released at the latest when the process ends.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _SENDING, wait=False)
@@ -258,7 +260,7 @@ class Steering:
     def editing(self) -> AbstractContextManager[bool]:
         """Hold back the queue while a prompt is being edited. Raises OSError.
 
-        The lock also ends with the process. Raises OSError.
+        The lock is released at the latest when the process ends.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _EDITING, wait=False)
@@ -272,9 +274,9 @@ class Steering:
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
         """Take a prompt for the run with the id `run` to begin with.
 
-        `id`: the prompt's id; None = the next prompt, unless one is being edited. Returns None if
-        the prompt is not queued. Call this only within `sending`, followed by `confirm` or
-        `give_back`.
+        `id`: the prompt's id; None means the next prompt, unless one is being edited. Returns None
+        if the prompt isn't queued. Call this only within `sending`, and then call either `confirm`
+        or `return_claimed`.
         """
         if id is None and self._is_edited():
             return None
@@ -285,7 +287,7 @@ class Steering:
         return None
 
     def claimed(self) -> list[str]:
-        """Return the ids of runs for which prompts have been claimed but never confirmed."""
+        """Return the ids of runs whose prompts were claimed but never confirmed."""
         return [each.run for each in self._files() if each.state == "sending"]
 
     def confirm(self, run: str) -> None:
@@ -295,7 +297,7 @@ class Steering:
                 self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
 
     def return_claimed(self, run: str) -> None:
-        """Put a run's claimed prompt back into the queue, because the run did not begin.
+        """Put a run's claimed prompt back into the queue, because the run didn't begin.
 
         Raises OSError.
         """
@@ -304,7 +306,7 @@ class Steering:
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
     def hand_over(self, to: Steering) -> None:
-        """Append this queue to the queue of another run. Raises OSError."""
+        """Append this queue to another run's queue. Raises OSError."""
         if not self._waiting():
             return
         if to.options() is None and (options := self.options()) is not None:
@@ -317,7 +319,7 @@ class Steering:
     # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
-        """Return the options for runs that begin with these prompts; None = none are set."""
+        """Return the options for runs that begin with these prompts; None if none are set."""
         found = self._read(_OPTIONS, _Options)
         return None if found is None else found.options
 
@@ -355,11 +357,11 @@ class Steering:
         return max((each.place for each in self._waiting()), default=0)
 
     def _sends(self) -> int:
-        """Return the position that the next prompt will have among those already sent."""
+        """Return the position the next prompt will have among those already sent."""
         return 1 + sum(each.state == "sent" for each in self._files())
 
     def _spread(self, order: list[str]) -> dict[str, int]:
-        """Renumber the queued prompts in this order; return a mapping from id to number."""
+        """Renumber the queued prompts in this order; return each id's new number."""
         places = {id: at for at, id in enumerate(order, start=1)}
         for file in self._waiting():
             if file.id in places:
@@ -367,7 +369,7 @@ class Steering:
         return places
 
     def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
-        """Take a prompt from the queue atomically; None if another process was faster."""
+        """Take a prompt from the queue atomically; None if another process got it first."""
         place = self._sends() if state == "sent" else file.place
         taken = _File(state, place, file.id, run)
         text = self._text(taken) if self._rename(file.name, taken.name) else None

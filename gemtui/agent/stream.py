@@ -1,7 +1,6 @@
 """Turn a stream of CLI output into events: `init` first, `done` last.
 
-The class here does no I/O: the adapter passes in the parsed lines, and reports how the process
-ended.
+The class does no I/O: the adapter passes in the parsed lines, and reports how the process ended.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
 RAW_LIMIT = 2000
-"""The number of characters of a non-JSON line that its error event quotes."""
+"""How many characters of a non-JSON line its error event quotes."""
 TURN_LIMIT_EXIT = 53
 CANCELLED_EXIT = 130
 SIGTERM = 15
 _SHELL = 128
-"""The number that a shell adds to a signal to form an exit code."""
+"""The number that a shell adds to a signal to get an exit code."""
 _HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
 
 
 class Limit(StrEnum):
-    """The limits set by gemtui that can end a run."""
+    """gemtui's own limits that can end a run."""
 
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """A limit that gemtui enforces, because the CLI doesn't read the run's settings."""
+    """A limit that gemtui enforces because the CLI doesn't read the run's settings."""
     BUDGET = "GEMINI_BUDGET"
     """The budget of the run or of the day is used up."""
 
@@ -73,12 +72,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The end of a run's process, with everything that its last events need.
+    """The end of a run's process, with everything the last events need.
 
-    `code`: as `Popen.returncode`, negative = signal; None = it could not be started, and `problem`
-    says why. `aborted`: gemtui was asked to end it. `limit`: the limit that ended it, if any;
-    `limit_seconds` if it was a time limit, `limit_words` if it was a budget. `stderr`: its last
-    lines.
+    `code`: as in `Popen.returncode`, where a negative number is a signal; None if the process could
+    not be started, and then `problem` says why. `aborted`: whether gemtui was asked to end the
+    process. `limit`: the limit that ended it, if any. `limit_seconds` is set for a time limit,
+    `limit_words` for a budget. `stderr`: its last lines.
     """
 
     code: int | None
@@ -93,7 +92,7 @@ class Ending:
 class _Use(NamedTuple):
     """The facts about a tool call that are needed when its result arrives.
 
-    `began`: milliseconds since 1970; None = the stream never announced the call.
+    `began`: milliseconds since 1970; None if the stream never announced the call.
     """
 
     name: str
@@ -105,7 +104,7 @@ _UNKNOWN = _Use("", None, False)
 
 
 def signal_of(code: int | None) -> int | None:
-    """Return the signal that ended a process, also if a shell reported the signal.
+    """Return the signal that ended a process, even if a shell reported the signal.
 
     `code`: as in `Popen.returncode`. Higher exit codes are HTTP statuses
     (assets/gemini-cli.md#exit-codes).
@@ -125,11 +124,11 @@ class Stream:
 
     * `model`, `cwd`, `tools`: for the init event, as requested.
     * `session_id`: the requested id. `resumed`: the id of the session to resume.
-    * `turn_limit`: the number of turns after which the supervisor ends the run; None = the
-      supervisor doesn't count turns.
-    * `asks`: the run's hooks lead to its gate.
-    * `hides`: returns whether the CLI has a tool that is hidden by rules or the run's mode. If that
-      is unknown, it returns whether the CLI has the tool.
+    * `turn_limit`: the number of turns after which the supervisor ends the run; None if it doesn't
+      count turns.
+    * `asks`: whether the run asks the user before tool calls.
+    * `hides`: returns whether the CLI has a tool that rules or the run's mode hide. If the hidden
+      tools are unknown, it returns whether the CLI has the tool.
     * `clock`: returns milliseconds since 1970.
     """
 
@@ -166,10 +165,10 @@ class Stream:
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
         self._result_at: int | None = None
-        """The time of the result event, because the output may be read long afterwards."""
+        """When the result event arrived, because the output may be read long afterwards."""
 
     def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
-        """Return the events of one line; an empty list after the result event."""
+        """Return the events for one line; an empty list after the result event."""
         self._said = []
         if self._result is None:
             if isinstance(line, Malformed):
@@ -195,7 +194,10 @@ class Stream:
         return self._said
 
     def finish(self, ending: Ending) -> list[AgentEvent]:
-        """Return the last events, after the process has ended and all output is read."""
+        """Return the last events of the run.
+
+        Call this after the process has ended and all its output has been read.
+        """
         self._said = []
         self._open({}, self._clock())
         self._flush(self._clock())
@@ -236,7 +238,7 @@ class Stream:
             self.session_id = self._token = id
 
     def _open(self, event: Part, at: int) -> None:
-        """Emit the init event, if still missing, from the CLI's event or with defaults."""
+        """Emit the init event if still missing, from the CLI's event or with defaults."""
         if self._started:
             return
         self._started = True
@@ -309,8 +311,7 @@ class Stream:
     def _next_prompt(self, event: Part) -> Prompted | None:
         """Return the queued prompt that a hook passed on at the end of a turn, if any.
 
-        `event` is the error that the CLI reports in that case; the CLI then continues with the
-        prompt.
+        `event`: the error the CLI reports in that case, before it continues with the prompt.
         """
         found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
         return None if found is None else Prompted(content=found[1])
@@ -379,13 +380,13 @@ class Stream:
     def _cut_at_turn(self, ending: Ending) -> bool:
         """Return whether the run was cut off after its last turn, or should have been.
 
-        A result that arrived at the limit still counts.
+        A result that arrived just at the limit still counts.
         """
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)
 
     def _done(self, ending: Ending) -> None:
-        """Emit the last event, reporting a limit set by gemtui like one of the CLI's own."""
+        """Emit the last event; gemtui's own limits are reported like the CLI's."""
         result = None if ending.aborted else self._result
         elapsed = max(0, self._clock() - self._began)
         cut = self._cut_at_turn(ending)
@@ -408,7 +409,7 @@ class Stream:
         )
 
     def _outcome(self, ending: Ending) -> str | None:
-        """Return the answer, or the error of a failed run; None for a stopped one."""
+        """Return the answer, or the error of a failed run; None for a stopped run."""
         if ending.problem is None and ending.aborted:
             return None
         if self._status(ending) is DoneStatus.ERROR and self._last_error is not None:

@@ -1,8 +1,8 @@
 """Supervise one run: start the CLI, enforce its limits and record its exit.
 
-Started as `python -m gemtui.agent.supervise FOLDER` in a session of its own, so that the supervisor
-outlives the screen: gemtui only reads the folder, and can quit and come back. SIGTERM, SIGINT or
-SIGHUP sent to the supervisor ends the run, and so does the abort file.
+Started as `python -m gemtui.agent.supervise FOLDER` in its own session, so that the supervisor
+outlives the screen: gemtui only reads the folder, and can quit and come back. The run ends when
+SIGTERM, SIGINT or SIGHUP is sent to the supervisor, or when the abort file appears.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ _AFTER_KILL = 5.0
 
 
 def pause(waited: float) -> float:
-    """Return how many seconds to sleep after waiting `waited` seconds for the user.
+    """Return how many seconds to sleep while the user is being asked.
 
-    Short waits are polled often, while waiting overnight costs next to nothing.
+    `waited`: seconds since the question. Short waits are polled often, while waiting overnight
+    costs next to nothing.
     """
     return min(_LONGEST, max(STEP, waited / 50))
 
 
 class RunKeeper(Protocol):
-    """Watches over the files of a run, from before its start until after its end.
+    """Watches over a run's files, from before its start until after its end.
 
-    The supervisor calls the keeper.
+    The supervisor calls these methods.
     """
 
     def check(self) -> float:
@@ -78,14 +79,14 @@ class RunGate(Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether the user is being asked; this time does not count towards time limits."""
+        """Whether the user is being asked; this time doesn't count towards time limits."""
 
     @property
     def stopped(self) -> bool:
         """Whether the user answered a question by stopping the run."""
 
     def problem(self) -> str | None:
-        """Return why all processes must be killed at once; None = no need to."""
+        """Return why all processes must be killed at once; None if they needn't be."""
 
     def close(self) -> None:
         """Deny all unanswered questions."""
@@ -95,29 +96,29 @@ class SpendingLimit(Protocol):
     """Limits what a run may cost."""
 
     def exceeded(self) -> str | None:
-        """Return why the model must not be called again, for a person; None = it may.
+        """Return why the model must not be called again, as text for the user.
 
-        None, too, as long as calls of tools that are paid for have no results.
+        Returns None if it may be called, and while paid tool calls are still running.
         """
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching the costs."""
 
 
 KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
-"""Returns the keeper of a run; None = the run needs none."""
+"""Returns a run's keeper, or None if the run needs none."""
 
 
 GateOf = Callable[[RunFolder, Request], RunGate | None]
-"""Returns the gate of a run; None = the run asks nobody."""
+"""Returns a run's gate, or None if the run doesn't ask the user."""
 
 
 BudgetOf = Callable[[RunFolder, Request], SpendingLimit | None]
-"""Returns the budget of a run; None = it may cost anything."""
+"""Returns a run's budget, or None if the run may cost any amount."""
 
 
 AfterRun = Callable[[RunFolder], object]
-"""Called with a run's folder once its exit is recorded."""
+"""Called with a run's folder after its exit has been recorded."""
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
@@ -173,7 +174,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do the work of `run`; called in the guardian's child."""
+        """Do the work of `run`; called in the guardian's child process."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -271,9 +272,9 @@ class Supervisor:
         self._stood += now - began
 
     def _keep(self) -> float:
-        """Let the keeper check; return the seconds until its next check.
+        """Let the keeper check the files; return the seconds until its next check.
 
-        If the keeper raises an exception, it is logged, and the run continues.
+        If the keeper raises an exception, the error is logged, and the run continues.
         """
         if self._keeper is not None:
             try:
@@ -301,7 +302,7 @@ class Supervisor:
                 self._write_down(error)
 
     def _write_down(self, error: Exception) -> None:
-        """Log an error, but only once if the same error repeats."""
+        """Log an error, but only once if the same error occurs repeatedly."""
         if str(error) != self._trouble:
             self._trouble = str(error)
             traceback.print_exception(error)
@@ -329,19 +330,19 @@ class Supervisor:
         return self._limit is not None
 
     def _look_at_budget(self) -> None:
-        """See whether the budget is used up; where that can't be found out, the run ends, too."""
+        """Check the budget, and end the run if it is used up or the cost is unknown."""
         if self._budget is None or self._limit is not None:
             return
         try:
             words = self._budget.exceeded()
-        except Exception as error:  # whatever it is: nobody knows what the run costs
+        except Exception as error:  # any error at all means that the cost is unknown
             self._write_down(error)
             words = f"The cost of this run can't be determined: {error}"
         if words is not None:
             self._limit, self._limit_words = "budget", words
 
     def _how(self) -> Abort | None:
-        """Return the strongest request to end so far, by signal, by file or by an answer."""
+        """Return the strongest request so far to end the run, by signal, file or answer."""
         asked = self.folder.abort_request()
         if self._gate is not None and self._gate.stopped:
             self._asked = self._asked or Abort.TERM
@@ -362,7 +363,7 @@ class Supervisor:
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """Send SIGTERM to the whole tree, SIGKILL after the grace period, then sweep.
 
-        The sweep kills processes that appeared in the meantime.
+        The sweep kills processes that have appeared in the meantime.
         """
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
@@ -385,7 +386,7 @@ class Supervisor:
         return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
-        """Kill processes until none is left; return how many were previously unknown."""
+        """Kill processes until none is left; return how many of them were not in `known`."""
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:
@@ -414,7 +415,7 @@ class Supervisor:
             time.sleep(STEP)
 
     def _wait_for_group(self, group: int) -> None:
-        """Wait for both processes of the CLI's process group to end.
+        """Wait for both processes in the CLI's process group to end.
 
         Only then has all output been written. Processes that remain after the grace period are
         killed.

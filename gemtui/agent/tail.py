@@ -1,4 +1,4 @@
-"""Read files that another process is writing, as a stream or by new lines."""
+"""Read files that another process is writing, as chunks or as new lines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ async def tail(
 ) -> AsyncIterator[bytes]:
     """Yield what is written to `path` from `offset` on, in chunks of at most 256 KiB.
 
-    `ended`: returns whether the writer has ended; what it wrote before is still yielded. `step`:
-    seconds between two reads. An empty chunk follows each read that found nothing new, so that the
-    caller can do something else. The file need not exist yet. A file that is not a regular file, or
-    that can't be read, yields no data.
+    `ended`: returns whether the writer has ended; whatever it had written by then is still yielded.
+    `step`: seconds between two reads. An empty chunk follows each read that found nothing new, so
+    that the caller can do something else. The file need not exist yet. If it isn't a regular file
+    or can't be read, nothing is yielded.
     """
     while (file := _opened(path)) is None:
         if ended():
@@ -54,7 +54,7 @@ _LOOK = 4 * 1024 * 1024
 
 
 class NewLines:
-    """Reads a file that another process appends to, in complete lines."""
+    """Reads a file another process is appending to, in complete lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -62,7 +62,7 @@ class NewLines:
         self._rest = b""
 
     def read(self) -> list[bytes]:
-        """Return the new lines, without line feeds; empty if the file can't be read."""
+        """Return the new lines, without line feeds; [] if the file can't be read."""
         try:
             with open_regular(self._path) as file:
                 file.seek(self._read)

@@ -1,7 +1,7 @@
 """Determine which folders Gemini CLI will work in, and which ones gemtui trusts.
 
-The CLI refuses to run headless in a folder that nobody has trusted. Trust also enables the
-project's own settings, hooks and MCP servers, so the user is asked once per folder.
+The CLI refuses to run headlessly in a folder that nobody has trusted. Trusting a folder also
+enables the project's own settings, hooks and MCP servers, so the user is asked once per folder.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class TrustState(StrEnum):
-    """The present state of the path of a trusted folder."""
+    """What is now at the path of a trusted folder."""
 
     SAME = "same"
-    """The folder that the user trusted, as far as can be determined."""
+    """The folder the user trusted, as far as can be determined."""
     REPLACED = "replaced"
-    """Another folder, or a link to one, which is not trusted."""
+    """A different folder, or a link to one, which is not trusted."""
     GONE = "gone"
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedFolder:
-    """A folder that the user told gemtui to trust, by its real path.
+    """A folder the user told gemtui to trust, by its real path.
 
     `inode`, `owner`: distinguish the folder from another folder at the same path.
     """
@@ -52,7 +52,7 @@ class TrustedFolder:
 
     @property
     def place(self) -> TrustState:
-        """The present state of the path."""
+        """What is now at the path."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
@@ -65,7 +65,7 @@ class TrustedFolder:
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
     """Return whether the user must be asked to trust this folder.
 
-    That is so if neither the CLI nor the environment trusts it.
+    This is the case if neither the CLI nor the environment trusts it.
     """
     if TRUST_VARIABLE in environ:
         return False
@@ -76,7 +76,7 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the trust level in the CLI's list; the longest matching path counts."""
+    """Return the trust level in the CLI's list; the longest matching path wins."""
     place, best, decisive = resolved(folder), -1, None
     for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
@@ -88,10 +88,10 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether gemtui trusts this folder, and the CLI does not distrust it.
+    """Return whether gemtui trusts this folder and the CLI doesn't distrust it.
 
-    A different folder at the same path, recognised by its inode and owner, is not trusted, and
-    neither is the target of a link that has been changed.
+    A different folder at the same path, recognised by its inode and owner, is not trusted. Neither
+    is the target of a link that has been changed.
     """
     path = str(resolved(folder))
     known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
@@ -99,7 +99,7 @@ def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def trusted_folders() -> tuple[TrustedFolder, ...]:
-    """Return all folders that the user told gemtui to trust, the earliest first."""
+    """Return all folders the user told gemtui to trust, oldest first."""
     try:
         value = orjson.loads(read_small(_file()))
     except (OSError, orjson.JSONDecodeError):
@@ -129,8 +129,8 @@ def remember(folder: Path) -> None:
 def forget(folder: Path) -> bool:
     """Stop trusting this folder; return False if it was not in the list.
 
-    The folder may have been deleted or replaced by a link since, so its path is also compared as
-    written. Raises OSError.
+    The folder may since have been deleted or replaced by a link, so the unresolved path is compared
+    as well. Raises OSError.
     """
     named = {os.path.abspath(folder), str(resolved(folder))}  # noqa: PTH100 (`..` goes)
     known = trusted_folders()

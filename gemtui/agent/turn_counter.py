@@ -13,16 +13,16 @@ _CALL, _RESULT, _TEXT = b'"tool_use"', b'"tool_result"', b'"assistant"'
 
 
 class TurnLimit:
-    """Detects when turn number `limit` is over; a limit of None is never reached.
+    """Detects when turn number `limit` is over; if the limit is None, it never is.
 
     A turn is one answer of the model with all tools that it calls. The CLI reports all calls first,
-    then all results (assets/gemini-cli.md#events), and asks the model again after the last result.
+    then all results (assets/gemini-cli.md#events), and calls the model again after the last result.
     An answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:
         self.exceeded = False
-        """Whether the CLI, being faster than gemtui, began an answer after the last turn."""
+        """Whether the CLI began another answer before gemtui could end the run."""
         self._left = inf if limit is None else limit
         self._had_results = False
         self._waiting: set[str] = set()
@@ -59,7 +59,7 @@ class TurnLimit:
 class TurnWatch:
     """Counts the turns in a CLI's growing output file, for the supervisor.
 
-    Without a limit it only knows whether the model is between two turns.
+    Without a limit, it only detects whether the model is between two turns.
     """
 
     def __init__(self, output: Path, limit: int | None) -> None:
@@ -67,7 +67,7 @@ class TurnWatch:
         self._turns = TurnLimit(limit)
         self._counts = limit is not None
         self._read = (_CALL, _RESULT) if self._counts else (_CALL, _RESULT, _TEXT)
-        """Markers of the lines to parse; if turns are counted, lines of text needn't be."""
+        """Markers of the lines to parse; when turns are counted, text is ignored."""
 
     def last_is_over(self) -> bool:
         """Read new output; return whether the last turn is over."""
@@ -76,7 +76,7 @@ class TurnWatch:
         return self._turns.last_is_over
 
     def between_turns(self) -> bool:
-        """Read new events; return whether the model is called next.
+        """Read new events; return whether the CLI is about to call the model.
 
         Use this only for runs without a turn limit.
         """

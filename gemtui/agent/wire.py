@@ -1,6 +1,6 @@
 """Parse one object of the CLI's JSON stream, under any field name ever used.
 
-No function here raises an exception or keeps state; `stream.py` turns a whole stream into events.
+No function here raises an exception or keeps state. `stream.py` turns a whole stream into events.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class WireError:
 class WireResult:
     """A result object.
 
-    `dump`: the object itself as JSON, to be shown if there is no message. `models`: the names of
-    the models that were called; None = not reported.
+    `dump`: the object itself as JSON, to show if there is no message. `models`: the names of the
+    models that were called; None if not reported.
     """
 
     status: DoneStatus
@@ -115,8 +115,8 @@ def tool_result(event: Part) -> WireToolResult:
 def refused(result: WireToolResult, *, hidden: bool) -> bool:
     """Return whether an error result means that the call was not allowed.
 
-    See assets/gemini-cli.md#refusals. `hidden`: the CLI has the tool, but rules or the mode hide
-    it, in which case the CLI reports the tool as "not found".
+    See assets/gemini-cli.md#refusals. `hidden`: whether the CLI has the tool but rules or the mode
+    hide it, in which case the CLI reports the tool as "not found".
     """
     if result.error_type == "policy_violation":
         return True
@@ -129,7 +129,7 @@ def refused(result: WireToolResult, *, hidden: bool) -> bool:
 def error(event: Part) -> WireError:
     """Parse an error object.
 
-    The severity `warning`, and the fields `recoverable` and `retryable`, mean that the run
+    The severity `warning`, or one of the fields `recoverable` and `retryable`, means that the run
     continues.
     """
     inner = mapping(event.get("error"))
@@ -197,7 +197,7 @@ def _done_status(event: Part, problem: WireError) -> DoneStatus:
 def _tokens(stats: Part) -> Usage | None:
     """Return the stream's token counts.
 
-    They exclude thoughts, but include the calls that choose a model.
+    The counts exclude thoughts, but include the calls that choose a model.
     """
 
     def count(*names: str) -> int | None:
