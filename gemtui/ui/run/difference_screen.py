@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.agent import approval
-from gemtui.errors import GemtuiError
 from gemtui.runs.approved_writes import put_back
 from gemtui.runs.file_tracker import FileStates
 from gemtui.text import Clean, clean_line, visible_line
@@ -98,9 +97,6 @@ async def _view(app: AppBase, differs: approval.Difference) -> None:
 
 
 async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) -> None:
-    try:
+    with app.reporting("The file was not restored"):
         path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"The file was not restored: {error}", problem=True)
-    else:
         app.show_message(f"Restored as it was before the call: {path}")

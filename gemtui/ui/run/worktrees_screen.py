@@ -298,20 +298,16 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply the changes, or only plan it; return None after reporting a failure."""
-        try:
+        with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"Not applied: {error}", problem=True)
-            return None
+        return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
         """Return the worktree with what has been applied so far; None after a message."""
-        try:
+        with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
-        except GemtuiError as error:
-            self.gemtui.show_message(str(error), problem=True)
-            await self._read()
-            return None
+        await self._read()
+        return None
 
     def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
@@ -344,11 +340,8 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
         )
         if not await self.app.push_screen_wait(question):
             return
-        try:
+        with self.gemtui.reporting("Not removed"):
             done = await asyncio.to_thread(remove_worktree, worktree)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"Not removed: {error}", problem=True)
-        else:
             self.gemtui.show_message("; ".join(["Removed", *done.notes]))
         await self._read()
 

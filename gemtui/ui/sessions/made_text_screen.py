@@ -63,9 +63,6 @@ class MadeTextScreen(FullScreen[None]):
         if name is None or text is None:
             return
         path = place_of(name)
-        try:
+        with self.gemtui.reporting("The file was not saved"):
             await asyncio.to_thread(write_new, path, text.encode(errors="replace"))
-        except OSError as error:
-            self.gemtui.show_message(f"The file was not saved: {error}", problem=True)
-        else:
             self.gemtui.show_message(f"Saved: {short_path(path)}")

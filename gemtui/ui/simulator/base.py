@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.rules import Call, Decision, Rule
@@ -45,15 +44,14 @@ async def form_allowing(
     """
     from gemtui.ui.rules.form import RuleForm
 
-    try:
+    with app.reporting():
         rule, doubt = await asyncio.to_thread(simulation.allowing_rule, call, project)
-    except GemtuiError as error:
-        app.show_message(str(error), problem=True)
-        return None
-    what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
-    allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
-    about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
-    return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
+        what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
+        allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
+        about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
+        folder = project or simulation.project
+        return RuleForm(simulation.document, rule, project=folder, about=about)
+    return None
 
 
 def _policy(simulation: Simulation) -> str:

@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.jsonout import indented
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
@@ -106,7 +105,7 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
             found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
 
         sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
-        try:
+        with self.gemtui.reporting():
             if which is None:
                 which = await asyncio.to_thread(
                     self._history.initial_scope, self.gemtui.start.project
@@ -115,8 +114,6 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
             self._say_which(which)
             self._reading = CallScan(self._history, which, sink, self._take)
             await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(str(error), problem=True)
 
     def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
         if not self.is_open:

@@ -7,7 +7,6 @@ from typing import Generic, TypeVar
 
 from textual import work
 
-from gemtui.errors import GemtuiError
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.simulator.base import SimulatorScreen
@@ -56,7 +55,7 @@ class ScanScreen(SimulatorScreen, Generic[State]):
     async def read(self) -> None:
         """Start a new scan."""
         self.action_stop()
-        try:
+        with self.gemtui.reporting():
             if self.which is None:
                 self.which = await asyncio.to_thread(
                     self.history.initial_scope, self.gemtui.start.project
@@ -64,11 +63,10 @@ class ScanScreen(SimulatorScreen, Generic[State]):
                 self.show_context()
             self._reading = CallScan(self.history, self.which, self.sink(), self._take)
             await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self.progress = ScanProgress(ended=True)
-            self.unreadable()
-            self.gemtui.show_message(str(error), problem=True)
-            self.show_progress()
+            return
+        self.progress = ScanProgress(ended=True)
+        self.unreadable()
+        self.show_progress()
 
     def unreadable(self) -> None:
         """Handle the case that nothing could be read."""

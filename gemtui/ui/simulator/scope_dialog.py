@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine
@@ -110,15 +109,11 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     @work(exclusive=True)
     async def _fill(self) -> None:
-        try:
+        with self.gemtui.reporting():
             found = await asyncio.to_thread(self._history.with_calls)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(str(error), problem=True)
-            return
-        if not self.is_open:
-            return
-        self.searched.empty = Clean("No session has tool calls.")
-        self.searched.show(found, fresh=True)
+            if self.is_open:
+                self.searched.empty = Clean("No session has tool calls.")
+                self.searched.show(found, fresh=True)
 
     @on(RowList.Opened)
     def _chosen(self) -> None:

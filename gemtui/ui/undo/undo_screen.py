@@ -149,15 +149,13 @@ class UndoScreen(FullScreen[None]):
 
     @work(exclusive=True, group="plan")
     async def _do(self, plan: _Plan) -> None:
-        try:
+        what = "Redo" if self._is_redo else "Undo"
+        with self.gemtui.reporting(f"{what} did not finish"):
             undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
-        except (GemtuiError, OSError) as error:
-            what = "Redo" if self._is_redo else "Undo"
-            self.gemtui.show_message(f"{what} did not finish: {error}", problem=True)
-            self._begin(_Stage.PLANNING)
-            self._make_plan()
+            self._take(replace(plan, undone=undone), _Stage.DONE)
             return
-        self._take(replace(plan, undone=undone), _Stage.DONE)
+        self._begin(_Stage.PLANNING)
+        self._make_plan()
 
     def _begin(self, stage: _Stage) -> None:
         self._stage, self._since = stage, time.monotonic()
