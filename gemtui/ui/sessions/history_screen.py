@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
-from threading import Event
 from typing import ClassVar, NamedTuple
 
 from textual import on, work
@@ -73,7 +72,6 @@ class HistoryScreen(WritesScreen[WriteRow]):
     ) -> None:
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
-        self._looking = Event()
         self._whole = False
 
     def compose(self) -> ComposeResult:
@@ -95,10 +93,6 @@ class HistoryScreen(WritesScreen[WriteRow]):
     def on_mount(self) -> None:
         """Start loading once the screen is visible."""
         self.call_after_refresh(self.read)
-
-    def on_unmount(self) -> None:
-        """Cancel the loading of a change."""
-        self._looking.set()
 
     def on_resize(self) -> None:
         """Fit the path to the new width."""
@@ -148,15 +142,14 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     @work(exclusive=True, group="change")
     async def _show_change(self, row: WriteRow | None) -> None:
-        self._looking.set()
-        self._looking = looking = Event()
+        reading = self.begin_reading("change")
         heading, view = self.panes.heading, self.panes.side
         if row is None:
             heading.show_parts([])
             view.show(lambda _look: ())
             return
         heading.show_parts(_heading(row.write, look_of(self.app, self.size.width)))
-        change = await asyncio.to_thread(change_of, row.write, cancelled=looking.is_set)
+        change = await asyncio.to_thread(change_of, row.write, cancelled=reading.is_stopped)
         view.show(lambda look: _change_lines(change, look))
 
     # --- keys ----------------------------------------------------------------------------------

@@ -86,10 +86,10 @@ class RecoverScreen(MadeTextScreen):
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
-        found = None
+        reading, found = self.begin_reading(), None
         with self.gemtui.reporting("The file could not be rebuilt"):
             found = await asyncio.to_thread(
-                recover, self._path, self._sessions, cancelled=self.stopped.is_set
+                recover, self._path, self._sessions, cancelled=reading.is_stopped
             )
         if found is None:
             self.dismiss()
