@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
-    """A screen with a header, a body, a status line and a footer, from top to bottom."""
+    """A screen with a header, a body, a status line and a footer, from top to bottom.
 
+    Without a status line, messages appear at the top right.
+    """
+
+    HAS_STATUS: ClassVar[bool] = True
     _readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
@@ -40,7 +44,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         """
         if name in self._readings:
             self._readings[name].stop()
-        reading = Reading(lambda: self.query("#status"), every=every)
+        reading = Reading(lambda: self.query("#header"), every=every)
         self._readings = {**self._readings, name: reading}
         return reading
 
@@ -54,7 +58,8 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         yield from body
-        yield BarLine(id="status", mark=mark)
+        if self.HAS_STATUS:
+            yield BarLine(id="status", mark=mark)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     @property

@@ -452,7 +452,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
     found = await run.files.difference(Path(write.path))
     row = write_row(write, run.cwd, app.glyphs)
-    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found, app.config.ascii))
+    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found))
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:

@@ -29,7 +29,7 @@ from gemtui.runs.worktrees import (
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.beside import RowsBesideLines
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
 from gemtui.ui.kit.full_screen import DialogGuardScreen
@@ -81,7 +81,7 @@ class WorktreeChoice(NamedTuple):
     prompt: str = ""
 
 
-class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
+class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeChoice, WorktreeRow]):
     """A screen that returns a `WorktreeWanted`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
@@ -91,22 +91,12 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
         super().__init__(id="worktrees-screen")
         self._marked: str | None = None
 
-    @property
-    def rows(self) -> RowList[WorktreeRow]:
-        """The list of worktrees."""
-        return self.query_one(RowList)
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
-        return self.query_one(RowsBesideLines)
-
     def compose(self) -> ComposeResult:
         rows = RowList[WorktreeRow](
             self._draw, key=lambda row: row.worktree.name, empty=own("reading")
         )
         side = LineView(what="the changes")
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+        yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
         self.header.show_parts([Content.styled(own("Worktrees"), "bold")])
@@ -193,9 +183,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
             )
             self.rows.refresh()
             self._show_side(fresh=True)
-
-    def action_other_part(self) -> None:
-        self.panes.switch()
 
     def action_close(self) -> None:
         if self.panes.side.has_focus:

@@ -26,7 +26,7 @@ from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.beside import RowsBesideLines
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -58,7 +58,7 @@ class WriteRow(NamedTuple):
         return self.write.source.name, self.write.message, self.write.block
 
 
-class HistoryScreen(WritesScreen[WriteRow]):
+class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
     """Show all writes of a file, in all sessions.
 
     `history`: the file, and the state of an earlier screen, from which this screen resumes.
@@ -78,17 +78,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """Build the header, the writes, the selected change, the status line and footer."""
         rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
         side = LineView(what="the change")
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
-        return self.query_one(RowsBesideLines)
-
-    @property
-    def rows(self) -> RowList[WriteRow]:
-        """The list of writes."""
-        return self.query_one(RowList)
+        yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
         """Start loading once the screen is visible."""
@@ -159,10 +149,6 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """Open the session at this call."""
         if (row := self.rows.chosen) is not None:
             self.dismiss(row.write)
-
-    def action_other_part(self) -> None:
-        """Switch the focus between the writes and the change."""
-        self.panes.switch()
 
     def action_open_file(self) -> None:
         """Open the file in the editor."""

@@ -15,7 +15,6 @@ from textual.content import Content
 
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
-from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.full_screen import FullScreen
@@ -88,20 +87,19 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"
+    HAS_STATUS = False
 
     def __init__(self, history: CallHistory) -> None:
         super().__init__()
         self._history = history
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        yield SearchedRows[Summary](
+        rows = SearchedRows[Summary](
             session_row,
             lambda each: f"{each.title} {each.project} {each.id}",
             empty=Clean("reading"),
         )
-        yield FooterLine(ascii=glyphs.name == "ascii")
+        yield from self.framed(rows)
 
     def on_mount(self) -> None:
         self.header.show_parts([Content.styled("Choose a session", "bold")])
