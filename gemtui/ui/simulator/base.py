@@ -13,20 +13,18 @@ from textual.widget import Widget
 
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.model.rules import Call, Decision
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
 from gemtui.ui.rules.draw import call_subject
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.simulator.simulation import Simulation, Taken
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.rules.form import RuleForm
-
-Taken = tuple[Rule, ...]
 
 
 def refused(found: Explanation) -> bool:
@@ -144,6 +142,14 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     def action_close(self) -> None:
         self.dismiss(self.simulation.taken)
+
+    async def look_into(self, screen: SimulatorScreen) -> None:
+        """Show another screen over this one; decide again if rules were added there."""
+        before = self.simulation.taken
+        await self.app.push_screen_wait(screen)
+        self.show_context()
+        if self.simulation.taken != before:
+            self.situation_changed()
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
         """Show a form with a rule that would allow a call; add the rule if confirmed.
