@@ -19,7 +19,6 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.worker import WorkerFailed
 
 from gemtui.config import Config, keep_setting
-from gemtui.errors import ConfigError
 from gemtui.paths import config_file
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, short_path
@@ -215,11 +214,8 @@ class GemtuiApp(AppBase):
         if theme is None:
             return
         path = config_file()
-        try:
+        with self.reporting("The theme could not be saved"):
             keep_setting(path, "theme", theme)
-        except (ConfigError, OSError) as error:
-            self.show_message(f"The theme could not be saved: {error}", problem=True)
-        else:
             self.show_message(f"Theme {theme} saved in {short_path(path)}")
 
     @work(group="dialog", exclusive=True)

@@ -29,6 +29,7 @@ from textual.screen import Screen, ScreenResultType
 from textual.signal import Signal
 
 from gemtui.config import Config, Ring
+from gemtui.errors import GemtuiError
 from gemtui.notify import BELL, Notification, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
 from gemtui.sessions.preload import StorePreload
@@ -370,6 +371,13 @@ class AppBase(App[None]):
         if problem or line is None or not line.show_message(told, self.NOTIFICATION_TIMEOUT):
             self.notify(clean(text), severity="error" if problem else "information", markup=False)
 
+    def reporting(self, failed: str = "") -> Reporting:
+        """Return a context that reports a GemtuiError or OSError, and then ends its block.
+
+        `failed`: says in front of the error what was not done, such as "Not applied".
+        """
+        return Reporting(self.show_message, failed)
+
     def _end_message(self) -> None:
         for line in self.screen.query("#status").results(BarLine) if self.screen_stack else ():
             line.end_message()
@@ -382,6 +390,23 @@ class AppBase(App[None]):
         self.push_screen(
             RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
         )
+
+
+class Reporting:
+    """Reports the errors of a `with` block to the user instead of raising them."""
+
+    def __init__(self, show_message: Callable[..., None], failed: str) -> None:
+        self._show_message, self._failed = show_message, failed
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        reported = isinstance(error, GemtuiError | OSError)
+        if reported:
+            words = f"{self._failed}: {error}" if self._failed else str(error)
+            self._show_message(words, problem=True)
+        return reported
 
 
 def _has_more_to_do(pump: MessagePump) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Generic
 
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
+from textual.screen import ScreenResultType
 
 from gemtui.ui.kit.bars import BarLine
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.line_view import LineView
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import Item, RowList
 
 
 class RowsBesideLines(Container):
@@ -29,3 +31,25 @@ class RowsBesideLines(Container):
     def switch(self) -> None:
         """Switch the focus between the rows and the lines."""
         (self.rows if self.side.has_focus else self.side).focus()
+
+
+class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]):
+    """A screen with rows, and beside them the lines of the row under the cursor."""
+
+    def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
+        """Yield all widgets of the screen."""
+        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+
+    @property
+    def panes(self) -> RowsBesideLines:
+        """The rows and the lines, with their headings."""
+        return self.query_one(RowsBesideLines)
+
+    @property
+    def rows(self) -> RowList[Item]:
+        """The rows."""
+        return self.panes.rows
+
+    def action_other_part(self) -> None:
+        """Switch the focus between the rows and the lines."""
+        self.panes.switch()

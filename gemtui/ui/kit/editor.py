@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from gemtui.editor import NoEditor, edited_text, editor_command, editor_program, written_file
-from gemtui.errors import GemtuiError
 from gemtui.processes import at_terminal, find_program
 
 if TYPE_CHECKING:
@@ -19,28 +18,22 @@ if TYPE_CHECKING:
 
 def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
     """Open a file that a tool named in the user's editor, suspending the app."""
-    try:
+    with app.reporting():
         place = written_file(path, project)
         words = editor_command(app.config.editor, os.environ, place, line)
-        program = editor_program(words[0])
-    except (GemtuiError, OSError) as error:
-        app.show_message(str(error), problem=True)
-    else:
-        _run(app, words, program)
+        _run(app, words, editor_program(words[0]))
 
 
 def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
     """Run a program in the terminal, suspending the app; say if it failed."""
     try:
-        with app.suspend():
-            code = at_terminal(words, program=program, folder=folder)
-    except OSError as error:
-        app.show_message(str(error), problem=True)
+        with app.reporting():
+            with app.suspend():
+                code = at_terminal(words, program=program, folder=folder)
+            if code:
+                app.show_message(f"{words[0]} exited with code {code}", problem=True)
     except SuspendNotSupported:
         app.show_message("This terminal can't run another program.", problem=True)
-    else:
-        if code:
-            app.show_message(f"{words[0]} exited with code {code}", problem=True)
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:

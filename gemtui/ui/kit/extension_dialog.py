@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.errors import GemtuiError
 from gemtui.extension.install import install, remove
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import before_install, removal_notes
@@ -97,11 +96,9 @@ async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: 
     while not work.done():
         app.show_message("Gemini CLI is working; this can take a few seconds.")
         await asyncio.wait({work}, timeout=app.NOTIFICATION_TIMEOUT)
-    try:
+    with app.reporting():
         found = work.result()
-    except (GemtuiError, OSError) as error:
-        app.show_message(str(error), problem=True)
-        return False
-    done = found.problem is None or not found.installed
-    app.show_message(said if done else str(found.problem), problem=not done)
-    return found.problem is None
+        done = found.problem is None or not found.installed
+        app.show_message(said if done else str(found.problem), problem=not done)
+        return found.problem is None
+    return False

@@ -54,11 +54,11 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         if self._shown or not self.is_attached:
             return
         self._shown, self._began = True, self._field_values()
-        self._restored = self._app.drafts.pop(self._draft_key, None)
+        self._restored = self.gemtui.drafts.pop(self._draft_key, None)
         if self._restored is not None:
             for field, value in zip(self._fields(), self._restored, strict=True):
                 setattr(field, _attribute(field), value)
-            self._app.show_message(BACK)
+            self.gemtui.show_message(BACK)
 
     @on(Input.Changed)
     def _note_typing(self, event: Input.Changed) -> None:
@@ -78,14 +78,15 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         if self._answer is None and self._shown and result is None:
             values = self._field_values()
             if self._typed and values not in (self._began, self._restored):
-                self._app.drafts[self._draft_key] = values
-                self.app.call_later(self._app.show_message, KEPT)
+                self.gemtui.drafts[self._draft_key] = values
+                self.app.call_later(self.gemtui.show_message, KEPT)
             elif self._restored is not None:
-                self.app.call_later(self._app.show_message, DISCARDED)
+                self.app.call_later(self.gemtui.show_message, DISCARDED)
         return super().dismiss(result)
 
     @property
-    def _app(self) -> AppBase:
+    def gemtui(self) -> AppBase:
+        """The app, with its type."""
         return cast("AppBase", self.app)
 
     @property

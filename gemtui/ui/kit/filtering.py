@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Generic, cast
 
 from textual import on, work
@@ -52,19 +53,17 @@ class FilterBar(Horizontal):
     It is set by `open`, because the focus arrives a moment later.
     """
 
+    @dataclass
     class Changed(Message):
         """The search text has changed; "" means no search."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class Done(Message):
         """The keys go to the list again; `opens`: also open the row under the cursor."""
 
-        def __init__(self, *, opens: bool = False) -> None:
-            super().__init__()
-            self.opens = opens
+        opens: bool = False
 
     def __init__(self, suggester: Suggester | None = None) -> None:
         super().__init__()

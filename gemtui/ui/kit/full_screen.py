@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
+from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
 from textual.screen import ScreenResultType
@@ -15,25 +17,49 @@ from textual.worker import ResultType, Worker, WorkType
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
 from gemtui.ui.kit.parts import HasParts, KeyPart
+from gemtui.ui.kit.reading import Reading
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
-    """A screen with a header, a body, a status line and a footer, from top to bottom."""
+    """A screen with a header, a body, a status line and a footer, from top to bottom.
+
+    Without a status line, messages appear at the top right.
+    """
+
+    HAS_STATUS: ClassVar[bool] = True
+    _readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
     def gemtui(self) -> AppBase:
         """The app, with its type."""
         return cast("AppBase", self.app)
 
+    def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
+        """Return a new reading, and stop the earlier one with the same name.
+
+        It is also stopped when the screen closes. `every`: as in `Reading`.
+        """
+        if name in self._readings:
+            self._readings[name].stop()
+        reading = Reading(lambda: self.query("#header"), every=every)
+        self._readings = {**self._readings, name: reading}
+        return reading
+
+    @on(events.Unmount)
+    def _stop_readings(self) -> None:
+        for reading in self._readings.values():
+            reading.stop()
+
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield all widgets of a screen with this body."""
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         yield from body
-        yield BarLine(id="status", mark=mark)
+        if self.HAS_STATUS:
+            yield BarLine(id="status", mark=mark)
         yield FooterLine(ascii=self.gemtui.config.ascii)
 
     @property

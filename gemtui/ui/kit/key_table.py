@@ -34,6 +34,22 @@ def _moves(row: str) -> tuple[Row, ...]:
     )
 
 
+def _scrolls(label: str, page_down: str) -> tuple[Row, ...]:
+    """Return the keys that scroll a text.
+
+    `label`: the footer's name for them. `page_down`: the keys for one page down.
+    """
+    return (
+        ("scroll_down", "down,j", MOVE, label, "Scroll down one line"),
+        ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),
+        ("page_down", page_down, MOVE, "Page down", "Move down one page"),
+        ("page_up", "pageup", MOVE, "Page up", "Move up one page"),
+        *_HALF_PAGES,
+        ("scroll_home", "home", MOVE, "Start", "Go to the first line"),
+        ("scroll_end", "end,G", MOVE, "End", "Go to the last line"),
+    )
+
+
 def _steers(row: str) -> tuple[Row, ...]:
     """Return the keys that move the cursor of a list while the user types above it.
 
@@ -60,6 +76,29 @@ def _all(method: str, *rows: Row) -> tuple[Row, ...]:
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 
+_BACK = ("close", "escape,q", OPEN, "Back", "Return to the previous screen")
+_CLOSE_FORM = ("close", "escape", OPEN, "Close", "Close, and keep what you typed")
+_PREVIOUS_PART = (
+    "previous_part",
+    "shift+tab",
+    MOVE,
+    "Previous part",
+    "Go to the previous part of the pane",
+)
+_OPEN_FILE = ("open_file", "o", OPEN, "Edit file", "Open the file in your editor")
+_HISTORY = ("history", "W", OPEN, "History", "List every write to this file in all sessions")
+_WHICH = ("which", "w", VIEW, "Scope", "Choose the sessions and the period")
+_SCANS = (
+    _WHICH,
+    ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),
+    ("mode", "m", VIEW, "Mode", "Switch to the next approval mode"),
+    ("again", "r", CHANGE, "Again", "Read the sessions again"),
+)
+_BEFORE_PROMPT = (
+    ("undo_to", "U", CHANGE, "Undo to here", "Undo to just before this prompt (preview first)"),
+    ("redo", "R", CHANGE, "Redo", "Reverse the last undo (preview first)"),
+    ("fork", "B", CHANGE, "Fork", "Start a new chat from just before this prompt"),
+)
 _ANSWERS: tuple[Row, ...] = (
     ("yes", "y", CHANGE, "Allow", "Allow this call, once you have seen all of it"),
     ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
@@ -93,21 +132,9 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("help_quit", "ctrl+c", COPY, "Copy selection", "Copy the text selected with the mouse"),
         ("change_theme", "f2", APP, "Theme", "Preview and choose a theme"),
         ("trusted", "f3", APP, "Trusted folders", "List trusted folders, or revoke trust"),
-        (
-            "lost_sessions",
-            "f4",
-            APP,
-            "Lost sessions",
-            "Restore a session that Gemini CLI lost",
-        ),
+        ("lost_sessions", "f4", APP, "Lost sessions", "Restore a session that Gemini CLI lost"),
         ("worktrees", "f7", OPEN, "Worktrees", "Compare, apply or remove runs' git worktrees"),
-        (
-            "extension",
-            "f8",
-            APP,
-            "Extension",
-            "Install or remove the Gemini CLI extension",
-        ),
+        ("extension", "f8", APP, "Extension", "Install or remove the Gemini CLI extension"),
         ("sessions", "1", OPEN, "Sessions", "Go to the stored sessions"),
         ("runs", "2", OPEN, "Run", "Go to the run pane to start, watch or stop runs"),
         ("policies", "3", OPEN, "Policy", "Go to the policies, which limit what runs may do"),
@@ -119,13 +146,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("search", "F", SEARCH, "Search all", "Search the text of all sessions"),
         ("stats", "t", OPEN, "Stats", "Show tokens, calls, files and cost"),
         ("files", "w", OPEN, "Files", "List the files that sessions wrote"),
-        (
-            "waiting",
-            "L",
-            OPEN,
-            "Needs you",
-            "Go to a question that waits for your answer",
-        ),
+        ("waiting", "L", OPEN, "Needs you", "Go to a question that waits for your answer"),
         ("new_run", "n", OPEN, "New run", "Start a run in this project"),
         ("go_on", "c", OPEN, "Continue", "Continue this session in the run pane"),
         ("export", "e", COPY, "Export", "Export this session to a file"),
@@ -138,36 +159,16 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("vault", "V", CHANGE, "Vault", "Keep sessions even if Gemini CLI deletes them"),
         ("restore", "b", CHANGE, "Restore", "Restore a kept session to Gemini CLI"),
         ("undo", "u", CHANGE, "Undo", "Undo the last deletion or change to marks"),
-        (
-            "undo_to",
-            "U",
-            CHANGE,
-            "Undo to here",
-            "Undo to just before this prompt (preview first)",
-        ),
-        ("redo", "R", CHANGE, "Redo", "Reverse the last undo (preview first)"),
-        ("fork", "B", CHANGE, "Fork", "Start a new chat from just before this prompt"),
+        *_BEFORE_PROMPT,
         ("problems", "exclamation_mark", OPEN, "Problems", "List the files that could not be read"),
         ("refresh", "f5,ctrl+r", APP, "Reload", "Reload all sessions"),
     ),
     Where.LIST: (
         *_moves("session"),
         ("open", "enter,right,l", OPEN, "Open", "Open this session"),
-        (
-            "filter",
-            "slash",
-            SEARCH,
-            "Search",
-            "Filter by words, #tag, tool: file: after: is:",
-        ),
+        ("filter", "slash", SEARCH, "Search", "Filter by words, #tag, tool: file: after: is:"),
         ("clear", "escape", SEARCH, "Clear", "Clear the selection, then the filter"),
-        (
-            "select",
-            "space",
-            CHANGE,
-            "Select",
-            "Select, for e, E, d, m, p and A",
-        ),
+        ("select", "space", CHANGE, "Select", "Select, for e, E, d, m, p and A"),
         ("select_to", "v", CHANGE, "Select to here", "Extend the selection to this session"),
         ("scope", "a", VIEW, "Scope", "Switch between this project and all projects"),
         ("sort", "s", VIEW, "Sort", "Choose the sort order"),
@@ -175,13 +176,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("days", "D", MOVE, "Days", "Go to a day"),
         ("group", "g", VIEW, "Group", "Toggle grouping by project"),
         ("fold", "left,h", VIEW, "Fold", "Fold or unfold this project"),
-        (
-            "hidden",
-            "full_stop",
-            VIEW,
-            "Hidden",
-            "Show archived, subagent, copied, empty sessions",
-        ),
+        ("hidden", "full_stop", VIEW, "Hidden", "Show archived, subagent, copied, empty sessions"),
         ("copy_id", "y", COPY, "Copy id", "Copy the full session id"),
         ("copy_resume", "Y", COPY, "Copy resume", "Copy the command that resumes this session"),
     ),
@@ -218,28 +213,16 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("copy_message", "Y", COPY, "Copy message", "Copy the whole message"),
         ("raw", "v", OPEN, "Raw", "Show the raw JSON of this block"),
         ("open_file", "o", OPEN, "Edit file", "Open the file in your editor or image viewer"),
-        ("history", "W", OPEN, "History", "List every write to this file in all sessions"),
+        _HISTORY,
         ("back", "escape", OPEN, "Back", "Close the search, or go back to the list"),
     ),
     Where.FIND: (
         ("next = match(1)", "down", SEARCH, "Next", "Go to the next match"),
         ("previous = match(-1)", "up", SEARCH, "Previous", "Go to the previous match"),
-        (
-            "close",
-            "enter,escape",
-            SEARCH,
-            "To the match",
-            "Go to the match; n and N find more",
-        ),
+        ("close", "enter,escape", SEARCH, "To the match", "Go to the match; n and N find more"),
     ),
     Where.RAW: (
-        ("scroll_down", "down,j", MOVE, "Move", "Scroll down one line"),
-        ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),
-        ("page_down", "pagedown,space", MOVE, "Page down", "Move down one page"),
-        ("page_up", "pageup", MOVE, "Page up", "Move up one page"),
-        *_HALF_PAGES,
-        ("scroll_home", "home", MOVE, "Start", "Go to the first line"),
-        ("scroll_end", "end,G", MOVE, "End", "Go to the last line"),
+        *_scrolls("Move", "pagedown,space"),
         ("copy", "y", COPY, "Copy", "Copy everything"),
         ("close", "escape,q,v", OPEN, "Back", "Return to the transcript"),
     ),
@@ -249,7 +232,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.MARKS: (
         ("take", "ctrl+s", CHANGE, "Save", "Save these marks"),
-        ("close", "escape", OPEN, "Close", "Close, and keep what you typed"),
+        _CLOSE_FORM,
     ),
     Where.WAITING: (("next", "L", MOVE, "Next", "Go to the next session's question"),),
     Where.VAULT: (
@@ -287,14 +270,14 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Other part",
             "Switch between the list and the change",
         ),
-        ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
+        _OPEN_FILE,
         ("patch", "E", COPY, "Patch", "Export all changes to this file as a patch"),
         ("recover", "r", OPEN, "Recover", "Rebuild this file's text from sessions"),
-        ("close", "escape,q", OPEN, "Back", "Return to the previous screen"),
+        _BACK,
     ),
     Where.PATCH: (
         ("write", "enter,s", COPY, "Write", "Save the patch to a new file"),
-        ("close", "escape,q", OPEN, "Back", "Return to the previous screen"),
+        _BACK,
     ),
     Where.UNDO: (
         ("confirm", "y", CHANGE, "Do it", "Make the changes that are shown"),
@@ -302,7 +285,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("diff", "d", OPEN, "Diff", "Show this file's diff and its versions"),
         ("go_on", "c", OPEN, "Continue", "Continue the chat in the run pane"),
         ("redo", "R", CHANGE, "Redo", "Reverse this undo (preview first)"),
-        ("close", "escape,q", OPEN, "Back", "Return to the previous screen"),
+        _BACK,
     ),
     Where.UNDO_FILE: (
         (
@@ -323,7 +306,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.RECOVER: (
         ("write", "enter,s", COPY, "Write", "Save the text to a new file"),
-        ("close", "escape,q", OPEN, "Back", "Return to the previous screen"),
+        _BACK,
     ),
     Where.REVIEW: (
         (
@@ -357,13 +340,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.RUN: (
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop the run; press again to kill it"),
         ("next_part", "tab", MOVE, "Next part", "Switch between transcript, files and prompt"),
-        (
-            "previous_part",
-            "shift+tab",
-            MOVE,
-            "Previous part",
-            "Go to the previous part of the pane",
-        ),
+        _PREVIOUS_PART,
         ("write", "i", OPEN, "Prompt", "Go to the prompt"),
         ("files", "w", VIEW, "Files", "Show the files that this run wrote"),
         ("stderr", "s", OPEN, "Stderr", "Show Gemini CLI's stderr"),
@@ -373,13 +350,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("follow_up", "c", CHANGE, "Continue", "Continue this session"),
         ("copy_command", "C", COPY, "Copy command", "Copy this run's command line"),
         ("allow", "p", CHANGE, "Allow it", "Create a rule that allows the denied call"),
-        (
-            "differing",
-            "D",
-            CHANGE,
-            "Differences",
-            "Show files that differ from what you approved",
-        ),
+        ("differing", "D", CHANGE, "Differences", "Show files that differ from what you approved"),
         ("review", "H", OPEN, "Review", "Review this run's changes hunk by hunk"),
         ("worktree", "f6", CHANGE, "Worktree", "Toggle a new git worktree for the next run"),
         ("options", "ctrl+o", CHANGE, "Options", "Set approval, mode, model, tools and limits"),
@@ -387,15 +358,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("from_file", "ctrl+g", OPEN, "From a file", "Load the prompt from a file"),
         ("new", "ctrl+n", CHANGE, "New run", "Open an empty pane; current runs continue"),
         ("take_back", "u", CHANGE, "Revoke", "Revoke the last “allow similar” or “always allow”"),
-        (
-            "undo_to",
-            "U",
-            CHANGE,
-            "Undo to here",
-            "Undo to just before this prompt (preview first)",
-        ),
-        ("redo", "R", CHANGE, "Redo", "Reverse the last undo (preview first)"),
-        ("fork", "B", CHANGE, "Fork", "Start a new chat from just before this prompt"),
+        *_BEFORE_PROMPT,
         ("queue", "ctrl+r", OPEN, "Queue", "Reorder, edit or send queued prompts"),
         ("runs", "ctrl+l", OPEN, "Runs", "List all runs, to open or stop one"),
     ),
@@ -421,31 +384,19 @@ TABLE: dict[Where, tuple[Row, ...]] = {
             "Other policies",
             "Send its prompt under other policies instead",
         ),
-        (
-            "other_part",
-            "tab,shift+tab",
-            MOVE,
-            "Other part",
-            "Switch between list and changes",
-        ),
+        ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
         ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),
-        ("close", "escape,q", OPEN, "Back", "Return to the previous screen"),
+        _BACK,
     ),
     Where.QUESTION: (
         *_all("answer", *_ANSWERS),
         *_all("press", *_QUESTION_MOVES),
-        ("scroll_down", "down,j", MOVE, "Scroll", "Scroll down one line"),
-        ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),
-        ("page_down", "pagedown,space", MOVE, "Page down", "Move down one page"),
-        ("page_up", "pageup", MOVE, "Page up", "Move up one page"),
-        *_HALF_PAGES,
-        ("scroll_home", "home", MOVE, "Start", "Go to the first line"),
-        ("scroll_end", "end,G", MOVE, "End", "Go to the last line"),
+        *_scrolls("Scroll", "pagedown,space"),
         ("leave", "escape", OPEN, "Transcript", "Go to the transcript; the question keeps waiting"),
     ),
     Where.CHANGE_CALL: (
         ("take", "ctrl+s", CHANGE, "Apply", "Use the edited call"),
-        ("close", "escape", OPEN, "Close", "Close, and keep what you typed"),
+        _CLOSE_FORM,
     ),
     Where.QUEUE: (
         *_all(
@@ -488,13 +439,13 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.WRITES: (
         ("select", "enter", OPEN, "Open", "Go to the call for this write, or to its diff"),
         ("diff", "d", OPEN, "Diff", "Show how the run changed this file"),
-        ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
-        ("history", "W", OPEN, "History", "List every write to this file in all sessions"),
+        _OPEN_FILE,
+        _HISTORY,
         ("back", "escape", OPEN, "Back", "Return to the transcript"),
     ),
     Where.OPTIONS: (
         ("take", "ctrl+s", CHANGE, "Apply", "Use these options for the next runs"),
-        ("close", "escape", OPEN, "Close", "Close, and keep what you typed"),
+        _CLOSE_FORM,
     ),
     Where.CONFIRM: (
         ("confirm", "y", CHANGE, "Yes", "Do it"),
@@ -511,13 +462,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.HELP: (*_PAGES, *_HALF_PAGES),
     Where.POLICY: (
         ("next_part", "tab", MOVE, "Next part", "Go to the next part of the pane"),
-        (
-            "previous_part",
-            "shift+tab",
-            MOVE,
-            "Previous part",
-            "Go to the previous part of the pane",
-        ),
+        _PREVIOUS_PART,
         ("back", "escape", OPEN, "Back", "Return to the rules"),
         ("levels", "l", VIEW, "Levels", "Switch between the simple view and the rules"),
         ("try_call", "t", OPEN, "Try a call", "See what would happen to a call, and why"),
@@ -540,7 +485,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("redo", "U", CHANGE, "Redo", "Redo the last undone change"),
         ("save", "ctrl+s", CHANGE, "Save", "Save; files from elsewhere are backed up first"),
         ("files", "f", OPEN, "Files", "Choose, create, rename or delete a policy"),
-        ("open_file", "o", OPEN, "Edit file", "Open the file in your editor"),
+        _OPEN_FILE,
         ("run", "r", OPEN, "Run with it", "Start a run with this policy"),
         ("copy_command", "y", COPY, "Copy command", "Copy the command of a run with this policy"),
         ("copy_text", "Y", COPY, "Copy TOML", "Copy the policy as TOML"),
@@ -565,20 +510,14 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     Where.RULE: (
         ("take", "ctrl+s", CHANGE, "Apply", "Add the rule without saving the file"),
         ("fix", "ctrl+f", CHANGE, "Fix", "Apply the suggested fix"),
-        ("close", "escape", OPEN, "Close", "Close, and keep what you typed"),
+        _CLOSE_FORM,
     ),
     Where.ROWS: (
         *_moves("row"),
         ("open", "enter,right,l", OPEN, "Open", "Open this row"),
     ),
     Where.DRAWING: (
-        ("scroll_down", "down,j", MOVE, "Scroll", "Scroll down one line"),
-        ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),
-        ("page_down", "pagedown", MOVE, "Page down", "Move down one page"),
-        ("page_up", "pageup", MOVE, "Page up", "Move up one page"),
-        *_HALF_PAGES,
-        ("scroll_home", "home", MOVE, "Start", "Go to the first line"),
-        ("scroll_end", "end,G", MOVE, "End", "Go to the last line"),
+        *_scrolls("Scroll", "pagedown"),
         ("copy", "y", COPY, "Copy", "Copy everything"),
     ),
     Where.TRY: (
@@ -591,17 +530,14 @@ TABLE: dict[Where, tuple[Row, ...]] = {
     ),
     Where.REPLAY: (
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and show the results so far"),
-        ("which", "w", VIEW, "Scope", "Choose the sessions and the period"),
-        ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),
-        ("mode", "m", VIEW, "Mode", "Switch to the next approval mode"),
-        ("again", "r", CHANGE, "Again", "Read the sessions again"),
+        *_SCANS,
         ("close", "escape,q", OPEN, "Back", "Return to the policy"),
     ),
     Where.CALLS: (
         ("filter", "slash", SEARCH, "Search", "Filter by tool, command, file or session"),
         ("close", "escape,q", OPEN, "Back", "Clear the filter, or go back"),
     ),
-    Where.PICK: (("which", "w", VIEW, "Scope", "Choose the sessions and the period"),),
+    Where.PICK: (_WHICH,),
     Where.CALL: (
         ("allow", "a", CHANGE, "Allow it", "Create a rule that allows this call"),
         ("session", "o", OPEN, "Session", "Open the session at this call"),
@@ -611,10 +547,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         ("check", "space", CHANGE, "Select", "Select or deselect this rule"),
         ("check_all", "c", CHANGE, "Select all", "Select all rules, or none"),
         ("add", "a", CHANGE, "Add", "Add the selected rules without saving the file"),
-        ("which", "w", VIEW, "Scope", "Choose the sessions and the period"),
-        ("interactive", "i", VIEW, "Headless", "Switch between headless and interactive"),
-        ("mode", "m", VIEW, "Mode", "Switch to the next approval mode"),
-        ("again", "r", CHANGE, "Again", "Read the sessions again"),
+        *_SCANS,
         ("stop", "ctrl+c", CHANGE, "Stop", "Stop reading, and use the calls read so far"),
         ("close", "escape,q", OPEN, "Back", "Return to the policy without adding rules"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,56 +16,54 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call
 
 
+@dataclass
 class CopyRequested(Message):
     """Request to copy `text` to the clipboard.
 
     `what` describes the text to the user, such as "code, 12 lines".
     """
 
-    def __init__(self, text: str, what: str) -> None:
-        super().__init__()
-        self.text, self.what = text, what
+    text: str
+    what: str
 
 
+@dataclass
 class RawRequested(Message):
     """Request to show the stored record of the message `spoken` as JSON.
 
     `block`: the block under the cursor, or None.
     """
 
-    def __init__(self, spoken: Spoken, block: Block | None) -> None:
-        super().__init__()
-        self.spoken, self.block = spoken, block
+    spoken: Spoken
+    block: Block | None
 
 
+@dataclass
 class FileRequested(Message):
     """Request to open a file in the editor.
 
     `path`: the path as the tool named it. `line`: 1-based, or None.
     """
 
-    def __init__(self, path: str, line: int | None = None) -> None:
-        super().__init__()
-        self.path, self.line = path, line
+    path: str
+    line: int | None = None
 
 
+@dataclass
 class HistoryRequested(Message):
     """Request to show all writes of a file, in all sessions.
 
     `path`: the path as the tool named it; it is absolute when the message reaches the app.
     """
 
-    def __init__(self, path: str) -> None:
-        super().__init__()
-        self.path = path
+    path: str
 
 
+@dataclass
 class SubagentRequested(Message):
     """Request to open the session of the subagent with this id."""
 
-    def __init__(self, agent_id: str) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+    agent_id: str
 
 
 class BackRequested(Message):
@@ -86,25 +85,25 @@ class TranscriptMoved(Message):
         return isinstance(message, TranscriptMoved)
 
 
+@dataclass
 class NewRunRequested(Message):
     """Request to show the run pane, ready for a new run in `folder`."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.folder = folder
+    folder: Path
 
 
+@dataclass
 class ContinueRequested(Message):
     """Request to show the run pane, ready to continue a stored session.
 
     `prompt`: the initial text of the prompt.
     """
 
-    def __init__(self, session: Summary, prompt: str = "") -> None:
-        super().__init__()
-        self.session, self.prompt = session, prompt
+    session: Summary
+    prompt: str = ""
 
 
+@dataclass
 class ChatRequested(Message):
     """Request to show the run pane, ready to continue a chat that may be unlisted.
 
@@ -112,33 +111,34 @@ class ChatRequested(Message):
     `prompt`: the initial text of the prompt.
     """
 
-    def __init__(self, folder: Path, session: str | None, path: Path | None, prompt: str) -> None:
-        super().__init__()
-        self.folder, self.session, self.path, self.prompt = folder, session, path, prompt
+    folder: Path
+    session: str | None
+    path: Path | None
+    prompt: str
 
 
+@dataclass
 class RunWithPolicyRequested(Message):
     """Request to show the run pane, ready for a run with these policies and mode."""
 
-    def __init__(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        super().__init__()
-        self.policies, self.mode = policies, mode
+    policies: tuple[Path, ...]
+    mode: ApprovalMode
 
 
+@dataclass
 class AllowCallRequested(Message):
     """Request to show the form for the rule that would allow `call`.
 
     `policies`: the policy files of the run that made the call.
     """
 
-    def __init__(self, call: Call, policies: tuple[Path, ...]) -> None:
-        super().__init__()
-        self.call, self.policies = call, policies
+    call: Call
+    policies: tuple[Path, ...]
 
 
+@dataclass
 class SessionRequested(Message):
     """Request to show a session, with the cursor on a tool call ("" for the start)."""
 
-    def __init__(self, session: Summary, call: str = "") -> None:
-        super().__init__()
-        self.session, self.call = session, call
+    session: Summary
+    call: str = ""

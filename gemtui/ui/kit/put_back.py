@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.errors import GemtuiError
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore, restore_from_run
 from gemtui.kept.run_copies import LastCopy, last_copies, title_of
@@ -90,13 +89,11 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
     """Restore in a thread, and report the result or why restoring failed."""
-    try:
+    with app.reporting("The session was not restored"):
         done = await asyncio.to_thread(restoring)
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"The session was not restored: {error}", problem=True)
-        return None
-    app.show_message("; ".join(_words(done)))
-    return done
+        app.show_message("; ".join(_words(done)))
+        return done
+    return None
 
 
 def _words(done: Restored) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from textual import events
@@ -40,12 +41,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     }
     """
 
+    @dataclass
     class Highlighted(Message):
         """The cursor has moved, or the row under the cursor has changed."""
 
-        def __init__(self, rows: RowList[Any]) -> None:
-            super().__init__()
-            self.rows = rows
+        rows: RowList[Any]
 
         @property
         def control(self) -> RowList[Any]:

@@ -63,11 +63,9 @@ class PolicyEditor:
     async def load_context(self) -> None:
         """Load the policy's context, and detect what the installed Gemini CLI supports."""
         draft = self.draft
-        try:
+        found = draft.around
+        with self._app.reporting():
             found = await asyncio.to_thread(files.policy_context, draft.opened, self.folder)
-        except (GemtuiError, OSError) as error:
-            self._app.show_message(str(error), problem=True)
-            found = draft.around
         for problem in found.problems:
             if problem not in draft.around.problems:
                 self._app.show_message(problem, problem=True)

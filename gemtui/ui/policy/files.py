@@ -77,11 +77,9 @@ def _files_of(path: Path) -> list[Path]:
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
     """Load a file; if it can't be read, report why and return None."""
-    try:
+    with app.reporting():
         return await asyncio.to_thread(store.open_policy, file)
-    except (GemtuiError, OSError) as error:
-        app.show_message(str(error), problem=True)
-        return None
+    return None
 
 
 async def save(app: AppBase, draft: Draft) -> bool:
@@ -178,11 +176,8 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
         if asked is None:
             return False
         name = asked.strip()
-        try:
+        with app.reporting():
             opened = await asyncio.to_thread(store.create, name, text)
-        except (PolicyError, OSError) as error:
-            app.show_message(str(error), problem=True)
-        else:
             draft.wrote(opened)
             app.show_message(f"Saved: {short_path(opened.file.path)}")
             return True
@@ -195,11 +190,9 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
     )
     if asked is None or asked.strip() == file.name:
         return None
-    try:
+    with app.reporting():
         return await asyncio.to_thread(store.rename, file.path, asked.strip())
-    except (PolicyError, OSError) as error:
-        app.show_message(str(error), problem=True)
-        return None
+    return None
 
 
 async def delete(app: AppBase, file: PolicyFile) -> bool:
@@ -215,13 +208,11 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
     )
     if not sure:
         return False
-    try:
+    with app.reporting():
         await asyncio.to_thread(store.delete, file.path)
-    except (PolicyError, OSError) as error:
-        app.show_message(str(error), problem=True)
-        return False
-    app.show_message(f"Deleted: {file.name}")
-    return True
+        app.show_message(f"Deleted: {file.name}")
+        return True
+    return False
 
 
 async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:

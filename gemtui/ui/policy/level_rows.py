@@ -109,12 +109,12 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
+    @dataclass
     class Chosen(Message):
         """Request to set `field` to another value."""
 
-        def __init__(self, field: LevelRow, value: str) -> None:
-            super().__init__()
-            self.field, self.value = field, value
+        field: LevelRow
+        value: str
 
     others = 0
     """The number of rules that this view can't represent."""

@@ -33,6 +33,7 @@ from gemtui.ui.policy.side_pane import PolicySide, worst_finding, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools
 from gemtui.ui.rules.draft import next_mode
 from gemtui.ui.simulator import launch
+from gemtui.ui.simulator.simulation import Taken
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -193,7 +194,7 @@ class PolicyScreen(PolicyPane):
     async def action_suggest(self) -> None:
         await self._take(launch.suggest(self.gemtui, self.draft))
 
-    async def _take(self, asked: Awaitable[launch.Taken]) -> None:
+    async def _take(self, asked: Awaitable[Taken]) -> None:
         """Add the rules that the user has chosen on a screen, as a single edit."""
         rules = await asked
         if rules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -33,12 +34,11 @@ class PolicyTools(Vertical):
 
     DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
 
+    @dataclass
     class Opened(Message):
         """The user asked for details about a tool."""
 
-        def __init__(self, tool: str) -> None:
-            super().__init__()
-            self.tool = tool
+        tool: str
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

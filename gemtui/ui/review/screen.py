@@ -311,15 +311,13 @@ class ReviewScreen(DialogGuardScreen[str]):
     async def _revert(self) -> None:
         ids = frozenset(self._marked)
         self._say("reverting")
-        try:
+        with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"Not reverted: {error}", problem=True)
-            self._say_state()
+            self._marked.clear()
+            self._tell(done)
+            await self._read()
             return
-        self._marked.clear()
-        self._tell(done)
-        await self._read()
+        self._say_state()
 
     def _tell(self, done: Reverted) -> None:
         files = counted(len(done.paths), "file")
@@ -378,11 +376,8 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="copy")
     async def action_copy_message(self) -> None:
-        try:
+        with self.gemtui.reporting():
             prompts = await asyncio.to_thread(self._subject.prompts)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(str(error), problem=True)
-        else:
             self.gemtui.copy(commit_message(prompts), "a commit message")
 
     def action_copy_files(self) -> None:

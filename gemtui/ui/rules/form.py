@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -74,7 +74,7 @@ _HINTS = {
 MOST_FINDINGS = 4
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 
 class NameSuggester(Suggester):
@@ -298,7 +298,7 @@ class RuleForm(FormScreen[Rule]):
             yes="Allow every tool",
             no="Back to the form",
         )
-        return await cast("AppBase", self.app).push_screen_wait(question) is True
+        return await self.gemtui.push_screen_wait(question) is True
 
     def action_fix(self) -> None:
         if self._looked.better is not None:

@@ -70,13 +70,8 @@ async def trusted(
     yes = Choice("yes", Clean("Trust and run"), Clean("gemtui remembers this"))
     if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):
         return None
-    try:
+    with app.reporting("You will be asked again, because your answer could not be saved"):
         await asyncio.to_thread(trust.remember, folder)
-    except (GemtuiError, OSError) as error:
-        app.show_message(
-            f"You will be asked again, because your answer could not be saved: {error}",
-            problem=True,
-        )
     return True
 
 
@@ -130,13 +125,8 @@ async def _agreed(
 
 
 async def _remember(app: AppBase, report: Report) -> None:
-    try:
+    with app.reporting("This will be shown again, because it could not be marked as seen"):
         await asyncio.to_thread(report.remember)
-    except OSError as error:
-        app.show_message(
-            f"This will be shown again, because it could not be marked as seen: {error}",
-            problem=True,
-        )
 
 
 async def show_trusted(app: AppBase) -> None:
@@ -160,10 +150,8 @@ async def show_trusted(app: AppBase) -> None:
             no="Keep it",
         )
         if await app.push_screen_wait(question):
-            try:
+            with app.reporting("Trust could not be revoked"):
                 await asyncio.to_thread(trust.forget, Path(chosen))
-            except OSError as error:
-                app.show_message(f"Trust could not be revoked: {error}", problem=True)
     app.show_message("No trusted folders.")
 
 
@@ -188,12 +176,9 @@ async def show_command(
         first = [Clean(f"# {NEW_WORKTREE}")] if where else []
         return (*first, *_limits(options), *made.script(prompt, adapter.runs / id, folder))
 
-    try:
+    with app.reporting():
         lines = await asyncio.to_thread(script)
-    except (GemtuiError, OSError) as error:
-        app.show_message(str(error), problem=True)
-        return
-    app.show_text("The command that enter will run", "\n".join(lines), what="the command")
+        app.show_text("The command that enter will run", "\n".join(lines), what="the command")
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
@@ -222,11 +207,9 @@ async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
     )
     if chosen is None:
         return None
-    try:
+    with app.reporting():
         return await asyncio.to_thread(_read, place(chosen))
-    except (OSError, GemtuiError) as error:
-        app.show_message(str(error), problem=True)
-        return None
+    return None
 
 
 def _read(path: Path) -> str:
@@ -247,7 +230,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
     chosen = await app.push_screen_wait(OptionsScreen(options, ours, remembers=kept))
     if chosen is None:
         return None
-    try:
+    with app.reporting("The options remembered for this folder could not be changed"):
         if chosen.remember:
             await asyncio.to_thread(folder_options.remember, chosen.options)
             but = ", ".join(folder_options.left_out(chosen.options))
@@ -255,19 +238,13 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         elif kept and chosen.options.cwd == folder:
             await asyncio.to_thread(folder_options.forget, folder)
             app.show_message("Options are no longer remembered for this folder.")
-    except OSError as error:
-        app.show_message(
-            f"The options remembered for this folder could not be changed: {error}", problem=True
-        )
     return chosen
 
 
 async def keep_mode(app: AppBase, options: AgentOptions) -> None:
     """Remember the mode of these options for the folder, if that is safe."""
-    try:
+    with app.reporting("The mode could not be remembered for this folder"):
         await asyncio.to_thread(folder_options.remember_mode, options)
-    except OSError as error:
-        app.show_message(f"The mode could not be remembered for this folder: {error}", problem=True)
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
@@ -329,11 +306,8 @@ async def _stop(app: AppBase, run: Run) -> None:
         app.show_message("This run has no running processes.")
         return
     app.show_message("Stopping (SIGTERM)")
-    try:
+    with app.reporting("The run's result could not be saved"):
         ended = await asyncio.to_thread(stop, run)
-    except OSError as error:
-        app.show_message(f"The run's result could not be saved: {error}", problem=True)
-    else:
         app.show_message(
             "Stopped" if ended else "Some of the run's processes could not be stopped."
         )
@@ -427,19 +401,15 @@ async def start(
 
 async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     """Move the queue of a finished run to the run that continues its session."""
-    try:
+    with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
-    except OSError as error:
-        app.show_message(f"The queue could not be moved to the new run: {error}", problem=True)
     await run.refresh_steering()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
     """Use these options for the prompts that are queued behind a run."""
-    try:
+    with app.reporting("Queued prompts keep their old options"):
         await run.keep_options(options)
-    except OSError as error:
-        app.show_message(f"Queued prompts keep their old options: {error}", problem=True)
 
 
 async def _without_gate(
@@ -482,7 +452,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
     found = await run.files.difference(Path(write.path))
     row = write_row(write, run.cwd, app.glyphs)
-    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found, app.config.ascii))
+    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found))
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.agent import approval
-from gemtui.errors import GemtuiError
 from gemtui.runs.approved_writes import put_back
 from gemtui.runs.file_tracker import FileStates
 from gemtui.text import Clean, clean_line, visible_line
@@ -20,10 +19,9 @@ from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.line_view import DetailView
 from gemtui.ui.transcript.card_body import draw_diff
 
@@ -32,25 +30,25 @@ if TYPE_CHECKING:
     from gemtui.ui.run.live_run import LiveRun
 
 
-class DifferenceScreen(AnsweringScreen[None]):
+class DifferenceScreen(FullScreen[None]):
     """The screen for one file.
 
     `row`: the file's row in the list of changed files. `name`: the last part of the file's path.
     `found`: the diff or text to show.
     """
 
-    def __init__(self, row: Content, name: str, found: FileStates, ascii: bool) -> None:
+    HAS_STATUS = False
+
+    def __init__(self, row: Content, name: str, found: FileStates) -> None:
         super().__init__()
-        self._row, self._file, self._found, self._ascii = row, name, found, ascii
+        self._row, self._file, self._found = row, name, found
 
     def compose(self) -> ComposeResult:
-        yield BarLine(id="header")
-        yield Static(clean_line(self._found.why), id="why")
-        yield DetailView(what="the change", id="difference")
-        yield FooterLine(ascii=self._ascii)
+        why = Static(clean_line(self._found.why), id="why")
+        yield from self.framed(why, DetailView(what="the change", id="difference"))
 
     def on_mount(self) -> None:
-        self.query_one("#header", BarLine).show_parts([self._row])
+        self.header.show_parts([self._row])
         self.query_one("#why", Static).display = bool(self._found.why)
         self.query_one(DetailView).show(self._draw)
 
@@ -94,13 +92,10 @@ async def _view(app: AppBase, differs: approval.Difference) -> None:
     row = Content.styled(visible_line(path), "bold")
     shown = FileStates(why=why, diff=diff)
     name = clean_line(Path(path).name)
-    await app.push_screen_wait(DifferenceScreen(row, name, shown, app.config.ascii))
+    await app.push_screen_wait(DifferenceScreen(row, name, shown))
 
 
 async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) -> None:
-    try:
+    with app.reporting("The file was not restored"):
         path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"The file was not restored: {error}", problem=True)
-    else:
         app.show_message(f"Restored as it was before the call: {path}")

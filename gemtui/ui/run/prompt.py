@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -44,42 +45,39 @@ class PromptArea(TextArea):
     hears: var[bool] = var(False, bindings=True)
     """Whether the active run accepts messages."""
 
+    @dataclass
     class Submitted(Message):
         """Request to send the text as a prompt."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass
     class SaidNow(Message):
         """Request to send the text to the active run now."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
     class Left(Message):
         """The user left the editor, so letters act as keys again."""
 
+    @dataclass
     class Mentioned(Message):
         """The word at the cursor that can be completed; None if there is none.
 
         `slash`: whether the word follows a slash at the start of the first line, not an @.
         """
 
-        def __init__(self, wanted: str | None, *, slash: bool = False) -> None:
-            super().__init__()
-            self.wanted, self.slash = wanted, slash
+        wanted: str | None
+        slash: bool = False
 
     class ModeRequested(Message):
         """Switch to the next mode."""
 
+    @dataclass
     class Chosen(Message):
         """A key for the list of completions: "up", "down", "take" or "close"."""
 
-        def __init__(self, what: str) -> None:
-            super().__init__()
-            self.what = what
+        what: str
 
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events, on, work
@@ -61,12 +62,12 @@ class QuestionView(LineView, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
+    @dataclass
     class Keyed(Message):
         """A key for this action was pressed; `shown` is what was drawn at that time."""
 
-        def __init__(self, action: str, shown: Asked | None) -> None:
-            super().__init__()
-            self.action, self.shown = action, shown
+        action: str
+        shown: Asked | None
 
     class Moved(Message):
         """The visible part of the call may have changed."""
@@ -191,29 +192,27 @@ _ANSWERING = frozenset(
 class QuestionPane(Vertical):
     """The waiting questions of one run, one of which is drawn."""
 
+    @dataclass
     class Answered(Message):
         """The user pressed the key of an answer to `shown`."""
 
-        def __init__(self, action: str, shown: Asked) -> None:
-            super().__init__()
-            self.action, self.shown = action, shown
+        action: str
+        shown: Asked
 
+    @dataclass
     class WholeRequested(Message):
         """Request to show the whole call."""
 
-        def __init__(self, shown: Asked) -> None:
-            super().__init__()
-            self.shown = shown
+        shown: Asked
 
     class Left(Message):
         """Request to move the focus elsewhere; the question keeps waiting."""
 
+    @dataclass
     class TooLong(Message):
         """A message that does not fit into this pane, so that the screen must show it."""
 
-        def __init__(self, words: str) -> None:
-            super().__init__()
-            self.words = words
+        words: str
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="question")

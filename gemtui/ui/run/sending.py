@@ -10,7 +10,6 @@ from pathlib import Path
 from textual.actions import SkipAction
 from textual.content import Content
 
-from gemtui.errors import OptionError
 from gemtui.runs.follow_up import send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
@@ -183,12 +182,10 @@ class Sending(RunPart):
         async def begin(text: str, id: str) -> LiveRun | None:
             return await self._started(text, resume=options.resume, before=before, id=id)
 
-        try:
+        with self.screen.gemtui.reporting("The prompt is still queued"):
             options = await asyncio.to_thread(run.next_options) or self._next.options
             self._next.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
-        except (OptionError, OSError) as error:
-            self.screen.gemtui.show_message(f"The prompt is still queued: {error}", problem=True)
         await run.refresh_steering()
         self.show_next(run)
 

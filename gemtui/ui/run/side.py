@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -29,19 +30,17 @@ class WriteList(OptionList):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
+    @dataclass
     class DiffRequested(Message):
         """Request to show how a run changed a file."""
 
-        def __init__(self, write: FileWrite) -> None:
-            super().__init__()
-            self.write = write
+        write: FileWrite
 
+    @dataclass
     class CallRequested(Message):
         """Request to show a call that wrote a file."""
 
-        def __init__(self, call: str) -> None:
-            super().__init__()
-            self.call = call
+        call: str
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="writes")

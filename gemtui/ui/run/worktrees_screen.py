@@ -29,7 +29,7 @@ from gemtui.runs.worktrees import (
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.beside import RowsBesideLines
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
 from gemtui.ui.kit.full_screen import DialogGuardScreen
@@ -81,7 +81,7 @@ class WorktreeChoice(NamedTuple):
     prompt: str = ""
 
 
-class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
+class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeChoice, WorktreeRow]):
     """A screen that returns a `WorktreeWanted`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
@@ -91,22 +91,12 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
         super().__init__(id="worktrees-screen")
         self._marked: str | None = None
 
-    @property
-    def rows(self) -> RowList[WorktreeRow]:
-        """The list of worktrees."""
-        return self.query_one(RowList)
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
-        return self.query_one(RowsBesideLines)
-
     def compose(self) -> ComposeResult:
         rows = RowList[WorktreeRow](
             self._draw, key=lambda row: row.worktree.name, empty=own("reading")
         )
         side = LineView(what="the changes")
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+        yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
         self.header.show_parts([Content.styled(own("Worktrees"), "bold")])
@@ -193,9 +183,6 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
             )
             self.rows.refresh()
             self._show_side(fresh=True)
-
-    def action_other_part(self) -> None:
-        self.panes.switch()
 
     def action_close(self) -> None:
         if self.panes.side.has_focus:
@@ -298,20 +285,16 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply the changes, or only plan it; return None after reporting a failure."""
-        try:
+        with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"Not applied: {error}", problem=True)
-            return None
+        return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
         """Return the worktree with what has been applied so far; None after a message."""
-        try:
+        with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
-        except GemtuiError as error:
-            self.gemtui.show_message(str(error), problem=True)
-            await self._read()
-            return None
+        await self._read()
+        return None
 
     def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
@@ -344,11 +327,8 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice]):
         )
         if not await self.app.push_screen_wait(question):
             return
-        try:
+        with self.gemtui.reporting("Not removed"):
             done = await asyncio.to_thread(remove_worktree, worktree)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"Not removed: {error}", problem=True)
-        else:
             self.gemtui.show_message("; ".join(["Removed", *done.notes]))
         await self._read()
 

@@ -54,15 +54,13 @@ async def export(
         return
     if chosen.format is not Format.JSON:
         sessions = titled
-    try:
+    with app.reporting("Nothing was exported"):
         if many:
             done = await asyncio.to_thread(_write_all, sessions, titled, chosen)
             _say_written(app, chosen, *done)
         else:
             await asyncio.to_thread(_write, sessions[0], chosen, over=False)
             app.show_message(f"Exported to {short_path(chosen.path)}")
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"Nothing was exported: {error}", problem=True)
 
 
 def _stem(summary: Summary) -> str:

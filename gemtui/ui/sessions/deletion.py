@@ -94,17 +94,12 @@ class Deleting:
         )
         if not await self._app.push_screen_wait(asked):
             return
-        try:
+        with self._app.reporting("Some files could not be deleted from the vault"):
             freed = await asyncio.to_thread(lambda: sum(map(forget_kept, sessions)))
-        except OSError as error:
-            self._app.show_message(
-                f"Some files could not be deleted from the vault: {error}", problem=True
-            )
-            return
-        self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
-        for each in sessions:
-            await self._forget(each)
-        self._app.show_message(f"Deleted {size(freed)} from the vault.")
+            self.gone += [DeletedSession(each, self._home, whole=True) for each in sessions]
+            for each in sessions:
+                await self._forget(each)
+            self._app.show_message(f"Deleted {size(freed)} from the vault.")
 
     async def _delete_stored(self, sessions: Sequence[Summary]) -> None:
         idle = [each for each in sessions if not await self._is_busy(each)]

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
-from threading import Event
 from typing import ClassVar, NamedTuple
 
 from textual import on, work
@@ -27,7 +26,7 @@ from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.beside import RowsBesideLines
+from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.editor import edit
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -59,7 +58,7 @@ class WriteRow(NamedTuple):
         return self.write.source.name, self.write.message, self.write.block
 
 
-class HistoryScreen(WritesScreen[WriteRow]):
+class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
     """Show all writes of a file, in all sessions.
 
     `history`: the file, and the state of an earlier screen, from which this screen resumes.
@@ -73,32 +72,17 @@ class HistoryScreen(WritesScreen[WriteRow]):
     ) -> None:
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
-        self._looking = Event()
         self._whole = False
 
     def compose(self) -> ComposeResult:
         """Build the header, the writes, the selected change, the status line and footer."""
         rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
         side = LineView(what="the change")
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
-        return self.query_one(RowsBesideLines)
-
-    @property
-    def rows(self) -> RowList[WriteRow]:
-        """The list of writes."""
-        return self.query_one(RowList)
+        yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
         """Start loading once the screen is visible."""
         self.call_after_refresh(self.read)
-
-    def on_unmount(self) -> None:
-        """Cancel the loading of a change."""
-        self._looking.set()
 
     def on_resize(self) -> None:
         """Fit the path to the new width."""
@@ -148,15 +132,14 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
     @work(exclusive=True, group="change")
     async def _show_change(self, row: WriteRow | None) -> None:
-        self._looking.set()
-        self._looking = looking = Event()
+        reading = self.begin_reading("change")
         heading, view = self.panes.heading, self.panes.side
         if row is None:
             heading.show_parts([])
             view.show(lambda _look: ())
             return
         heading.show_parts(_heading(row.write, look_of(self.app, self.size.width)))
-        change = await asyncio.to_thread(change_of, row.write, cancelled=looking.is_set)
+        change = await asyncio.to_thread(change_of, row.write, cancelled=reading.is_stopped)
         view.show(lambda look: _change_lines(change, look))
 
     # --- keys ----------------------------------------------------------------------------------
@@ -166,10 +149,6 @@ class HistoryScreen(WritesScreen[WriteRow]):
         """Open the session at this call."""
         if (row := self.rows.chosen) is not None:
             self.dismiss(row.write)
-
-    def action_other_part(self) -> None:
-        """Switch the focus between the writes and the change."""
-        self.panes.switch()
 
     def action_open_file(self) -> None:
         """Open the file in the editor."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from rich.style import Style
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.sessions.live import LiveQuestion, LiveSession
@@ -13,8 +15,7 @@ from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.line_view import DetailView
 from gemtui.ui.sessions.live_words import project_name
@@ -25,17 +26,18 @@ _PATH = 4_000
 _ANSWERED = "Already answered."
 
 
-class LiveQuestionScreen(AnsweringScreen[bool]):
+class LiveQuestionScreen(FullScreen[bool]):
     """One question of one session, which can only be answered in the terminal `tty`.
 
     The screen returns whether to go to the next waiting session.
     """
 
-    BINDINGS = bindings(Where.WAITING)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WAITING)
+    HAS_STATUS = False
 
-    def __init__(self, live: LiveSession, *, tty: str | None, ascii: bool) -> None:
+    def __init__(self, live: LiveSession, *, tty: str | None) -> None:
         super().__init__(id="live-question")
-        self._live, self._ascii = live, ascii
+        self._live = live
         self._where = f"process {live.pid}" + (f" in {tty}" if tty else "")
         self._answered = False
 
@@ -45,13 +47,11 @@ class LiveQuestionScreen(AnsweringScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Build the header, the question and the footer."""
-        yield BarLine(id="header")
-        yield DetailView(what="the question", id="asked")
-        yield FooterLine(ascii=self._ascii)
+        yield from self.framed(DetailView(what="the question", id="asked"))
 
     def on_mount(self) -> None:
         """Show the question."""
-        self.query_one("#header", BarLine).show_parts(
+        self.header.show_parts(
             [Content.styled(clean_line(f"{project_name(self._live)} is waiting for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],
         )

@@ -96,7 +96,7 @@ class LiveSessions(SessionsPart):
         while asking is not None:
             self._highlight_everywhere(asking.session)
             tty = await asyncio.to_thread(terminal_of, asking.pid)
-            shown = LiveQuestionScreen(asking, tty=tty, ascii=gemtui.config.ascii)
+            shown = LiveQuestionScreen(asking, tty=tty)
             more = await gemtui.push_screen_wait(shown)
             asking = self._asking(after=asking.session) if more else None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from threading import Event
 
 from textual import work
 
@@ -28,8 +27,6 @@ class MadeTextScreen(FullScreen[None]):
     def __init__(self, home: Path, *, id: str) -> None:
         super().__init__(id=id)
         self._home = home
-        self.stopped = Event()
-        """Set once nobody waits for the text any more."""
 
     def question(self) -> Clean:
         """Return the title of the dialog that asks for the file."""
@@ -38,10 +35,6 @@ class MadeTextScreen(FullScreen[None]):
     def offered(self) -> str:
         """Return the suggested name of the file. Blocking: call from a worker thread."""
         raise NotImplementedError
-
-    def on_unmount(self) -> None:
-        """Cancel loading."""
-        self.stopped.set()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable writing if there is no text."""
@@ -63,9 +56,6 @@ class MadeTextScreen(FullScreen[None]):
         if name is None or text is None:
             return
         path = place_of(name)
-        try:
+        with self.gemtui.reporting("The file was not saved"):
             await asyncio.to_thread(write_new, path, text.encode(errors="replace"))
-        except OSError as error:
-            self.gemtui.show_message(f"The file was not saved: {error}", problem=True)
-        else:
             self.gemtui.show_message(f"Saved: {short_path(path)}")

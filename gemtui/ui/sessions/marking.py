@@ -57,11 +57,8 @@ class Marking:
 
     async def finish(self) -> None:
         """Wait until the change has been saved, and report it, or why it failed."""
-        try:
+        with self._app.reporting():
             await self.wait_saved()
-        except GemtuiError as error:
-            self._app.show_message(str(error), problem=True)
-        else:
             self.report()
 
     def report(self) -> None:
@@ -71,14 +68,12 @@ class Marking:
 
     async def undo(self) -> Sequence[Summary]:
         """Undo the change and report that; return the affected sessions not archived."""
-        try:
+        with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
-        except GemtuiError as error:
-            self._app.show_message(str(error), problem=True)
-            return ()
-        self.undoable = False
-        self._app.show_message(f"Undone: {self._done} {self._about}")
-        return [each for each in self._sessions if not self._feed.of(each.id).archived]
+            self.undoable = False
+            self._app.show_message(f"Undone: {self._done} {self._about}")
+            return [each for each in self._sessions if not self._feed.of(each.id).archived]
+        return ()
 
     @property
     def _about(self) -> str:

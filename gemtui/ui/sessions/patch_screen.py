@@ -113,19 +113,16 @@ class PatchScreen(MadeTextScreen):
         self.header.show_parts(words, [Content.styled(count, "dim")])
 
     def _say(self, words: Clean) -> None:
-        if not self.stopped.is_set():
-            self.status.show_parts([Content(words)])
+        self.status.show_parts([Content(words)])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
-        loop = asyncio.get_running_loop()
+        reading = self.begin_reading()
 
         def progress(done: int, total: int) -> None:
-            words = own(f"reading {done:,} of {total:,}")
-            if not self.stopped.is_set():
-                loop.call_soon_threadsafe(self._say, words)
+            reading.show(self._say, own(f"reading {done:,} of {total:,}"))
 
-        patch = await asyncio.to_thread(_made, self._patching, progress, self.stopped.is_set)
+        patch = await asyncio.to_thread(_made, self._patching, progress, reading.is_stopped)
         self._patch = self.view.patch = patch
         self.text = patch.text or None
         self.on_resize()

@@ -14,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
 from gemtui.files import path_exists
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
@@ -87,12 +86,12 @@ class RecoverScreen(MadeTextScreen):
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
-        try:
+        reading, found = self.begin_reading(), None
+        with self.gemtui.reporting("The file could not be rebuilt"):
             found = await asyncio.to_thread(
-                recover, self._path, self._sessions, cancelled=self.stopped.is_set
+                recover, self._path, self._sessions, cancelled=reading.is_stopped
             )
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(f"The file could not be rebuilt: {error}", problem=True)
+        if found is None:
             self.dismiss()
             return
         self._found = found

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -34,6 +33,7 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.tags import tags_in_use
@@ -112,7 +112,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._indexing, self._marks = indexing, marks
         self._search, self._snapshot, self.project = search, snapshot, project
         self.typed = self.searching = searching
-        self._stopped = Event()
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
         self._scoped = self._in_scope()
@@ -127,10 +126,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def on_mount(self) -> None:
         """Resume the previous search."""
         self.find()
-
-    def on_unmount(self) -> None:
-        """Cancel the search."""
-        self._stopped.set()
 
     def _in_scope(self) -> tuple[Summary, ...]:
         """Return the sessions to search.
@@ -185,18 +180,11 @@ class SearchScreen(TypedSearch[OpenedHit]):
     @work(exclusive=True, group="find")
     async def find(self) -> None:
         """Search all sessions; the results of an earlier search are dropped."""
-        self._stopped.set()
-        self._stopped = stopped = Event()
+        reading = self.begin_reading()
         self._update_header()
-        loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._look, reading)
 
-        def tell(act: Callable[[], None]) -> None:
-            if not stopped.is_set():
-                loop.call_soon_threadsafe(lambda: None if stopped.is_set() else act())
-
-        await asyncio.to_thread(self._look, stopped, tell)
-
-    def _look(self, stopped: Event, tell: Callable[[Callable[[], None]], None]) -> None:
+    def _look(self, reading: Reading) -> None:
         """Search, then read the lines of the hits. Blocking: call from a worker thread."""
         query = parse(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
@@ -205,43 +193,35 @@ class SearchScreen(TypedSearch[OpenedHit]):
             limit=MOST,
             dropped=self.searching.dropped,
             marks=self._marks,
-            cancelled=stopped.is_set,
+            cancelled=reading.is_stopped,
         )
         hits: list[Hit] = []
         in_sight: list[Hit] = []
         for number, results in enumerate(found):
             painted = Event()
-            tell(partial(self._take, results, painted, first=number == 0))
+            reading.show(self._take, results, painted, number == 0)
             painted.wait(_PAUSE)  # two threads would slow each other down
             hits = [hit for group in results.groups for hit in group.hits]
-            reading = results.unindexed and not results.complete
-            if not reading and in_sight != hits[:_AT_ONCE]:
+            unread = results.unindexed and not results.complete
+            if not unread and in_sight != hits[:_AT_ONCE]:
                 in_sight = hits[:_AT_ONCE]  # the first lines are read before all hits are counted
-                self._read_lines(in_sight, query, stopped, tell)
+                self._read_lines(in_sight, query, reading)
         for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and stopped.wait(_PAUSE):  # rarely visible, and the user may still type
+            if start and reading.wait(_PAUSE):  # rarely visible, and the user may still type
                 return
-            self._read_lines(hits[start : start + _AT_ONCE], query, stopped, tell)
+            self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 
-    def _read_lines(
-        self,
-        hits: Sequence[Hit],
-        query: Query,
-        stopped: Event,
-        tell: Callable[[Callable[[], None]], None],
-    ) -> None:
+    def _read_lines(self, hits: Sequence[Hit], query: Query, reading: Reading) -> None:
         """Read the lines of hits. Blocking: call from a worker thread."""
         read: dict[Hit, Snippet] = {}
         for hit in hits:
-            if stopped.is_set():
+            if reading.is_stopped():
                 return
             read[hit] = self._search.snippet(hit, query, width=_LINE)
-        tell(partial(self._take_lines, read))
+        reading.show(self._take_lines, read)
 
-    def _take(self, results: Results, painted: Event, *, first: bool) -> None:
+    def _take(self, results: Results, painted: Event, first: bool) -> None:
         """Show results; `first`: whether they are the first ones of this search."""
-        if not self.query("#status"):
-            return
         self.call_after_refresh(painted.set)
         if first:
             self._lines = {}
@@ -258,9 +238,8 @@ class SearchScreen(TypedSearch[OpenedHit]):
         return own("No matches in this project. Press ctrl+r to search all projects.")
 
     def _take_lines(self, lines: Mapping[Hit, Snippet]) -> None:
-        if self.query("#status"):
-            self._lines |= lines
-            self._show(fresh=False)
+        self._lines |= lines
+        self._show(fresh=False)
 
     def _show(self, *, fresh: bool) -> None:
         groups = () if self._results is None else self._results.groups

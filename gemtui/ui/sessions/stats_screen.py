@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
-from threading import Event
 from typing import ClassVar
 
 from textual import work
@@ -26,6 +24,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.reading import Reading
 from gemtui.ui.sessions.labels import SPANS, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
@@ -49,7 +48,6 @@ class StatsScreen(FullScreen[None]):
         self._sessions, self._home, self._project = sessions, home, project
         self._everywhere = project is None or not counted_sessions(sessions, project)
         self._span = 0
-        self._stopped = Event()
 
     def compose(self) -> ComposeResult:
         """Build the header, the statistics, the status line and the footer."""
@@ -60,14 +58,9 @@ class StatsScreen(FullScreen[None]):
         self.query_one(LineView).focus()
         self._read()
 
-    def on_unmount(self) -> None:
-        """Cancel reading."""
-        self._stopped.set()
-
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
-        self._stopped.set()
-        self._stopped = stopped = Event()
+        reading = self.begin_reading(every=_STEP)
         self._update_header()
         self.query_one(LineView).show(lambda _look: ())
         try:
@@ -75,17 +68,9 @@ class StatsScreen(FullScreen[None]):
         except ConfigError as error:
             self._say(clean_line(str(error)))
             return
-        loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._sum_up, prices, reading)
 
-        def show(stats: Stats, words: Clean, whole: bool) -> None:
-            if not stopped.is_set():
-                loop.call_soon_threadsafe(self._show, stats, words, whole, stopped)
-
-        await asyncio.to_thread(self._sum_up, prices, stopped, show)
-
-    def _sum_up(
-        self, prices: Prices, stopped: Event, show: Callable[[Stats, Clean, bool], None]
-    ) -> None:
+    def _sum_up(self, prices: Prices, reading: Reading) -> None:
         """Sum up the sessions, showing partial sums, and the complete ones at the end.
 
         Blocking: call from a worker thread.
@@ -94,22 +79,19 @@ class StatsScreen(FullScreen[None]):
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
         found = activities(
-            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=stopped.is_set
+            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
         )
-        shown = time.monotonic()
         for done, (session, each) in enumerate(found, 1):
             if isinstance(each, FileActivity):
                 stats.add(session, each)
             unread += isinstance(each, Problem)
-            if time.monotonic() - shown >= _STEP:
+            if reading.is_due():
                 words = own(f"{done:,} of {len(sessions):,} sessions read")
-                show(deepcopy(stats), words, False)
-                shown = time.monotonic()
-        show(stats, own(f"{counted(unread, 'session')} can't be read" if unread else ""), True)
+                reading.show(self._show, deepcopy(stats), words, False)
+        words = own(f"{counted(unread, 'session')} can't be read" if unread else "")
+        reading.show(self._show, stats, words, True)
 
-    def _show(self, stats: Stats, words: Clean, whole: bool, stopped: Event) -> None:
-        if stopped.is_set() or not self.query("#status"):
-            return
+    def _show(self, stats: Stats, words: Clean, whole: bool) -> None:
         self._say(words)
         if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.ui.kit.reading import Latest
 
 if TYPE_CHECKING:
     from gemtui.sessions.index import Index
@@ -46,7 +47,6 @@ class StoreFeed:
         self._opening = opening
         self._show, self._changed = show, changed
         self._stopped = Event()
-        self._latest: Snapshot | None = None
         self._live = False
         self._waiting: set[Path] = set()
         self._news = asyncio.Event()
@@ -84,27 +84,20 @@ class StoreFeed:
             await asyncio.wait_for(self._news.wait(), LIVE_CHECK if self._live else None)
         self._news.clear()
 
+    def _say_unless_stopped(self, snapshot: Snapshot) -> None:
+        if not self._stopped.is_set():
+            self._say(snapshot)
+
     def _say(self, snapshot: Snapshot) -> None:
         self._live = any(Flag.LIVE in each.flags for each in snapshot.sessions)
         self._show(snapshot)
 
     async def _load(self, index: Index) -> Snapshot:
-        loop = asyncio.get_running_loop()
-
-        def publish(snapshot: Snapshot) -> None:
-            idle, self._latest = self._latest is None, snapshot
-            if idle:
-                loop.call_soon_threadsafe(self._show_latest)
-
-        return await asyncio.to_thread(index.load, publish=publish, cancelled=self._stopped.is_set)
+        latest, stopped = Latest(self._say_unless_stopped), self._stopped.is_set
+        return await asyncio.to_thread(index.load, publish=latest.put, cancelled=stopped)
 
     async def _update(self, index: Index, paths: frozenset[Path]) -> Snapshot:
         return await asyncio.to_thread(index.update, paths, cancelled=self._stopped.is_set)
-
-    def _show_latest(self) -> None:
-        snapshot, self._latest = self._latest, None
-        if snapshot is not None and not self._stopped.is_set():
-            self._say(snapshot)
 
     async def _watch(self, index: Index) -> None:
         from gemtui.sessions.watch import watch  # slow, so imported after the first rows

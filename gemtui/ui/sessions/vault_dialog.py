@@ -80,21 +80,16 @@ def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
 
 
 async def _switch_on(app: AppBase) -> bool | None:
-    try:
+    with app.reporting("The vault can't be turned on"):
         await asyncio.to_thread(turn_on)
-    except OSError as error:
-        app.show_message(f"The vault can't be turned on: {error}", problem=True)
-        return None
-    app.show_message("The vault is on.")
-    return True
+        app.show_message("The vault is on.")
+        return True
+    return None
 
 
 async def _switch_off(app: AppBase) -> None:
-    try:
+    with app.reporting("The vault can't be turned off"):
         await asyncio.to_thread(switch_off)
-    except OSError as error:
-        app.show_message(f"The vault can't be turned off: {error}", problem=True)
-    else:
         app.show_message("The vault is off. Kept sessions stay in it.")
 
 

@@ -6,10 +6,8 @@ They read the sessions again when the store changes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from threading import Event
-from time import monotonic
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import work
@@ -22,6 +20,7 @@ from gemtui.sessions.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.full_screen import FullScreen
+from gemtui.ui.kit.reading import Reading
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,7 +47,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     ) -> None:
         super().__init__(id=id)
         self._snapshot, self._home, self._marks = snapshot, home, marks
-        self._stopped, self._news = Event(), asyncio.Event()
+        self._news = asyncio.Event()
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions to read, in order, and the earliest time to include.
@@ -65,10 +64,6 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         """Show rows; `whole`: whether everything has been read."""
         raise NotImplementedError
 
-    def on_unmount(self) -> None:
-        """Cancel reading."""
-        self._stopped.set()
-
     def use_snapshot(self, snapshot: Snapshot) -> None:
         """Show a newer state of the store, once the current one has been read."""
         self._snapshot = snapshot
@@ -77,30 +72,26 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     @work(exclusive=True, group="writes")
     async def read(self) -> None:
         """Read the sessions from the start, and again after each change."""
-        self._stopped.set()
-        self._stopped = stopped = Event()
+        reading = self.begin_reading(every=SHOWN)
         grows = True
         while True:
             self._news.clear()
-            await asyncio.to_thread(self._gather, stopped, grows, asyncio.get_running_loop())
+            await asyncio.to_thread(self._gather, reading, grows)
             grows = False
             await self._news.wait()
             await asyncio.sleep(_PAUSE)
 
-    def _gather(self, stopped: Event, grows: bool, loop: asyncio.AbstractEventLoop) -> None:
+    def _gather(self, reading: Reading, grows: bool) -> None:
         snapshot = self._snapshot
         found: list[RecordedWrite] = []
-        unread, shown, words = 0, monotonic(), own("reading")
+        unread, words = 0, own("reading")
 
         def progress(done: int, total: int) -> None:
             nonlocal words
             words = own(f"reading {done:,} of {total:,}")
 
         def show(words: Clean, *, whole: bool) -> None:
-            rows = self.rows_of(found, snapshot)
-            act: Callable[[], None] = lambda: self._take(rows, words, stopped, whole)  # noqa: E731
-            if not stopped.is_set():
-                loop.call_soon_threadsafe(act)
+            reading.show(self._take, self.rows_of(found, snapshot), words, whole)
 
         sessions, since = self.sessions(snapshot)
         for each in recorded_writes(
@@ -109,21 +100,18 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
             cache=self.gemtui.start.cache,
             since=since,
             progress=progress,
-            cancelled=stopped.is_set,
+            cancelled=reading.is_stopped,
         ):
             if isinstance(each, Problem):
                 unread += 1
             else:
                 found.append(each)
-            if grows and monotonic() - shown > SHOWN:
+            if grows and reading.is_due():
                 show(words, whole=False)
-                shown = monotonic()
         end = f"{counted(unread, 'session')} can't be read" if unread else ""
         show(own(end), whole=snapshot.complete)
 
-    def _take(self, rows: Sequence[Row], words: Clean, stopped: Event, whole: bool) -> None:
-        if stopped.is_set() or not self.is_attached:
-            return
+    def _take(self, rows: Sequence[Row], words: Clean, whole: bool) -> None:
         try:
             self.status.show_parts([Content(words)])
             self.show_rows(rows, whole=whole)

@@ -11,23 +11,20 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.model.rules import Call, Decision
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
 from gemtui.ui.rules.draw import call_subject
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.simulator.simulation import Simulation, Taken
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
     from gemtui.ui.rules.form import RuleForm
-
-Taken = tuple[Rule, ...]
 
 
 def refused(found: Explanation) -> bool:
@@ -45,15 +42,14 @@ async def form_allowing(
     """
     from gemtui.ui.rules.form import RuleForm
 
-    try:
+    with app.reporting():
         rule, doubt = await asyncio.to_thread(simulation.allowing_rule, call, project)
-    except GemtuiError as error:
-        app.show_message(str(error), problem=True)
-        return None
-    what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
-    allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
-    about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
-    return RuleForm(simulation.document, rule, project=project or simulation.project, about=about)
+        what = f"{call.tool[:60]}  {call_subject(call)[:200]}".rstrip()
+        allows = clean_line(f"This rule would allow  {what}{f', but {doubt}' if doubt else ''}")
+        about = Clean(f"{allows}\n{clean_line(f'It will be added to {_policy(simulation)}.')}")
+        folder = project or simulation.project
+        return RuleForm(simulation.document, rule, project=folder, about=about)
+    return None
 
 
 def _policy(simulation: Simulation) -> str:
@@ -146,6 +142,14 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
 
     def action_close(self) -> None:
         self.dismiss(self.simulation.taken)
+
+    async def look_into(self, screen: SimulatorScreen) -> None:
+        """Show another screen over this one; decide again if rules were added there."""
+        before = self.simulation.taken
+        await self.app.push_screen_wait(screen)
+        self.show_context()
+        if self.simulation.taken != before:
+            self.situation_changed()
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
         """Show a form with a rule that would allow a call; add the rule if confirmed.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from threading import Event
 from typing import Generic, TypeVar
 
 import msgspec.structs
@@ -21,6 +19,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.scope import read_store, sessions_with_calls
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
+from gemtui.ui.kit.reading import Latest, Reading
 
 State = TypeVar("State")
 SHOWN = 0.15
@@ -160,43 +159,25 @@ class CallScan(Generic[State]):
         sink: CallSink[State],
         show: Callable[[ScanProgress, State], None],
     ) -> None:
-        self._history, self._which, self._sink, self._show = history, which, sink, show
-        self._stopped = Event()
-        self._latest: tuple[ScanProgress, State] | None = None
+        self._history, self._which, self._sink = history, which, sink
+        self._reading = Reading(every=SHOWN)
+        self._latest = Latest[tuple[ScanProgress, State]](lambda latest: show(*latest))
 
     def stop(self) -> None:
         """Stop the scan; the results so far remain."""
-        self._stopped.set()
+        self._reading.stop()
 
     async def run(self) -> None:
         """Scan to the end, or until stopped or cancelled. Raises StoreUnreadable."""
-        loop = asyncio.get_running_loop()
-
-        def publish(progress: ScanProgress) -> None:
-            idle, self._latest = (
-                self._latest is None,
-                (
-                    progress,
-                    self._sink.state(progress.ended),
-                ),
-            )
-            if idle:
-                loop.call_soon_threadsafe(self._show_latest)
-
         try:
-            await asyncio.to_thread(self._read, publish)
-            self._show_latest()
+            await asyncio.to_thread(self._read)
+            self._latest.flush()
         finally:
-            self._stopped.set()
+            self.stop()
 
-    def _show_latest(self) -> None:
-        latest, self._latest = self._latest, None
-        if latest is not None:
-            self._show(*latest)
-
-    def _read(self, publish: Callable[[ScanProgress], None]) -> None:
-        progress, shown = ScanProgress(), time.monotonic()
-        for step in self._history.steps(self._which, self._stopped.is_set):
+    def _read(self) -> None:
+        progress = ScanProgress()
+        for step in self._history.steps(self._which, self._reading.is_stopped):
             self._sink.feed(step.calls)
             problems = (*progress.problems, *([step.problem] if step.problem else []))
             progress = ScanProgress(
@@ -205,8 +186,7 @@ class CallScan(Generic[State]):
                 calls=progress.calls + len(step.calls),
                 problems=problems[:1000],
             )
-            if time.monotonic() - shown > SHOWN:
-                publish(progress)
-                shown = time.monotonic()
-        stopped = self._stopped.is_set()
-        publish(replace(progress, ended=True, stopped=stopped))
+            if self._reading.is_due():
+                self._latest.put((progress, self._sink.state(False)))
+        ended = replace(progress, ended=True, stopped=self._reading.is_stopped())
+        self._latest.put((ended, self._sink.state(True)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -12,7 +12,6 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError
 from gemtui.jsonout import indented
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
@@ -22,16 +21,18 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit import bars
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.rules.draw import draw_explanation
 from gemtui.ui.rules.draw_rows import call_row, call_words
 from gemtui.ui.simulator.base import SimulatorScreen, refused
-from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
-from gemtui.ui.simulator.scope_dialog import choose_scope, words
+from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
+from gemtui.ui.simulator.scan_screen import CallScanner
 from gemtui.ui.simulator.simulation import Simulation
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 MOST = 50_000
 """Most calls to choose from; the newest ones come first."""
@@ -68,7 +69,19 @@ def found_text(found: SearchedRows[Reference]) -> str:
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
 
-class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
+async def _recorded(
+    app: AppBase, history: CallHistory, reference: Reference | None
+) -> RecordedCall | None:
+    """Return a call with its arguments; None after reporting that its session is gone."""
+    if reference is None:
+        return None
+    recorded = await asyncio.to_thread(history.find, reference)
+    if recorded is None:
+        app.show_message(GONE, problem=True)
+    return recorded
+
+
+class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]):
     """A screen that returns the recorded call that the user chooses, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
@@ -76,83 +89,55 @@ class PickCallScreen(FiltersRows, FullScreen[RecordedCall]):
 
     def __init__(self, history: CallHistory) -> None:
         super().__init__()
-        self._history = history
-        self._which: CallScope | None = None
-        self._progress = ScanProgress()
-        self._reading: CallScan[Sequence[Reference]] | None = None
+        self.history = history
 
     def compose(self) -> ComposeResult:
         glyphs = self.gemtui.glyphs
         yield bars.BarLine(id="header", mark=glyphs.ellipsis)
-        yield call_list(self._history, empty=Clean("reading"))
+        yield call_list(self.history, empty=Clean("reading"))
         yield bars.StatusLine(mark=glyphs.ellipsis)
         yield bars.FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
         """Scan the project's calls, or all calls if the project has none."""
-        self._read(None)
+        self.read()
 
-    def on_unmount(self) -> None:
-        if self._reading is not None:
-            self._reading.stop()
+    def scan_again(self) -> None:
+        """Scan the calls of another scope."""
+        self.searched.show((), fresh=True)
+        self.read()
 
-    @work(exclusive=True, group="read")
-    async def _read(self, which: CallScope | None) -> None:
-        if self._reading is not None:
-            self._reading.stop()
+    def sink(self) -> CallSink[Sequence[Reference]]:
+        """Return a sink that collects the newest calls."""
         found: list[Reference] = []
 
         def feed(calls: Sequence[RecordedCall]) -> None:
             found.extend(Reference.to(each) for each in calls[: MOST - len(found)])
 
-        sink: CallSink[Sequence[Reference]] = CallSink(feed=feed, state=lambda _: tuple(found))
-        try:
-            if which is None:
-                which = await asyncio.to_thread(
-                    self._history.initial_scope, self.gemtui.start.project
-                )
-            self._which = which
-            self._say_which(which)
-            self._reading = CallScan(self._history, which, sink, self._take)
-            await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(str(error), problem=True)
+        return CallSink(feed=feed, state=lambda _: tuple(found))
 
-    def _take(self, progress: ScanProgress, found: Sequence[Reference]) -> None:
-        if not self.is_open:
-            return
+    def show_result(self, found: Sequence[Reference]) -> None:
+        """Show the calls so far."""
         self.searched.empty = Clean("No recorded calls here. Press w to choose other sessions.")
-        self._progress = progress
         self.searched.show(found)
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
         said = [found] if (found := found_text(self.searched)) else []
-        said.append(progress_text(self._progress))
+        said.append(progress_text(self.progress))
         self.status.show_parts([Content(each) for each in said])
 
-    def _say_which(self, which: CallScope) -> None:
+    def show_scope(self) -> None:
+        """Show the scope in the header."""
         title = [Content.styled("Choose a recorded call", "bold")]
-        said = [Content.styled(words(which, self.gemtui.clock()), "dim")]
-        self.header.show_parts(title, said)
+        self.header.show_parts(title, [Content.styled(self.scope_text, "dim")])
 
     @on(RowList.Opened)
     @work(exclusive=True, group="find")
     async def _chosen(self) -> None:
-        if (reference := self.searched.rows.chosen) is None:
-            return
-        recorded = await asyncio.to_thread(self._history.find, reference)
-        if recorded is None:
-            self.gemtui.show_message(GONE, problem=True)
-        else:
+        recorded = await _recorded(self.gemtui, self.history, self.searched.rows.chosen)
+        if recorded is not None:
             self.dismiss(recorded)
-
-    @work(exclusive=True, group=DIALOG)
-    async def action_which(self) -> None:
-        which = await choose_scope(self.gemtui, self._history, self._which)
-        if which is not None:
-            self.searched.show((), fresh=True)
-            self._read(which)
 
 
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
@@ -214,30 +199,17 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def _explain(self, reference: Reference) -> None:
-        recorded = await self._recorded(reference)
-        if recorded is None:
-            return
-        before = self.simulation.taken
-        await self.app.push_screen_wait(CallScreen(self.simulation, self._history, recorded))
-        self.show_context()
-        if self.simulation.taken != before:
-            self.situation_changed()
+        recorded = await _recorded(self.gemtui, self._history, reference)
+        if recorded is not None:
+            await self.look_into(CallScreen(self.simulation, self._history, recorded))
 
     def can(self, action: str) -> bool:
         """Disable allowing calls that are already allowed."""
         return action != "allow" or not self._allowed
 
-    async def _recorded(self, reference: Reference | None) -> RecordedCall | None:
-        if reference is None:
-            return None
-        recorded = await asyncio.to_thread(self._history.find, reference)
-        if recorded is None:
-            self.gemtui.show_message(GONE, problem=True)
-        return recorded
-
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:
-        recorded = await self._recorded(self.searched.rows.chosen)
+        recorded = await _recorded(self.gemtui, self._history, self.searched.rows.chosen)
         if recorded is not None:
             await self.allow(recorded.call, recorded.project)
 

@@ -10,16 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gemtui.paths import current_folder
-from gemtui.policy.model.rules import Call, Rule
+from gemtui.policy.model.rules import Call
 from gemtui.ui.rules.draft import Draft
 from gemtui.ui.simulator.call_scan import CallHistory
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.simulator.simulation import Simulation, Taken
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
-
-Taken = tuple[Rule, ...]
-"""The rules that the user accepted; () for none."""
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:

@@ -63,6 +63,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     def unreadable(self) -> None:
         """Report in place of the counts that nothing could be read."""
+        super().unreadable()
         self._rows.empty = Clean("No sessions could be read.")
 
     def show_progress(self) -> None:
@@ -83,7 +84,6 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     async def _look_behind(self, row: Total | RuleCount) -> None:
         if self._counts is None:
             return
-        before = self.simulation.taken
         title, references = _behind(row, self._counts)
         screen = MatchingCallsScreen(
             self.simulation,
@@ -93,10 +93,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
             calls=row.calls,
             allowed=row.decision is ReplayDecision.ALLOW,
         )
-        await self.app.push_screen_wait(screen)
-        self.show_context()
-        if self.simulation.taken != before:
-            self.situation_changed()
+        await self.look_into(screen)
 
     # --- keys ----------------------------------------------------------------------------------
 

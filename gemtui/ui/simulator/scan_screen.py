@@ -6,72 +6,65 @@ import asyncio
 from typing import Generic, TypeVar
 
 from textual import work
+from textual.screen import ScreenResultType
 
-from gemtui.errors import GemtuiError
 from gemtui.text import Clean
 from gemtui.ui.kit.dialog_guard import DIALOG
+from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.simulator.base import SimulatorScreen
 from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
 from gemtui.ui.simulator.scope_dialog import choose_scope, words
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.simulator.simulation import Simulation, Taken
 
 State = TypeVar("State")
 
 
-class ScanScreen(SimulatorScreen, Generic[State]):
+class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]):
     """Scans the calls of the scope `which` in a thread and shows the growing result."""
 
-    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
-        super().__init__(simulation)
-        self.history = history
-        self.which: CallScope | None = None
-        self.progress = ScanProgress()
-        self._reading: CallScan[State] | None = None
+    history: CallHistory
+    which: CallScope | None = None
+    progress = ScanProgress()
+    _scan: CallScan[State] | None = None
 
     def sink(self) -> CallSink[State]:
         """Return a new consumer of calls, for one scan."""
+        raise NotImplementedError
+
+    def scan_again(self) -> None:
+        """Start over, because the scope or the sessions have changed."""
         raise NotImplementedError
 
     def show_result(self, found: State) -> None:
         """Show the result so far."""
         raise NotImplementedError
 
-    def show_progress(self) -> None:
-        """Show the progress of the scan."""
+    def show_scope(self) -> None:
+        """Show the scope."""
         raise NotImplementedError
 
-    def on_mount(self) -> None:
-        """Start with the project's calls, or with all calls if the project has none."""
-        self.situation_changed()
+    def show_progress(self) -> None:
+        """Show the progress of the scan."""
+
+    def unreadable(self) -> None:
+        """Handle the case that nothing could be read."""
 
     def on_unmount(self) -> None:
         self.action_stop()
 
-    @property
-    def reading(self) -> bool:
-        """Whether a scan is in progress."""
-        return not self.progress.ended
-
     @work(exclusive=True, group="read")
     async def read(self) -> None:
-        """Start a new scan."""
+        """Start a new scan: of the project's calls at first, or of all if it has none."""
         self.action_stop()
-        try:
+        with self.gemtui.reporting():
             if self.which is None:
-                self.which = await asyncio.to_thread(
-                    self.history.initial_scope, self.gemtui.start.project
-                )
-                self.show_context()
-            self._reading = CallScan(self.history, self.which, self.sink(), self._take)
-            await self._reading.run()
-        except (GemtuiError, OSError) as error:
-            self.progress = ScanProgress(ended=True)
-            self.unreadable()
-            self.gemtui.show_message(str(error), problem=True)
-            self.show_progress()
-
-    def unreadable(self) -> None:
-        """Handle the case that nothing could be read."""
+                project = self.gemtui.start.project
+                self.which = await asyncio.to_thread(self.history.initial_scope, project)
+                self.show_scope()
+            self._scan = CallScan(self.history, self.which, self.sink(), self._take)
+            await self._scan.run()
+            return
+        self.unreadable()
 
     def _take(self, progress: ScanProgress, found: State) -> None:
         if self.is_open:
@@ -79,21 +72,56 @@ class ScanScreen(SimulatorScreen, Generic[State]):
             self.show_result(found)
             self.show_progress()
 
-    def about(self) -> Clean:
-        """Describe the scope."""
+    @property
+    def scope_text(self) -> Clean:
+        """A description of the scope."""
         return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
-        if self._reading is not None:
-            self._reading.stop()
+        if self._scan is not None:
+            self._scan.stop()
 
     @work(exclusive=True, group=DIALOG)
     async def action_which(self) -> None:
         which = await choose_scope(self.gemtui, self.history, self.which)
         if which is not None:
             self.which = which
-            self.show_context()
-            self.situation_changed()
+            self.show_scope()
+            self.scan_again()
+
+
+class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
+    """A screen of the simulator that scans calls."""
+
+    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
+        super().__init__(simulation)
+        self.history = history
+
+    def on_mount(self) -> None:
+        """Start with the project's calls, or with all calls if the project has none."""
+        self.situation_changed()
+
+    @property
+    def reading(self) -> bool:
+        """Whether a scan is in progress."""
+        return not self.progress.ended
+
+    def about(self) -> Clean:
+        """Describe the scope."""
+        return self.scope_text
+
+    def show_scope(self) -> None:
+        """Show the scope beside the heading."""
+        self.show_context()
+
+    def scan_again(self) -> None:
+        """Decide on the calls of the scope."""
+        self.situation_changed()
+
+    def unreadable(self) -> None:
+        """Show that the scan has ended."""
+        self.progress = ScanProgress(ended=True)
+        self.show_progress()
 
     def action_again(self) -> None:
         """Load the sessions again, and scan their calls."""

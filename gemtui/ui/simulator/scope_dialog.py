@@ -13,10 +13,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
-from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.full_screen import FullScreen
@@ -89,20 +87,19 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"
+    HAS_STATUS = False
 
     def __init__(self, history: CallHistory) -> None:
         super().__init__()
         self._history = history
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        yield SearchedRows[Summary](
+        rows = SearchedRows[Summary](
             session_row,
             lambda each: f"{each.title} {each.project} {each.id}",
             empty=Clean("reading"),
         )
-        yield FooterLine(ascii=glyphs.name == "ascii")
+        yield from self.framed(rows)
 
     def on_mount(self) -> None:
         self.header.show_parts([Content.styled("Choose a session", "bold")])
@@ -110,15 +107,11 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     @work(exclusive=True)
     async def _fill(self) -> None:
-        try:
+        with self.gemtui.reporting():
             found = await asyncio.to_thread(self._history.with_calls)
-        except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(str(error), problem=True)
-            return
-        if not self.is_open:
-            return
-        self.searched.empty = Clean("No session has tool calls.")
-        self.searched.show(found, fresh=True)
+            if self.is_open:
+                self.searched.empty = Clean("No session has tool calls.")
+                self.searched.show(found, fresh=True)
 
     @on(RowList.Opened)
     def _chosen(self) -> None:

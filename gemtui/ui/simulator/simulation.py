@@ -16,6 +16,8 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.suggest import suggest
 from gemtui.ui.rules.draft import Draft
 
+Taken = tuple[Rule, ...]
+"""The rules that the user accepted; () for none."""
 _HIGHEST = 999
 _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
 """Characters that are escaped in the text against which patterns are matched."""

@@ -162,14 +162,10 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         found = row.suggestion if isinstance(row, ProposalRow) else row
         what = "it would allow" if isinstance(row, ProposalRow) else "was left out"
         title = Clean(f"examples of what {what}")
-        before = self.simulation.taken
         screen = MatchingCallsScreen(
             self.simulation, self.history, title, found.examples, calls=found.calls
         )
-        await self.app.push_screen_wait(screen)
-        self.show_context()
-        if self.simulation.taken != before:
-            self.situation_changed()
+        await self.look_into(screen)
 
 
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import ClassVar
@@ -36,12 +36,13 @@ PAUSE = 0.05
 """Seconds between two reports of a search."""
 
 
+@dataclass
 class HitsFound(Message, bubble=False):
     """Further hits of the search with the number `request`; `done`: they are the last ones."""
 
-    def __init__(self, request: int, hits: Sequence[TranscriptHit], *, done: bool) -> None:
-        super().__init__()
-        self.request, self.hits, self.done = request, hits, done
+    request: int
+    hits: Sequence[TranscriptHit]
+    done: bool
 
 
 class Finder:

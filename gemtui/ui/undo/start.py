@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.errors import GemtuiError, UndoError
+from gemtui.errors import UndoError
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.runs.undo import Prompt, prompts_of
 from gemtui.sessions.index import Index
@@ -76,23 +76,20 @@ async def show_fork(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
     """Ask for the fork's options, create the fork, and show it in the run pane."""
-    try:
+    with app.reporting("The chat was not forked"):
         session, prompts, at = await asyncio.to_thread(_place, find, number)
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"The chat was not forked: {error}", problem=True)
-        return
-    about = (clean_line(prompts[at - 1].text), Clean(""))
-    choices = (
-        Choice("before", Clean("Before this prompt"), Clean("files are not changed")),
-        Choice("files", Clean("With the files as they were"), Clean("preview first")),
-        Choice("whole", Clean("The whole chat"), Clean("files are not changed")),
-    )
-    title = clean_line(f"New chat from prompt {at} of {len(prompts)}")
-    answer = await app.push_screen_wait(ChooseScreen(title, about, choices))
-    if answer == "files":
-        await show_undo(app, lambda: session, number, folder, home)
-    elif answer is not None:
-        await _make_fork(app, session, home, at if answer == "before" else None)
+        about = (clean_line(prompts[at - 1].text), Clean(""))
+        choices = (
+            Choice("before", Clean("Before this prompt"), Clean("files are not changed")),
+            Choice("files", Clean("With the files as they were"), Clean("preview first")),
+            Choice("whole", Clean("The whole chat"), Clean("files are not changed")),
+        )
+        title = clean_line(f"New chat from prompt {at} of {len(prompts)}")
+        answer = await app.push_screen_wait(ChooseScreen(title, about, choices))
+        if answer == "files":
+            await show_undo(app, lambda: session, number, folder, home)
+        elif answer is not None:
+            await _make_fork(app, session, home, at if answer == "before" else None)
 
 
 def _place(find: Callable[[], Summary], number: Number) -> tuple[Summary, list[Prompt], int]:
@@ -104,11 +101,7 @@ def _place(find: Callable[[], Summary], number: Number) -> tuple[Summary, list[P
 
 
 async def _make_fork(app: AppBase, session: Summary, home: Path, before: int | None) -> None:
-    try:
-        fork: Fork = await asyncio.to_thread(partial(fork_session, session, home, before=before))
-    except (GemtuiError, OSError) as error:
-        app.show_message(f"The chat was not forked: {error}", problem=True)
-        return
+    fork: Fork = await asyncio.to_thread(partial(fork_session, session, home, before=before))
     if fork.project is None:
         app.show_message("The new chat is in the list of sessions. Its folder is unknown.")
         return

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -33,9 +33,8 @@ from gemtui.text import Clean, clean_line
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.beside import RowsBesideLines
-from gemtui.ui.kit.dialog_guard import DIALOG, AnsweringScreen
+from gemtui.ui.kit.beside import BesideScreen
+from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -55,7 +54,7 @@ from gemtui.ui.undo.drawing import (
 )
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
 
 
 _SECOND = 1.0
@@ -98,7 +97,7 @@ class _Plan:
     refused: str
 
 
-class UndoScreen(FullScreen[None]):
+class UndoScreen(BesideScreen[None, UndoRow]):
     """Plans in a thread, shows the plan, and carries it out when the user confirms."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
@@ -110,21 +109,11 @@ class UndoScreen(FullScreen[None]):
         self._stage, self._since = _Stage.PLANNING, time.monotonic()
         self._plan: _Plan | None = None
 
-    @property
-    def rows(self) -> RowList[UndoRow]:
-        """The effects, one per row."""
-        return self.query_one(RowList)
-
     def compose(self) -> ComposeResult:
         side = LineView(what="the change")
         side.can_focus = False
         rows = RowList[UndoRow](draw_undo_row, empty=own("comparing files"))
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
-
-    @property
-    def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
-        return self.query_one(RowsBesideLines)
+        yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
         self.set_interval(_SECOND, self._tick)
@@ -149,15 +138,13 @@ class UndoScreen(FullScreen[None]):
 
     @work(exclusive=True, group="plan")
     async def _do(self, plan: _Plan) -> None:
-        try:
+        what = "Redo" if self._is_redo else "Undo"
+        with self.gemtui.reporting(f"{what} did not finish"):
             undone = await asyncio.to_thread(_done, self._request, plan, self._scope)
-        except (GemtuiError, OSError) as error:
-            what = "Redo" if self._is_redo else "Undo"
-            self.gemtui.show_message(f"{what} did not finish: {error}", problem=True)
-            self._begin(_Stage.PLANNING)
-            self._make_plan()
+            self._take(replace(plan, undone=undone), _Stage.DONE)
             return
-        self._take(replace(plan, undone=undone), _Stage.DONE)
+        self._begin(_Stage.PLANNING)
+        self._make_plan()
 
     def _begin(self, stage: _Stage) -> None:
         self._stage, self._since = stage, time.monotonic()
@@ -362,11 +349,12 @@ def _sentence(error: Exception) -> str:
     return words[:1].upper() + words[1:]
 
 
-class UndoFileScreen(AnsweringScreen[None]):
+class UndoFileScreen(FullScreen[None]):
     """Shows the views of one file in turn."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO_FILE)
     AUTO_FOCUS = "LineView"
+    HAS_STATUS = False
 
     def __init__(self, step: Step, texts: StepTexts) -> None:
         super().__init__(id="undo-file")
@@ -375,10 +363,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         self._at = 0
 
     def compose(self) -> ComposeResult:
-        app = cast("AppBase", self.app)
-        yield BarLine(id="header", mark=app.glyphs.ellipsis)
-        yield LineView(what="the text")
-        yield FooterLine(ascii=app.config.ascii)
+        yield from self.framed(LineView(what="the text"))
 
     def on_mount(self) -> None:
         """Show the first view."""
@@ -388,7 +373,7 @@ class UndoFileScreen(AnsweringScreen[None]):
         page = self._pages[self._at]
         place = f"{self._at + 1} of {len(self._pages)}"
         left = [Content.styled(self._path, "bold"), Content(page.title)]
-        self.query_one("#header", BarLine).show_parts(left, [Content.styled(place, "dim")])
+        self.header.show_parts(left, [Content.styled(place, "dim")])
         self.query_one(LineView).show(page.draw)
 
     def action_turn(self, step: int) -> None:

@@ -15,6 +15,7 @@ from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.rule_codec import rule_text
 from gemtui.policy.model.rules import Decision, Rule
+from gemtui.ui.kit.app_base import Reporting
 from gemtui.ui.policy import edits
 from gemtui.ui.policy.editor import PolicyEditor
 from gemtui.ui.policy.files import policy_context
@@ -41,6 +42,9 @@ class Person:
 
     def show_message(self, text: str, *, problem: bool = False) -> None:
         self.told.append(text)
+
+    def reporting(self, failed: str = "") -> Reporting:
+        return Reporting(self.show_message, failed)
 
 
 @pytest.fixture

@@ -342,6 +342,6 @@ async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion, size
         question=question,
     )
     async with person(demo, SIZES[size]) as me:
-        await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3", ascii=False))
+        await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3"))
         await me.sees("return 2")
         await me.looks_as(snapshot)

@@ -1,0 +1,77 @@
+"""Work in a thread whose results the event loop shows as they arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from threading import Event
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Reading:
+    """One piece of work in a thread, created in the event loop.
+
+    `can_show`: returns whether results can still be shown. `every`: least seconds between two
+    partial results.
+    """
+
+    def __init__(
+        self, can_show: Callable[[], object] = lambda: True, *, every: float = 0.0
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = Event()
+        self._can_show, self._every, self._shown = can_show, every, monotonic()
+
+    def stop(self) -> None:
+        """Make the work end soon, and drop its results from now on."""
+        self._stopped.set()
+
+    def is_stopped(self) -> bool:
+        """Return whether nobody waits for the results any more."""
+        return self._stopped.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait in the thread; return True as soon as nobody waits for the results."""
+        return self._stopped.wait(seconds)
+
+    def is_due(self) -> bool:
+        """Return whether the next partial result is due; if so, the time starts again."""
+        due = monotonic() - self._shown > self._every
+        if due:
+            self._shown = monotonic()
+        return due
+
+    def show(self, act: Callable[..., None], *args: Any) -> None:
+        """Call `act` in the event loop, unless the work has been stopped by then."""
+        if not self.is_stopped():
+            self._loop.call_soon_threadsafe(self._act, act, *args)
+
+    def _act(self, act: Callable[..., None], *args: Any) -> None:
+        if not self.is_stopped() and self._can_show():
+            act(*args)
+
+
+class Latest(Generic[T]):
+    """Values from a thread, created in the event loop, which shows only the newest.
+
+    A value that has not been shown yet is replaced by the next one.
+    """
+
+    def __init__(self, show: Callable[[T], None]) -> None:
+        self._loop, self._show = asyncio.get_running_loop(), show
+        self._value: T | None = None
+
+    def put(self, value: T) -> None:
+        """Have a value shown, from any thread."""
+        idle, self._value = self._value is None, value
+        if idle:
+            self._loop.call_soon_threadsafe(self.flush)
+
+    def flush(self) -> None:
+        """Show the newest value now if it has not been shown."""
+        value, self._value = self._value, None
+        if value is not None:
+            self._show(value)
