@@ -1,4 +1,4 @@
-"""Messages from widgets and workers to screens and to the app."""
+"""Messages that widgets and workers send to screens and the app."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class CopyRequested(Message):
-    """Request to copy `text` to the clipboard.
+    """Ask the app to copy `text` to the clipboard.
 
-    `what` describes the text to the user, such as "code, 12 lines".
+    `what` describes the text to the user, for example "code, 12 lines".
     """
 
     def __init__(self, text: str, what: str) -> None:
@@ -27,7 +27,7 @@ class CopyRequested(Message):
 
 
 class RawRequested(Message):
-    """Request to show the stored record of the message `spoken` as JSON.
+    """Ask to show the stored record of the message `spoken` as JSON.
 
     `block`: the block under the cursor, or None.
     """
@@ -38,9 +38,9 @@ class RawRequested(Message):
 
 
 class FileRequested(Message):
-    """Request to open a file in the editor.
+    """Ask to open a file in the editor.
 
-    `path`: the path as the tool named it. `line`: 1-based, or None.
+    `path`: the path as the tool named it. `line`: 1-based line number, or None.
     """
 
     def __init__(self, path: str, line: int | None = None) -> None:
@@ -49,9 +49,10 @@ class FileRequested(Message):
 
 
 class HistoryRequested(Message):
-    """Request to show all writes of a file, in all sessions.
+    """Ask to show every write to a file, across all sessions.
 
-    `path`: the path as the tool named it; it is absolute when the message reaches the app.
+    `path`: the path as the tool named it; it has been made absolute by the time the app gets the
+    message.
     """
 
     def __init__(self, path: str) -> None:
@@ -60,7 +61,7 @@ class HistoryRequested(Message):
 
 
 class SubagentRequested(Message):
-    """Request to open the session of the subagent with this id."""
+    """Ask to open the session of the subagent with this id."""
 
     def __init__(self, agent_id: str) -> None:
         super().__init__()
@@ -68,17 +69,17 @@ class SubagentRequested(Message):
 
 
 class BackRequested(Message):
-    """Request to return to the list, because the transcript has nothing to close."""
+    """Ask to go back to the list, because the transcript has nothing left to close."""
 
 
 class DroppedRequested(Message):
-    """Request to show or hide messages that were rewound, buried or failed."""
+    """Ask to show or hide messages that failed or that a rewind removed or overwrote."""
 
 
 class TranscriptMoved(Message):
-    """The status line must be updated: cursor, search or following has changed.
+    """Ask to update the status line: the cursor, search or follow mode has changed.
 
-    The message is replaceable, so that many of them in a row cause a single update.
+    This message is replaceable, so a burst of them causes a single update.
     """
 
     def can_replace(self, message: Message) -> bool:
@@ -87,7 +88,7 @@ class TranscriptMoved(Message):
 
 
 class NewRunRequested(Message):
-    """Request to show the run pane, ready for a new run in `folder`."""
+    """Ask to show the run pane, ready to start a new run in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -95,9 +96,9 @@ class NewRunRequested(Message):
 
 
 class ContinueRequested(Message):
-    """Request to show the run pane, ready to continue a stored session.
+    """Ask to show the run pane, ready to continue a stored session.
 
-    `prompt`: the initial text of the prompt.
+    `prompt`: text to put into the prompt field.
     """
 
     def __init__(self, session: Summary, prompt: str = "") -> None:
@@ -106,10 +107,10 @@ class ContinueRequested(Message):
 
 
 class ChatRequested(Message):
-    """Request to show the run pane, ready to continue a chat that may be unlisted.
+    """Ask to show the run pane, ready to continue a chat that may not be in the list.
 
-    `session`: the chat's id, None for a new chat. `path`: the chat's file, None if unknown.
-    `prompt`: the initial text of the prompt.
+    `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
+    `prompt`: text to put into the prompt field.
     """
 
     def __init__(self, folder: Path, session: str | None, path: Path | None, prompt: str) -> None:
@@ -118,7 +119,7 @@ class ChatRequested(Message):
 
 
 class RunWithPolicyRequested(Message):
-    """Request to show the run pane, ready for a run with these policies and mode."""
+    """Ask to show the run pane, ready for a run with these policies and this mode."""
 
     def __init__(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
         super().__init__()
@@ -126,9 +127,9 @@ class RunWithPolicyRequested(Message):
 
 
 class AllowCallRequested(Message):
-    """Request to show the form for the rule that would allow `call`.
+    """Ask to show the form for a rule that would allow `call`.
 
-    `policies`: the policy files of the run that made the call.
+    `policies`: the policy files used by the run that made the call.
     """
 
     def __init__(self, call: Call, policies: tuple[Path, ...]) -> None:
@@ -137,7 +138,7 @@ class AllowCallRequested(Message):
 
 
 class SessionRequested(Message):
-    """Request to show a session, with the cursor on a tool call ("" for the start)."""
+    """Ask to show a session, with the cursor on a tool call ("" for the start)."""
 
     def __init__(self, session: Summary, call: str = "") -> None:
         super().__init__()
