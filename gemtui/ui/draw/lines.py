@@ -182,7 +182,7 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
 
 
 def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
-    """Yield where to split `text[start:end]` so that each part fits into `width` cells."""
+    """Yield where to split `text[start:end]` into parts of at most `width` cells."""
     if text.isascii():
         yield from range(start + max(1, width), end, max(1, width))
         return

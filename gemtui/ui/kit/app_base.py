@@ -106,13 +106,13 @@ class AppBase(App[None]):
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
         self.drafts: dict[Hashable, FieldValues] = {}
-        """The values typed into dialogs that were closed without an answer."""
+        """What the user typed into dialogs that were closed without submitting."""
         self.handed_over = False
-        """Whether another program has the terminal."""
+        """Whether another program is using the terminal."""
         self.at_extension = False
-        """Whether the extension is being changed, or a question about it is open."""
+        """Whether the extension is being changed, or a dialog about it is open."""
         self.last_key = 0.0
-        """Time of the last key press, on the same clock as Textual's events."""
+        """When the last key was pressed, on the clock that Textual's events use."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:

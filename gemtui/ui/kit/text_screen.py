@@ -26,7 +26,7 @@ class RawText(Log, HalfPages):
         self._text, self._what = text.expandtabs(4), what
         self._wrapped = 0
         self.reached_end = False
-        """Whether the last line has ever been visible."""
+        """Whether the last line has been visible at any time."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Check whether the last line is now visible."""
