@@ -1,4 +1,4 @@
-"""The history of a file: each write, newest first, with its changes."""
+"""The history of a file: every write to it, newest first, with the changes."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 @dataclass(slots=True)
 class HistoryPosition:
-    """The file and the cursor of a history, from which a later screen resumes."""
+    """The file and the cursor of a history screen, from which a later screen resumes."""
 
     path: PurePath
     chosen: object = None
 
 
 class WriteRow(NamedTuple):
-    """A write, and the title of the main session to which it belongs."""
+    """A write, with the title of the main session it belongs to."""
 
     write: RecordedWrite
     title: str
 
     @property
     def key(self) -> object:
-        """A key that identifies the row."""
+        """A key that identifies this row."""
         return self.write.source.name, self.write.message, self.write.block
 
 
 class HistoryScreen(WritesScreen[WriteRow]):
-    """Show all writes of a file, in all sessions.
+    """Shows all writes to a file, across all sessions.
 
-    `history`: the file, and the state of an earlier screen, from which this screen resumes.
+    `history`: the file, and the state of an earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
@@ -77,14 +77,14 @@ class HistoryScreen(WritesScreen[WriteRow]):
         self._whole = False
 
     def compose(self) -> ComposeResult:
-        """Build the header, the writes, the selected change, the status line and footer."""
+        """Build the header, writes, selected change, status line and footer."""
         rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
         side = LineView(what="the change")
         yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
 
     @property
     def panes(self) -> RowsBesideLines:
-        """The rows and the lines beside them."""
+        """The list of writes with the change beside it."""
         return self.query_one(RowsBesideLines)
 
     @property
@@ -97,11 +97,11 @@ class HistoryScreen(WritesScreen[WriteRow]):
         self.call_after_refresh(self.read)
 
     def on_unmount(self) -> None:
-        """Cancel the loading of a change."""
+        """Cancel loading a change."""
         self._looking.set()
 
     def on_resize(self) -> None:
-        """Fit the path to the new width."""
+        """Shorten the path to the new width."""
         header = self.header
         room, path = header.content_size.width, Path(self.history.path)
         header.show_parts(titled_path("History of", path, room, self.gemtui.glyphs))
@@ -109,11 +109,11 @@ class HistoryScreen(WritesScreen[WriteRow]):
     # --- writes --------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return all sessions, beginning with those that wrote the file."""
+        """Return all sessions, starting with those that wrote the file."""
         return wrote_first(sessions_with_calls(snapshot), self.history.path), None
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
-        """Return the writes of the file, newest first."""
+        """Return the writes to the file, newest first."""
         path = self.history.path
         mine = files_of(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
@@ -122,7 +122,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """Show the writes; the cursor stays on its write, at first on the newest."""
+        """Show the writes; the cursor stays on its write or starts on the newest."""
         self._whole = whole
         self.rows.empty = own("No stored session has written this file." if whole else "reading")
         self.rows.show(rows, fresh=self.history.chosen is None)
@@ -168,7 +168,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
             self.dismiss(row.write)
 
     def action_other_part(self) -> None:
-        """Switch the focus between the writes and the change."""
+        """Switch the focus between the list of writes and the change."""
         self.panes.switch()
 
     def action_open_file(self) -> None:
@@ -176,14 +176,14 @@ class HistoryScreen(WritesScreen[WriteRow]):
         edit(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
-        """Rebuild the contents of the file from all sessions."""
+        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         path, sessions = Path(self.history.path), self._snapshot.sessions
         self.app.push_screen(RecoverScreen(path, sessions, self._home))
 
     def action_patch(self) -> None:
-        """Show all changes to the file as a patch for the selected write's project."""
+        """Show all changes to the file, in the selected write's project, as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
@@ -199,7 +199,7 @@ class HistoryScreen(WritesScreen[WriteRow]):
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Draw a write: symbol and title at the left; tool, lines or status, and age."""
+    """Render a write: symbol and title on the left; tool, lines or status, and age."""
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (
