@@ -1,4 +1,4 @@
-"""The app: its modes, the requests between its panes, and a clean exit."""
+"""The app: its modes, the requests that panes send each other, and a clean exit."""
 
 from __future__ import annotations
 
@@ -43,31 +43,31 @@ from gemtui.ui.sessions.screen import SessionsScreen
 
 
 class PlainBar(ScrollBarRender):
-    """A scroll bar drawn with whole cells in two colours, without block characters."""
+    """A scroll bar drawn as whole cells in two colours, without block characters."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 def draw_plainly() -> None:
-    """Use `PlainBar` for all scroll bars of this process."""
+    """Use `PlainBar` for all scroll bars in this process."""
     ScrollBar.renderer = PlainBar
 
 
 _FEW_KEYS = 15
-"""Number of keys that the help shows first; they fit on an 80 x 24 screen."""
+"""How many keys the help shows at first, so that they fit on an 80 x 24 screen."""
 _COLLECTOR = (50_000, 20, 50)
-"""Thresholds of the garbage collector, for `gc.set_threshold`.
+"""Thresholds for `gc.set_threshold`.
 
-With Python's defaults, about one in ten loads of 10,000 sessions would block the screen for 0.1 s
-without freeing anything.
+With Python's defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s
+without freeing any memory.
 """
 
 
 class GemtuiApp(AppBase):
     """The app with all of gemtui's screens.
 
-    Drawing functions read its `glyphs` and `clock`.
+    Rendering functions read its `glyphs` and `clock`.
     """
 
     TITLE = "gemtui"
@@ -107,21 +107,21 @@ class GemtuiApp(AppBase):
             self.stylesheet.set_variables(self.get_css_variables())
 
     def get_css_variables(self) -> dict[str, str]:
-        """Return the theme's colours, adjusted so that selected text is always readable."""
+        """Return the theme's CSS variables, adjusted to keep selected text readable."""
         return with_lines(readable_selection(super().get_css_variables()), self.current_theme)
 
     def get_default_screen(self) -> Screen[Any]:
-        """Return the sessions pane, which is the app's first mode."""
+        """Return the sessions pane, the app's first mode."""
         return self.sessions
 
     # --- start and end -----------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Add the first mode, and handle signals so that the app exits cleanly."""
-        # The first mode is added only here. Before the app is mounted, Textual would create the
-        # widgets of the screen before pushing it on the stack, where the widgets look for their
-        # screen (immediately, from Python 3.12 on, because tasks start eagerly). All styles would
-        # also be parsed twice.
+        """Add the first mode, and install signal handlers that exit the app cleanly."""
+        # The first mode must be added here rather than earlier. Before the app is mounted, Textual
+        # would create the screen's widgets before the screen is on the stack, and the widgets look
+        # for their screen there (right away from Python 3.12 on, because tasks start eagerly). All
+        # styles would also be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
             signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
@@ -139,44 +139,44 @@ class GemtuiApp(AppBase):
         await self.runs.find()
 
     async def _shutdown(self) -> None:
-        """Cancel the workers first, because they would look for removed widgets."""
+        """Cancel the workers first, because they would look for widgets already removed."""
         self.workers.cancel_all()
         self._ending = True
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors about missing widgets while the app is removing all of them."""
+        """Ignore errors about missing widgets while the app is shutting down."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not (self._ending and isinstance(cause, NoMatches)):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """Return the symbols of two tabs: active or unseen runs, and an unsaved policy."""
+        """Map the run tab (active or unseen runs) and policy tab (unsaved) to symbols."""
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
     def name_of(self, session: str) -> str | None:
-        """Return the name that the user gave to a session, by its id; None without one."""
+        """Return the name the user gave to the session with this id, or None."""
         return self.sessions.name_of(session)
 
     def summaries(self) -> Sequence[Summary]:
-        """Return all stored sessions that have been found so far."""
+        """Return the summaries of all stored sessions found so far."""
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
         """Return whether a run is working in this session, whoever started the run."""
         return await self.runs.is_working_in(session)
 
-    # --- actions of all screens --------------------------------------------------------------
+    # --- app-wide actions --------------------------------------------------------------------
 
     async def action_run_key(self, id: str) -> None:
-        """Run the action of the key with this id, even if the focus is elsewhere."""
+        """Run the action of the key with this id, wherever the focus is."""
         for key, node in (*acting(self.screen), *reachable(self.screen)):
             if key.id == id:
                 await self.run_action(key.call, node)
                 return
 
     def action_help(self) -> None:
-        """Show the most important keys that work here, and a row that opens all of them."""
+        """Show the most important keys that work here, and a row that lists them all."""
         found = acting(self.screen)
         ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
         few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
@@ -189,9 +189,9 @@ class GemtuiApp(AppBase):
     def _offer(
         self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
     ) -> None:
-        """Show a list of commands and run the one that the user chooses.
+        """Show a list of commands, and run the one the user chooses.
 
-        `few`: the keys to show first; the others appear on request.
+        `few`: the keys to show at first; the user can ask for the others.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
@@ -220,7 +220,7 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
-        """Show the sessions that Gemini CLI no longer has, so that one can be restored."""
+        """Show the sessions that Gemini CLI has lost, so the user can restore one."""
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
@@ -228,31 +228,31 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:
-        """Show the folders that the user told gemtui to trust."""
+        """Show the folders the user has told gemtui to trust."""
         from gemtui.ui.run.actions import show_trusted
 
         await show_trusted(self)
 
     @work(group="dialog", exclusive=True)
     async def action_worktrees(self) -> None:
-        """Show the git worktrees of runs."""
+        """Show the git worktrees that runs have used."""
         await self.runs.show_worktrees()
 
     @work(group="extension")
     async def action_extension(self) -> None:
-        """Show gemtui's extension for Gemini CLI, to install, repair or remove it."""
+        """Show the dialog to install, repair or remove gemtui's extension for Gemini CLI."""
         from gemtui.ui.kit.extension_dialog import show_extension
 
         await show_extension(self)
 
     def action_help_quit(self) -> None:
-        """Explain how to quit, because ctrl+c copies a selection and nothing is selected."""
+        """Explain how to quit; ctrl+c only copies, and there is nothing selected to copy."""
         self.show_message(
             f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui."
         )
 
     def action_suspend_process(self) -> None:
-        """Return to the shell until `fg`."""
+        """Suspend the app and return to the shell until `fg`."""
         if self._job is not None:
             self._job.suspend()
 
@@ -261,7 +261,7 @@ class GemtuiApp(AppBase):
         await self.switch_mode(self.DEFAULT_MODE)
 
     async def action_stats(self) -> None:
-        """Show the stats over the stored sessions."""
+        """Show usage statistics for the stored sessions."""
         await self.action_sessions()
         await self.run_action("stats", self.sessions)
 
@@ -273,7 +273,7 @@ class GemtuiApp(AppBase):
         """Switch to the policy pane."""
         await self.policies.show()
 
-    # --- requests between panes ----------------------------------------------------------------
+    # --- requests from panes -------------------------------------------------------------------
 
     @on(NewRunRequested)
     async def _new_run(self, message: NewRunRequested) -> None:
@@ -307,7 +307,7 @@ class GemtuiApp(AppBase):
             self.sessions.pane.go_to_call(message.call)
 
     async def action_back(self) -> None:
-        """Go back one step, or quit if there is nothing to go back to."""
+        """Go back one step, or quit if there is nowhere to go back to."""
         screen = self.screen
         if not isinstance(screen, SessionsScreen):
             await self.action_sessions()
@@ -315,7 +315,7 @@ class GemtuiApp(AppBase):
             await self.action_quit()
 
     async def action_quit(self) -> None:
-        """Quit gemtui; ask first if the policy is unsaved or runs are active."""
+        """Quit gemtui, asking first if the policy has unsaved changes or runs are active."""
         self._leave()
 
     @work(group="leave", exclusive=True)
@@ -325,13 +325,13 @@ class GemtuiApp(AppBase):
 
 
 def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
-    """Return a command's sort key; app-wide keys and movement keys come last."""
+    """Return a command's sort key, so that app-wide and movement keys come last."""
     key, _ = command
     return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 
 
 def run(start: Start, config: Config) -> int:
-    """Run the app in the terminal; return its exit code (128 + n after signal n)."""
+    """Run the app in the terminal and return its exit code (128 + n after signal n)."""
     if config.ascii:
         draw_plainly()
     gc.set_threshold(*_COLLECTOR)

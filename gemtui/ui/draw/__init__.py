@@ -1,1 +1,1 @@
-"""Conversion of text to lines for the screen, without widgets."""
+"""Conversion of text to styled lines, independent of widgets."""

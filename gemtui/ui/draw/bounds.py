@@ -12,7 +12,7 @@ from gemtui.text import BLANKS, Clean, clean, newlines
 LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
-"""Limits for one text: lines, characters, and characters of one line."""
+"""Limits for a single text: lines, characters, and characters per line."""
 
 T = TypeVar("T")
 
@@ -20,8 +20,8 @@ T = TypeVar("T")
 class Excerpt(Struct, frozen=True, kw_only=True):
     """The first and last lines of a text.
 
-    `left_out`: the number of lines between them. `cut`: whether a long line was truncated. `blank`:
-    the number of empty lines before the first one, which are left out.
+    `left_out`: the number of lines in between. `cut`: whether a long line was truncated. `blank`:
+    the number of leading empty lines that were skipped.
     """
 
     head: tuple[Clean, ...]
@@ -38,10 +38,10 @@ def excerpt(
     tail: int = LINES // 2,
     cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
-    """Return up to `head` first and `tail` last lines of a text.
+    """Return up to `head` lines from a text's start and up to `tail` from its end.
 
-    Empty lines at either end of the text don't count. `cleaned`: the function that sanitizes the
-    lines, `clean` or `visible`.
+    Empty lines at the start and end of the text are skipped. `cleaned`: the function that sanitizes
+    the lines, either `clean` or `visible`.
     """
     whole = newlines(text) if cleaned is clean else text
     text = _trimmed(whole)
@@ -64,7 +64,7 @@ def excerpt(
 
 
 def line_count(text: str) -> int:
-    """Return the number of lines of a text, ignoring empty lines at either end."""
+    """Return a text's number of lines, ignoring empty lines at the start and end."""
     text = _trimmed(newlines(text))
     return text.count("\n") + 1 if text else 0
 
@@ -76,9 +76,9 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return the first of these lines, as many as fit one end of an excerpt.
+    """Return as many of these lines, from the first on, as fit into half an excerpt.
 
-    `size`: returns the number of characters of a line.
+    `size`: returns a line's length in characters.
     """
     kept: list[T] = []
     room = CHARACTERS // 2

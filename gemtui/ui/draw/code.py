@@ -1,7 +1,8 @@
-"""Syntax highlighting: Pygments tokens mapped to the roles of the theme.
+"""Syntax highlighting: maps Pygments tokens to the theme's roles.
 
-Pygments can take seconds for a few kilobytes of hostile text. So code is split into chunks. Chunks
-that look costly are not highlighted, nor are languages that aren't known to be safe.
+On hostile input, Pygments can take seconds for a few kilobytes. Code is therefore split into
+chunks, and a chunk that looks expensive stays unhighlighted. So does code in a language that isn't
+known to be safe.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from gemtui.ui.draw.lines import Piece, Pieces, plain, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 LIMIT = 12_000
-"""Maximum number of characters of highlighted code, which takes about 20 ms."""
+"""Maximum number of characters to highlight, which takes about 20 ms."""
 _CHUNK = 1_200
 _TROUBLE = re.compile(r"[^\n]{301}|(?:[ \t]*\n){8}|(?:\w+\s+){60}")
-"""Matches costly chunks: a very long line, many empty lines, or many words in a row."""
+"""Matches expensive chunks: a very long line, many empty lines, or many words."""
 
 _NAMES = """
 python py pyi python3 | pycon | javascript js mjs cjs node | jsx | typescript ts mts | tsx
@@ -57,7 +58,7 @@ _ROLES = {
 
 
 def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
-    """Yield the lines of the code, highlighted if that is safe and cheap."""
+    """Yield the lines of the code, highlighted if that is safe and fast."""
     code = tabless(code)
     lexer = _lexer(_LANGUAGES.get(language.strip().lower(), ""))
     if lexer is None or len(code) > LIMIT:
@@ -68,7 +69,7 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """Return the language of a file by its name: the suffix, or else the whole name."""
+    """Return a file's language, judging by its suffix or else by its name."""
     file = PurePosixPath(path)
     return Clean(file.suffix[1:] or file.name)
 
@@ -78,7 +79,7 @@ def _plain(code: str, look: Look) -> Iterator[Pieces]:
 
 
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
-    """Return the highlighted lines; None if costly, or if the lexer changes the text."""
+    """Return the highlighted lines, or None if that is slow or would change the text."""
     if _TROUBLE.search(chunk):
         return None
     rows = list(_lines(islice(lexer.get_tokens(chunk), len(chunk) + 1), look))
@@ -104,7 +105,7 @@ _BETWEEN = re.compile(r"\n\n(?=\S)")
 
 
 def _chunks(code: str) -> Iterator[str]:
-    """Split code into chunks of whole lines, preferably before unindented lines."""
+    """Split code into chunks of whole lines, preferably before an unindented line."""
     start = 0
     while len(code) - start > _CHUNK:
         window = code[start : start + _CHUNK]
@@ -121,7 +122,7 @@ def _chunks(code: str) -> Iterator[str]:
 
 @lru_cache(maxsize=128)
 def _lexer(language: str) -> Any:
-    from rich.syntax import Syntax  # takes 10 ms, not needed for a list's first paint
+    from rich.syntax import Syntax  # takes 10 ms, and the list's first paint doesn't need it
 
     return Syntax("", language).lexer if language else None
 

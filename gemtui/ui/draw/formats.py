@@ -17,7 +17,7 @@ def short_count(number: int) -> str:
 
 
 def format_time(when: datetime, look: Look) -> str:
-    """Format a time of day with its date, as in `12:04` or `yesterday 23:11`."""
+    """Format a date and time relative to today, such as `12:04` or `yesterday 23:11`."""
     local = when.astimezone(look.tz)
     match (look.today - local.date()).days:
         case 0:
@@ -29,5 +29,5 @@ def format_time(when: datetime, look: Look) -> str:
 
 
 def time_of_day(when: datetime, look: Look) -> str:
-    """Format a time of day to the second."""
+    """Format a time of day including seconds."""
     return f"{when.astimezone(look.tz):%H:%M:%S}"

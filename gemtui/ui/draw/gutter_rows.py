@@ -1,4 +1,4 @@
-"""Rows with a gutter, for example for line numbers; a folded card shows only a few rows."""
+"""Rows with a gutter, for example for line numbers; folded cards show only a few."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _JSON_PIECES = 6_000
 
 
 class GutterRow(NamedTuple):
-    """A row of a tool's result.
+    """A row of a tool's result, with a gutter at its left.
 
-    The gutter is not copied with the text (see `Drawn.margins`).
+    The gutter isn't copied along with the text (see `Drawn.margins`).
     """
 
     gutter: Pieces
@@ -44,9 +44,9 @@ class GutterRow(NamedTuple):
 class Body(Struct, frozen=True, kw_only=True):
     """The lines inside a card.
 
-    `hidden`: the number of lines left out because the card is folded. `cut`: the number of lines
-    that were truncated. `more`: whether unfolding the card shows more. `facts`: counts for the
-    card's first line. `note`: a note for its last line.
+    `hidden`: the number of lines left out because the card is folded. `cut`: the number of
+    truncated lines. `more`: whether unfolding the card would show more. `facts`: counts shown in
+    the card's first line. `note`: a note shown in its last line.
     """
 
     lines: tuple[Line, ...] = ()
@@ -58,7 +58,7 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) -> Iterator[Line]:
-    """Yield the lines of all rows, each row wrapped to as many lines as needed.
+    """Yield the lines of all rows, wrapping each row if needed.
 
     `prose`: wrap only between words.
     """
@@ -71,7 +71,10 @@ def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) 
 
 
 def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
-    """Render a few rows, each cut to one line; `total`: the number of all rows."""
+    """Render a few rows on one line each.
+
+    `total`: the number of rows there are in all.
+    """
     lines = []
     cut = 0
     for gutter, text in rows:
@@ -84,7 +87,7 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
 
 
 def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int) -> Body:
-    """Render `keep` rows if folded; otherwise all rows, up to a limit."""
+    """Render the first `keep` rows if folded; otherwise all rows, up to a limit."""
     if folded:
         return preview(rows[:keep], look, total=len(rows))
     lines = list(wrapped_rows(rows[:LINES], look))
@@ -94,7 +97,7 @@ def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int)
 
 
 def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
-    """Return `keep` of these lines if folded; otherwise all lines."""
+    """Return the first `keep` lines if folded; otherwise all lines."""
     if not folded:
         return Body(lines=tuple(lines))
     full = [line for line in lines if line.pieces]
@@ -114,10 +117,10 @@ def text_rows(
     prose: bool = False,
     first: int | None = None,
 ) -> Body:
-    """Render the lines of a text; if folded, only the first and last ones.
+    """Render the lines of a text or, if folded, only its first and last lines.
 
-    `first`: the number of the first line, to show line numbers in the gutter unless folded; None
-    shows no line numbers.
+    `first`: the number of the first line; if given, and unless folded, the gutter shows line
+    numbers.
     """
     style = look[role]
     if folded:
@@ -142,7 +145,7 @@ def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> 
 
 
 def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
-    """Yield lines of code, highlighted up to a limit and unstyled after that."""
+    """Yield lines of code: highlighted up to a limit, and unstyled from there on."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
@@ -171,26 +174,26 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 
 def left_out_line(number: int, look: Look) -> Line:
-    """Return a note on the number of lines left out here."""
+    """Return a note that says how many lines are left out here."""
     return note_line(f"{counted(number, 'line')} not shown", look)
 
 
 def cut_lines(look: Look) -> Line:
-    """Return a note that very long lines are truncated."""
+    """Return a note saying that very long lines are truncated."""
     return note_line("very long lines are cut off", look)
 
 
 def note_line(words: str, look: Look) -> Line:
-    """Return a note for display between lines of foreign text."""
+    """Return a note by gemtui to be shown among lines of other text."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, shortened to the visible part.
+    """Return a value as indented JSON, shortened to what can be visible.
 
-    A value that can't be converted to JSON is represented by its type.
+    A value that JSON can't represent is replaced by the name of its type.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:
@@ -201,5 +204,5 @@ def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
 
 
 def styled(text: Clean, style: Style) -> Pieces:
-    """Return text in one style as pieces."""
+    """Return text as pieces in a single style."""
     return (Piece(tabless(text), style),)

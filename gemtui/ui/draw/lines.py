@@ -1,7 +1,7 @@
-"""Lines of styled text: wrap, cut, and frame them by terminal cells.
+"""Lines of styled text: wrap, cut and frame them by their width in terminal cells.
 
-A `Piece` only holds `Clean` text, and only this module converts text to strips. So text that has
-not been through `gemtui.text` never reaches the screen.
+A `Piece` holds only `Clean` text, and no other module converts text to strips. Text that hasn't
+been sanitized by `gemtui.text` therefore never reaches the screen.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gemtui.ui.draw.theme import Look, Role
 
 TAB = 4
 LEAST = 12
-"""Minimum number of cells for content at any nesting depth; with fewer, frames are omitted."""
+"""Minimum number of cells for content; in narrower views, frames are left out."""
 
 
 class Piece(NamedTuple):
-    """Text in one style, within a line."""
+    """Text in a single style within a line."""
 
     text: Clean
     style: Style
@@ -36,14 +36,14 @@ Pieces = tuple[Piece, ...]
 
 
 class Code(Struct, frozen=True):
-    """A block of code; all lines that show it share this object."""
+    """A code block; all lines that show it refer to this object."""
 
     text: Clean
     language: Clean
 
 
 class Line(Struct, frozen=True):
-    """A rendered line; `margin`, `joint`, and `ground` as in `Drawn`."""
+    """A rendered line; for `margin`, `joint` and `ground`, see `Drawn`."""
 
     pieces: Pieces = ()
     margin: int = 0
@@ -57,40 +57,40 @@ EMPTY = Clean("")
 
 
 def own(text: str) -> Clean:
-    """Mark a string that belongs to the program as clean."""
+    """Mark one of gemtui's own strings as clean."""
     return Clean(text)
 
 
 def flat(text: str) -> Clean:
-    """Sanitize foreign text for use within a line."""
+    """Sanitize text from outside for use within a line."""
     return clean_line(text)
 
 
 def tabless(text: Clean) -> Clean:
-    """Replace tabs with spaces, because the width of a tab depends on its position."""
+    """Replace tabs with spaces, because a tab's width depends on where it starts."""
     return Clean(text.expandtabs(TAB)) if "\t" in text else text
 
 
 def width_of(pieces: Iterable[Piece]) -> int:
-    """Return the width of the pieces in cells."""
+    """Return the total width of the pieces in cells."""
     return sum(cell_len(piece.text) for piece in pieces)
 
 
 def plain(pieces: Iterable[Piece]) -> Clean:
-    """Return the text of the pieces without their styles."""
+    """Return the pieces' text without styles."""
     return Clean("".join(piece.text for piece in pieces))
 
 
 # --- wrapping ----------------------------------------------------------------------------------
 
-# a wide character may start a line, with any closing punctuation after it
+# a wide character may start a line, along with any closing punctuation after it
 _WIDE = "\u2e80-\u2fff\u3021-\ua4cf\uf900-\ufaff\uff10-\uff5a\U00020000-\U0003fffd"
 _CLOSING = "\u3001\u3002\u3009\u300b\u300d\u300f\u3011\uff01\uff09\uff0c\uff1a\uff1b\uff1f"
 _WORD = re.compile(f"[{_WIDE}][{_CLOSING}]* *|[^ {_WIDE}]+ *| +")
 
 
 def wrap(pieces: Pieces, width: int) -> list[Line]:
-    """Wrap pieces to lines, between words where possible."""
+    """Wrap pieces to lines of `width` cells, between words where possible."""
     if cell_len(plain(pieces)) <= width:
         return [Line(_stripped(pieces))]
     return list(_wrapped(pieces, width))
@@ -98,7 +98,7 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
-    """Return wrapped lines; cached for answers that are being streamed."""
+    """Return wrapped lines; cached because streamed answers are rendered repeatedly."""
     text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
@@ -107,7 +107,7 @@ def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
 
 
 def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
-    """Wrap pieces to lines at any character, for code and output."""
+    """Wrap code or output to lines of `width` cells, at any character."""
     text = plain(pieces)
     if cell_len(text) <= width:
         return [Line(_stripped(pieces))]
@@ -120,7 +120,7 @@ def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
 
 
 def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
-    """Return pieces cut to `width` cells; if cut, they end with `mark`."""
+    """Cut pieces to `width` cells; if anything is cut, the result ends with `mark`."""
     if width_of(pieces) <= width:
         return pieces
     if width <= cell_len(mark):
@@ -133,17 +133,17 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
 
 
 def cut(pieces: Pieces, look: Look, width: int | None = None) -> Pieces:
-    """Return pieces cut to `width` cells (default: the look's), with the look's mark if cut."""
+    """Cut pieces to `width` cells (default: the look's width), ending in its ellipsis."""
     return fit(pieces, look.width if width is None else width, own(look.glyphs.ellipsis))
 
 
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits into `width` cells, or its start followed by `mark`."""
+    """Return a text if it fits into `width` cells, or else its start and `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits, or its end preceded by `mark`; used for paths."""
+    """Return a text if it fits, or else `mark` and its end; used for paths."""
     if cell_len(text) <= width:
         return text
     room = width - cell_len(mark)
@@ -157,7 +157,7 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
-    """Lay out a line of code or output: wrapped if `whole`, or else cut to one line."""
+    """Lay out a line of code or output: wrapped if `whole`, otherwise cut to one line."""
     if whole:
         return wrap_anywhere(pieces, look.width)
     return [Line(cut(pieces, look))]
@@ -182,7 +182,7 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
 
 
 def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
-    """Yield positions to cut `text[start:end]` so that each part fits `width` cells."""
+    """Yield where to split `text[start:end]` into parts of at most `width` cells."""
     if text.isascii():
         yield from range(start + max(1, width), end, max(1, width))
         return
@@ -214,7 +214,7 @@ def _divide(pieces: Pieces, cuts: Sequence[int]) -> list[Pieces]:
 
 
 def _stripped(pieces: Pieces) -> Pieces:
-    """Return the pieces without trailing spaces."""
+    """Remove the pieces' trailing spaces."""
     while pieces and not (last := pieces[-1].text).rstrip(" "):
         pieces = pieces[:-1]
     if pieces and last.endswith(" "):
@@ -228,9 +228,9 @@ def _stripped(pieces: Pieces) -> Pieces:
 def prefixed(
     lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
 ) -> Iterator[Line]:
-    """Yield the lines with `first` before the first line and `rest` before others.
+    """Yield the lines, with `first` before the first and `rest` before all others.
 
-    `rest`: None means the same as `first`. `frame`: the prefix is not copied with the text (see
+    `rest`: None stands for `first`. `frame`: the prefix isn't copied along with the text (see
     `Drawn.margins`).
     """
     rest = first if rest is None else rest
@@ -243,30 +243,31 @@ def prefixed(
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
-    """Place pieces at both ends of a line, with `fill` repeated between them.
+    """Place pieces at both ends of a line, and fill the space between them.
 
-    `fill`: must be one cell wide.
+    `fill`: repeated as needed; it must be one cell wide.
     """
     gap = width - width_of(left) - width_of(right)
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
 
 
 def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED) -> Pieces:
-    """Place pieces at both ends of a line; `left` is cut where `right` leaves no room."""
+    """Place pieces at both ends of a line, cutting `left` if there is too little room."""
     left = cut(left, look, max(0, look.width - width_of(right)))
     return spread(left, right, look.width, Piece(own(" "), look[role]))
 
 
 def strip_of(line: Line, width: int) -> Strip:
-    """Return a line as a Textual strip, cut if it is wider than `width`."""
+    """Return a line as a Textual strip, cut to `width` cells if necessary."""
     strip = Strip([Segment(text, style) for text, style in line.pieces])
     return strip if strip.cell_length <= width else strip.crop(0, width)
 
 
 class Strips(Sequence[Strip]):
-    """Lines as Textual strips, cut if wider than `width`.
+    """Lines as a sequence of Textual strips, cut to `width` cells where necessary.
 
-    Each strip is created on access, because only few lines of a long message are visible.
+    Each strip is created when it is accessed, because only a few lines of a long message are
+    visible.
     """
 
     def __init__(self, lines: Sequence[Line], width: int) -> None:

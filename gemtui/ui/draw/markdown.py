@@ -1,4 +1,4 @@
-"""Render Markdown: convert markdown-it tokens to lines, in the roles of the theme."""
+"""Render Markdown: convert markdown-it's tokens to lines, styled with theme roles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 40
-"""Maximum nesting depth to render; text that is nested more deeply is shown as source."""
+"""Maximum nesting depth to render; anything nested more deeply is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
@@ -44,7 +44,7 @@ _FENCE = re.compile(
 
 
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a Markdown text.
+    """Yield the rendered lines of a Markdown text.
 
     Parts that are nested too deeply are shown as source.
     """
@@ -69,7 +69,7 @@ def _drawn(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a prompt as typed; only fenced code blocks are rendered."""
+    """Yield the lines of a prompt as typed, rendering only fenced code blocks."""
     position = 0
     for fence in _FENCE.finditer(text):
         before = Clean(text[position : fence.start()].rstrip("\n"))
@@ -81,15 +81,15 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a text unchanged, wrapped between words."""
+    """Yield the lines of a text as it is, wrapped between words."""
     for line in text.split("\n"):
         yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
 
 
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
-    """Yield the lines of a code block, with a rule on the left.
+    """Yield the lines of a code block, with a rule at the left.
 
-    Lines that continue a wrapped line are marked.
+    Where a line of code had to be wrapped, its continuation lines are marked.
     """
     before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
@@ -101,7 +101,7 @@ def draw_code(code: Code, look: Look) -> Iterator[Line]:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt  # takes 20 ms, not needed for a list's first paint
+    from markdown_it import MarkdownIt  # takes 20 ms, and the list's first paint doesn't need it
 
     parser = MarkdownIt("commonmark", {"maxNesting": DEEPEST + 10})
     return parser.enable(["table", "strikethrough"])
@@ -201,9 +201,9 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Return whether a task is done; None if the item is not a task.
+    """Return whether a task is done, or None if the item isn't a task.
 
-    The box is removed from the task's text.
+    The item's checkbox is removed from its text.
     """
     if not item.children or item.children[0].type != "paragraph":
         return None
@@ -238,7 +238,7 @@ def _joined(rows: list[Pieces]) -> Pieces:
 
 
 def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
-    """Return the inline content of a block, one row for each line of the source."""
+    """Return a block's inline content, one row per line of the source."""
     rows: list[list[Piece]] = [[]]
     for inline in node.children:
         _inline(inline.children, style, look, rows)
@@ -295,21 +295,24 @@ def _url(value: str | int | float) -> Clean:
 
 
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-"""A link definition, which affects the whole text before and after it."""
+"""Matches a link definition, which affects all the text before and after it."""
 _UNCERTAIN = re.compile(
     r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
 )
-"""A nested fence, or HTML that may contain empty lines; the text is not split after either."""
+"""Matches a nested fence or HTML, either of which may contain empty lines.
+
+The text isn't split after such a line.
+"""
 _FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
-"""The start of a line that may continue a list."""
+"""Matches the start of a line that may continue a list."""
 
 
 def chunks(text: str) -> list[str]:
     """Split a text into parts that render the same separately as together.
 
-    Joined by empty lines, the parts are the text again. Only the last part may still grow. A text
-    that can't be split safely is a single part.
+    Joining the parts with empty lines restores the text. While the text grows, only its last part
+    changes. If it can't be split safely, the result is a single part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]
@@ -327,7 +330,7 @@ def chunks(text: str) -> list[str]:
 
 
 def _ends(lines: list[str], number: int) -> bool:
-    """Return whether a block certainly ends at this empty line."""
+    """Return whether a block definitely ends at this empty line."""
     if number + 1 >= len(lines) or not lines[number - 1]:
         return False
     following = lines[number + 1]
@@ -335,7 +338,7 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the fence that is open after this line; "" if there is none."""
+    """Return the fence that is open after this line, or "" if there is none."""
     found = _FENCE_LINE.match(line)
     if found is None:
         return fence

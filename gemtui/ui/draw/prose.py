@@ -1,4 +1,4 @@
-"""Render text of any length: as Markdown up to a limit, and unformatted after that."""
+"""Render text of any length: Markdown up to a limit, and unformatted beyond it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from gemtui.ui.draw.theme import Look
 CHARACTERS = 30_000
 LINES = 1_000
 MARKS = 2_000
-"""Limits of Markdown parsing, which takes about 50 ms: characters, lines, brackets and bars."""
+"""Limits on a text's characters, lines, brackets and bars.
+
+Parsing a text of that size takes about 50 ms.
+"""
 
 Draw = Callable[[Clean, Look], Iterator[Line]]
 
 
 def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
-    """Yield the lines of a text, by `draw` up to a limit, and unformatted after that.
+    """Yield the lines of a text: rendered by `draw` up to a limit, then unformatted.
 
-    Text beyond a second limit is left out, with a note.
+    Beyond a second limit, the text is left out and a note says so.
     """
     text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
@@ -36,7 +39,7 @@ def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Return the index at which to stop parsing: the end of a paragraph or a line."""
+    """Return the index at which to stop parsing: the end of a paragraph or of a line."""
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:
         return 0

@@ -1,4 +1,4 @@
-"""Render tables in which wide columns share the available width."""
+"""Render tables whose wide columns share the available width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
-"""Minimum width of a column in cells; if the columns don't fit, rows become lists."""
+"""Minimum column width in cells; if the columns don't fit, rows become lists."""
 _BETWEEN = 3
 
 
@@ -30,7 +30,7 @@ def draw_table(
     look: Look,
     sides: Sequence[Side] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of a table, with rows padded or cut to the length of `head`.
+    """Yield the lines of a table whose rows are padded or cut to the length of `head`.
 
     `sides`: the alignment of each column; () aligns all columns to the left.
     """
@@ -54,7 +54,7 @@ def _bold(cell: Pieces) -> Pieces:
 def _widths(
     head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
 ) -> list[int] | None:
-    """Return the width of each column; None if there is not enough room."""
+    """Return the width of each column, or None if the columns don't fit."""
     wanted = [max(1, width_of(cell)) for cell in head]
     for row in rows:
         for column, cell in enumerate(row[: len(wanted)]):
@@ -66,7 +66,7 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Distribute `room` over the columns: narrow ones first, then the rest equally."""
+    """Divide `room` among the columns; narrow ones need less than an equal share."""
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

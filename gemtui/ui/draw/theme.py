@@ -1,6 +1,6 @@
-"""Roles, glyphs, and themes; no other module contains colours.
+"""Roles, symbols and themes; no other module contains colours.
 
-Rendering code asks for a role instead of a colour, so that it works in all themes, including those
+Rendering code asks for a role rather than a colour, so it works in every theme, including those
 that use the terminal's own colours. No two roles differ by colour alone.
 """
 
@@ -26,11 +26,11 @@ from gemtui.transcript.display_model import AnsiSpan
 
 
 class Role(StrEnum):
-    """The purpose of a piece of text, which determines its style."""
+    """The purpose of some text, which determines its style."""
 
     TEXT = "text"
     MUTED = "muted"
-    """Secondary text: times, counts, and hints."""
+    """Secondary text, such as times, counts and hints."""
     ACCENT = "accent"
     """The user's name, and whatever has the focus."""
     MODEL = "model"
@@ -48,7 +48,7 @@ class Role(StrEnum):
     ADDED = "added"
     REMOVED = "removed"
     ADDED_LINE = "added_line"
-    """The background of an added line of code; none in themes with the terminal's own colours."""
+    """The background of an added line; none in themes with the terminal's own colours."""
     REMOVED_LINE = "removed_line"
     ADDED_WORD = "added_word"
     """The part of an added line that differs from the line it replaces."""
@@ -61,7 +61,7 @@ class Role(StrEnum):
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
-    """The symbols, each one cell wide except for `ellipsis`. `name`: the name of this set."""
+    """A set of symbols, each one cell wide except `ellipsis`. `name`: the set's name."""
 
     name: str = "unicode"
     ok: str = "✓"
@@ -75,7 +75,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     bar: str = "▌"
     """Shown to the left of a message."""
     cursor: str = "▌"
-    """Shown to the left of the row or block with the cursor, in the first cell of a pane."""
+    """Shown at the left of the row or block with the cursor, in a pane's first cell."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -93,16 +93,16 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     wrapped: str = "↪"
     """Shown to the left of a line that continues the one above."""
     line_end: str = "␊"
-    """Replaces a line break in text that is shown on one line."""
+    """Stands for a line break in text that is shown on one line."""
     ellipsis: str = "…"
     added: str = "+"
     removed: str = "−"
     dot: str = "·"
     selected: str = "◆"
-    """Shown before the title of a selected item."""
+    """Shown before a selected item's title."""
     pinned: str = "★"
     kept: str = "▣"
-    """Marks a session that only the vault has."""
+    """Marks a session that exists only in the vault."""
     newer: str = "▼"
     undo: str = "↶"
     """Marks a point to which files can be restored."""
@@ -151,11 +151,11 @@ ASCII = Glyphs(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The facts about the screen that rendering functions need.
+    """What rendering functions need to know about the screen.
 
-    Looks are hashable, and two looks are equal if rendering with them gives the same result.
-    `theme`: the name of the theme that `styles` is from. `now`: only its day is compared, because
-    headers leave out today's date. `tz`: None means the system's time zone.
+    Looks are hashable, and equal looks give the same rendering. `theme`: the name of the theme that
+    `styles` come from. `now`: only its date is compared, because headers leave out today's date.
+    `tz`: None means the system's time zone.
     """
 
     width: int
@@ -164,7 +164,7 @@ class Look:
     styles: Mapping[Role, Style] = field(compare=False, repr=False)
     glyphs: Glyphs = UNICODE
     colors: bool = True
-    """False if colours are not shown, so that information needs marks instead."""
+    """False if colours aren't shown, so that symbols must replace them."""
     now: datetime = field(compare=False)
     tz: tzinfo | None = None
     today: date = field(init=False)
@@ -176,11 +176,11 @@ class Look:
         return self.styles[role]
 
     def narrowed(self, by: int) -> Look:
-        """Return the look narrowed by this many cells, but at least one cell wide."""
+        """Return a copy that is this many cells narrower, but at least one cell wide."""
         return replace(self, width=max(1, self.width - by))
 
     def dimmed(self) -> Look:
-        """Return the look without colours, for messages outside of the conversation."""
+        """Return a copy without colours, for messages outside the conversation."""
         return replace(self, theme=f"{self.theme} dimmed", styles=_dimmed(self[Role.MUTED]))
 
 
@@ -190,10 +190,10 @@ def _dimmed(muted: Style) -> Mapping[Role, Style]:
 
 
 def look_of(app: App[Any], width: int) -> Look:
-    """Return the app's current look, for rendering `width` cells.
+    """Return the app's current look, for rendering at a width of `width` cells.
 
-    If the app has the attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a
-    timezone-aware datetime), they are used.
+    The app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a timezone-aware
+    datetime) are used if they exist.
     """
     glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
@@ -214,14 +214,14 @@ def plain_look(
     tz: tzinfo | None = None,
     dark: bool = True,
 ) -> Look:
-    """Return a look in gemtui's own theme, without an app."""
+    """Return a look in gemtui's own theme that doesn't require an app."""
     return Look(width=width, glyphs=glyphs, now=now, tz=tz, **_palette(DARK if dark else LIGHT))
 
 
 def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
-    """Add a text colour for selections to a theme's CSS variables if it has none.
+    """Add a text colour for selections to a theme's CSS variables if none is set.
 
-    Without such a colour, Textual would show selected text in the selection's background colour.
+    Without one, Textual would show selected text in the selection's own background colour.
     """
     name = "screen-selection-foreground"
     if Color.parse(variables[name]).a > 0:
@@ -250,9 +250,9 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 
 
 def _palette(theme: Theme) -> _Palette:
-    """Return the styles of a theme, computed once per theme.
+    """Return a theme's styles, computed once per theme.
 
-    The styles are not taken from the app, whose values lag behind when the theme changes.
+    They aren't read from the app, whose values lag behind when the theme changes.
     """
     known, palette = _palettes.get(theme.name, (None, None))
     if palette is None or known is not theme:
@@ -345,9 +345,9 @@ def _roles(
 def span_style(span: AnsiSpan, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become the theme's colours with the same usual meanings. Black on dark
-    and white on light backgrounds are left out, because the terminal may have had another
-    background.
+    The sixteen basic colours become the theme's colours of the same meaning. Black on a dark
+    background and white on a light one are dropped, because the original terminal may have had a
+    different background.
     """
     return Style(
         color=_mapped(span.fg, look) if not span.bg else _stored(span.fg),
@@ -374,7 +374,7 @@ _INKS = {
     5: Role.MODEL,
     6: Role.ACCENT,
 }
-"""The roles whose colours replace red, green, yellow, blue, magenta, and cyan."""
+"""The roles whose colours replace red, green, yellow, blue, magenta and cyan."""
 
 
 @lru_cache(maxsize=512)
@@ -447,4 +447,4 @@ LIGHT = Theme(
 )
 
 THEMES = (DARK, LIGHT)
-"""The themes that the app registers at startup."""
+"""The themes that the app registers on startup."""

@@ -1,1 +1,1 @@
-"""The building blocks of all panes: keys, dialogs, lists, notices, and the app."""
+"""Shared building blocks of all panes: keys, dialogs, lists, notices, app base."""

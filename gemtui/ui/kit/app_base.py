@@ -1,7 +1,7 @@
-"""The app as its screens see it: settings, clock, glyphs and user messages.
+"""The app as its screens see it: settings, clock, symbols, messages to the user.
 
-Screens and dialogs use only `AppBase`; the subclass `GemtuiApp` is the only one that knows the
-panes.
+Screens and dialogs depend on `AppBase` only. Its subclass `GemtuiApp` is the only class that knows
+about the individual panes.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
 
 FieldValues = tuple[str | bool, ...]
-"""The values of a dialog's fields, in order."""
+"""The values of a dialog's fields, in field order."""
 
 _NO_CONTROLS = NoControls()
 _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
-"""Longest time in seconds that a key is held, normally and while a dialog is being prepared.
+"""Longest time to hold back a key, in seconds: normally, and while a dialog opens.
 
-Preparing a dialog may require reading files.
+The second limit is longer because a dialog may have to read files before it opens.
 """
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
-"""Most cells of the window title while it shows an event."""
+"""Maximum length of the window title, in cells, while it shows a notification."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
-    """The app's initial state.
+    """The options that the app starts with.
 
-    `home`: Gemini CLI's folder. `project`: the folder whose sessions are listed first, None for all
-    projects. `cache`: gemtui's folder for session summaries, None to keep no cache. `session`: a
-    session to open immediately. `opening`: a preload of the same store, if one has already begun.
-    `adapter`: starts runs; None uses the installed Gemini CLI.
+    `home`: Gemini CLI's folder. `project`: list this folder's sessions first; None lists those of
+    all projects. `cache`: gemtui's folder for cached session summaries; None disables the cache.
+    `session`: a session to open right away. `opening`: a preload of the session store, if one is
+    already running. `adapter`: starts the runs; None uses the installed Gemini CLI.
     """
 
     home: Path
@@ -80,10 +80,10 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class AppBase(App[None]):
-    """The part of the app that screens and dialogs use.
+    """The part of the app that screens and dialogs depend on.
 
-    Drawing functions read `glyphs` and `clock`. `signs_changed` is published when the symbols in
-    the mode tabs may have changed.
+    Rendering functions read `glyphs` and `clock`. `signs_changed` is published whenever the symbols
+    in the mode tabs may have changed.
     """
 
     NOTIFICATION_TIMEOUT = 4
@@ -107,38 +107,38 @@ class AppBase(App[None]):
         self._held: deque[events.Key | events.Paste] = deque()
         self._held_since = 0.0
         self.drafts: dict[Hashable, FieldValues] = {}
-        """The values typed into dialogs that were closed without an answer."""
+        """What the user typed into dialogs that were closed without submitting."""
         self.handed_over = False
-        """Whether another program has the terminal."""
+        """Whether another program is using the terminal."""
         self.at_extension = False
-        """Whether the extension is being changed, or a question about it is open."""
+        """Whether the extension is being changed, or a dialog about it is open."""
         self.last_key = 0.0
-        """Time of the last key press, on the same clock as Textual's events."""
+        """When the last key was pressed, on the clock that Textual's events use."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
-        """The adapter that starts runs: the given one, or else one for the installed CLI."""
+        """The adapter that starts runs: the one passed in `Start`, or the installed CLI's."""
         from gemtui.runs.adapter import GeminiAdapter
 
         return self.start.adapter or GeminiAdapter()
 
     @property
     def runs_dir(self) -> Path:
-        """The folder that contains the folders of all runs."""
+        """The folder that contains one subfolder for each run."""
         adapter = self.start.adapter
         return state_dir() / "runs" if adapter is None else adapter.runs
 
     def signs(self) -> Mapping[str, str]:
-        """Return the symbol for each mode's tab, by the id of the mode's key."""
+        """Map the id of each mode's key to the symbol in that mode's tab."""
         return {}
 
     def name_of(self, session: str) -> str | None:
-        """Return the name that the user gave to a session, by its id; None without one."""
+        """Return the name the user gave to the session with this id, or None."""
         del session
         return None
 
     def summaries(self) -> Sequence[Summary]:
-        """Return all stored sessions that have been found so far."""
+        """Return the summaries of all stored sessions found so far."""
         return ()
 
     async def is_running_in(self, session: str) -> bool:
@@ -149,7 +149,7 @@ class AppBase(App[None]):
     def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
         """Return the mode tabs for a header, each with its activity symbol.
 
-        `first`: the key to press before a mode's own key; "" if none is needed.
+        `first`: the key to press before a mode's own key, or "" if none is needed.
         """
         return tabs(current, self.signs(), first=first)
 
@@ -158,7 +158,7 @@ class AppBase(App[None]):
     async def push_screen_wait(
         self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
     ) -> ScreenResultType | Any:
-        """Show a screen and wait for its result; close it if the wait is cancelled."""
+        """Show a screen and wait for its result; close the screen on cancellation."""
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -167,17 +167,17 @@ class AppBase(App[None]):
             raise
 
     def pop_screen(self) -> AwaitComplete:
-        """Remove the top screen, and note the time so that late keys are dropped."""
+        """Close the top screen, and record the time so that earlier keys are dropped."""
         self._popped = Message().time
         return super().pop_screen()
 
-    # --- order of keys -------------------------------------------------------------------------
+    # --- key order -----------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Let each key act before the next one is handled; see `_at_rest`.
+        """Hold back each key until the previous one has taken effect (see `_at_rest`).
 
-        Keys of the burst that closed a screen or the app are dropped. So are keys that were typed
-        before a question appeared, because they can't be an answer to that question.
+        When a screen or the app closes, the remaining keys of the same burst are dropped. So are
+        keys typed before a question appeared, because they can't be meant as its answer.
         """
         if isinstance(event, events.Key):
             self._is_seen()
@@ -205,15 +205,15 @@ class AppBase(App[None]):
 
     @property
     def has_pending_keys(self) -> bool:
-        """Whether key presses are waiting until the effects of earlier ones are complete."""
+        """Whether any keys are being held back until earlier ones have taken effect."""
         return bool(self._held)
 
     def _at_rest(self) -> bool:
         """Return whether all events are handled and the top screen can receive keys.
 
-        A binding acts only after its key has bubbled up from the focused widget, and its effects
-        continue in messages. Without this wait, the keys that follow would take effect too early,
-        for example in an input.
+        A binding only runs after its key has bubbled up from the focused widget, and it may post
+        further messages. If the next key didn't wait for these, it could go to the wrong widget,
+        for example into an input that is about to close.
         """
         screen = self.screen
         ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
@@ -222,7 +222,7 @@ class AppBase(App[None]):
         return ready and not busy and not self._opens_dialog()
 
     def _opens_dialog(self) -> bool:
-        """Return whether the top screen is preparing a dialog that is not shown yet."""
+        """Return whether the top screen is preparing a dialog that isn't visible yet."""
         screen = self.screen
         return isinstance(screen, AnsweringScreen) and screen.asking_since > self._popped
 
@@ -236,9 +236,9 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Process the first held key, and printable keys after it if a text field has focus.
+        """Handle the first held key, and the following text if a text field has focus.
 
-        A key is held for at most `_HELD` seconds, even if the app isn't at rest by then.
+        After `_HELD` seconds, a key is handled even if the app is still busy.
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
         if self._at_rest() or monotonic() - self._held_since > most:
@@ -261,19 +261,19 @@ class AppBase(App[None]):
             await super().on_event(event)
 
     def on_mount(self) -> None:
-        """Restore the terminal's title while another program uses the terminal."""
+        """Make sure the terminal's title is restored whenever another program takes over."""
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
         self.app_resume_signal.subscribe(self, lambda _: self._take_title_again(), immediate=True)
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Hand over the terminal for a `with` block, and take it back even after an error."""
+        """Release the terminal during a `with` block, and take it back even on errors."""
         failed: Exception | None = None
         with super().suspend():
             self.handed_over = True
             try:
                 yield
-            except Exception as error:  # raised again once the screen is there
+            except Exception as error:  # re-raised once the screen is back
                 failed = error
             finally:
                 self.handed_over = False
@@ -294,7 +294,7 @@ class AppBase(App[None]):
             self._write_title(self._title)
 
     def name_window(self, title: Clean) -> None:
-        """Set the terminal's title; save the original one the first time."""
+        """Set the terminal's title, saving the original title before the first change."""
         self._title = title
         if self._news is None:
             self._write_title(title)
@@ -308,12 +308,12 @@ class AppBase(App[None]):
     # --- notifications ---------------------------------------------------------------------------
 
     def ring(self, notice: Notification) -> None:
-        """Ring or notify the user, who may be looking elsewhere; the settings say how."""
+        """Alert the user, who may be looking elsewhere, in the way chosen in the settings."""
         if self.config.ring is not Ring.OFF:
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Ring or notify, and show the event in the window title until the user is back."""
+        """Send the alert, and show it in the window title until the user comes back."""
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
         if self.config.ring is Ring.BELL:
@@ -327,13 +327,13 @@ class AppBase(App[None]):
         )
 
     def _is_seen(self) -> None:
-        """Reset the window title, because the user is back."""
+        """Reset the window title, because the user has come back."""
         if self._news is not None:
             self._news = None
             self._write_title(self._title)
 
     def watch_app_focus(self, focus: bool) -> None:
-        """Reset the window title once the window has the focus."""
+        """Reset the window title when the window gets the focus."""
         if focus:
             self._is_seen()
 
@@ -346,23 +346,23 @@ class AppBase(App[None]):
         self.copy(message.text, message.what)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return the line filters, including one against terminal control characters."""
+        """Return Textual's line filters plus one that removes terminal control characters."""
         return [*super().get_line_filters(), _NO_CONTROLS]
 
     def copy(self, text: str, what: str) -> None:
-        """Copy `text` to the clipboard and report it as `what`."""
+        """Copy `text` to the clipboard and show a message that calls it `what`."""
         super().copy_to_clipboard(clean(text))
         self.show_message(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy the selected text to the clipboard and report its size."""
+        """Copy the selected text to the clipboard and show a message with its size."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
     def show_message(self, text: str, *, problem: bool = False) -> None:
-        """Show a message for some seconds, in the status line if it fits.
+        """Show a message for a few seconds, in the status line if it fits there.
 
-        Errors and longer messages appear at the top right instead, over the screen's first lines.
+        Errors and messages too long for the status line appear as a toast at the top right instead.
         """
         if not self.screen_stack:
             return
@@ -383,9 +383,9 @@ class AppBase(App[None]):
             line.end_message()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
-        """Show a long text on its own screen, from which it can be copied.
+        """Show a long text on a screen of its own, where it can be copied.
 
-        `what`: the name of the text in the message that reports the copy.
+        `what`: what the message after copying calls the text.
         """
         self.push_screen(
             RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)

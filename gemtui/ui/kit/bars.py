@@ -20,11 +20,11 @@ from gemtui.ui.kit.keys import BY_ID, Key, acting
 Side = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
-"""Fewest cells that the leftmost part keeps when it has to be shortened."""
+"""Minimum width in cells to which the leftmost part may be shortened."""
 _READ = 1.0
-"""Seconds for which a message stays, whatever is pressed."""
+"""Minimum time in seconds that a message stays visible, even if keys are pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
-"""Keys that are always shown, at the right end of the footer."""
+"""Keys that are always shown at the right end of the footer."""
 
 
 def joined(
@@ -35,12 +35,12 @@ def joined(
     *,
     gives_way: Side = "right",
 ) -> Content:
-    """Return one line of `width` cells, built from parts at the left and right ends.
+    """Return one line of `width` cells with parts at its left and right ends.
 
-    Both sequences have the more important parts first; `right` is drawn from the right end. Parts
-    are dropped until the rest fits: first those on the side that `gives_way`, then those on the
-    other side, and the first part on the right last. The first part on the left is never dropped,
-    but it may be cut to `LEAST` cells, ending in `mark`.
+    List the most important part first in both sequences; the first part of `right` is drawn at the
+    far right. If the parts don't fit, the least important ones are dropped, starting with the side
+    named by `gives_way`. The first part of `left` is never dropped, but it may be cut to `LEAST`
+    cells and end in `mark`.
     """
     kept, end = [part for part in left if part], [part for part in right if part]
     first, second = (end, kept) if gives_way == "right" else (kept, end)
@@ -58,14 +58,14 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """Return the least width of the parts; a single part may be cut to `LEAST` cells."""
+    """Return the parts' minimum width; a single part may be cut to `LEAST` cells."""
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 
 
 class BarLine(Widget):
-    """One line with parts at both ends.
+    """A one-line bar with parts at both ends.
 
-    `show_parts` sets the parts; `show_message` shows a temporary message in their place.
+    `show_parts` sets the parts; `show_message` temporarily shows a message in their place.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class BarLine(Widget):
         self._telling: Timer | None = None
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Set the parts; in both sequences, the more important ones come first."""
+        """Set the parts at each end, most important first."""
         if (list(left), list(right)) != (list(self._left), list(self._right)):
             self._left, self._right = left, right
             self.refresh()
 
     def show_message(self, text: Clean, seconds: float) -> bool:
-        """Show a message in place of the parts for some seconds.
+        """Show a message in place of the parts for a number of seconds.
 
-        Return False, without showing the message, if it is too wide.
+        Returns False and shows nothing if the message is too wide.
         """
         if cells(text) > self.content_size.width:
             return False
@@ -99,7 +99,7 @@ class BarLine(Widget):
         return True
 
     def end_message(self) -> None:
-        """End the message once there was time to read it: something else is done now."""
+        """Hide the message, because the user has moved on and has had time to read it."""
         if self.told is not None and monotonic() - self._told_at > _READ:
             self._tell(None)
 
@@ -119,7 +119,7 @@ class BarLine(Widget):
             await self.app.run_action(f"run_key({id!r})")
 
     def render(self) -> Content:
-        """Return the message, or else as many parts as fit."""
+        """Return the message, if there is one, or as many parts as fit."""
         if self.told is not None:
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
@@ -127,13 +127,13 @@ class BarLine(Widget):
 
 
 class StatusLine(BarLine):
-    """The status line; its parts are dim unless they have their own colours."""
+    """The status line. Its parts are dimmed unless they have colours of their own."""
 
     def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
         super().__init__(id="status", mark=mark, gives_way=gives_way)
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Set the parts; in both sequences, the more important ones come first."""
+        """Set the parts at each end, most important first."""
         super().show_parts([_calm(part) for part in left], [_calm(part) for part in right])
 
 
@@ -143,33 +143,33 @@ def _calm(part: Content) -> Content:
 
 @runtime_checkable
 class SaysWhy(Protocol):
-    """Has keys that stay active and explain why they currently have no effect."""
+    """A node that keeps some keys active just to explain why they don't work now."""
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether the action's key currently only explains why it has no effect."""
+        """Return whether the action's key would only explain why it doesn't work now."""
 
 
 @runtime_checkable
 class LabelsKeys(Protocol):
-    """Has keys whose effect, and so whose label, changes temporarily."""
+    """A node with keys whose effect, and therefore label, can change temporarily."""
 
     def key_label(self, action: str) -> str | None:
-        """Return the current footer label of an action's key; None for the usual label."""
+        """Return the action's temporary footer label, or None to use its usual label."""
 
 
 class FooterLine(BarLine):
-    """The keys of the focused widget; clicking one has the effect of pressing it."""
+    """The footer: the keys that work in the focused widget, which can also be clicked."""
 
     def __init__(self, *, ascii: bool = False) -> None:
         super().__init__(id="footer", mark="")
         self._ascii = ascii
 
     def on_mount(self) -> None:
-        """Redraw whenever the active keys change."""
+        """Redraw whenever the set of active keys changes."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
 
     def render(self) -> Content:
-        """Return the active keys, ordered by rank."""
+        """Return the active keys, sorted by rank."""
         found = acting(self.screen)
         here = sorted((each for each in found if each[0].rank and _acts(*each)), key=_rank)
         alive = self.screen.active_bindings.keys()
@@ -206,11 +206,11 @@ _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies"
 
 
 def tabs(current: str, signs: Mapping[str, str], *, first: str = "") -> Sequence[Content]:
-    """Return the app's name, then the mode tabs, with the current one in brackets.
+    """Return the app's name and the mode tabs, with the current one in brackets.
 
-    `current`: the id of the current mode's key. `signs`: the symbols after the mode names, by the
-    id of each mode's key. `first`: the key to press before a mode's own key, where a text field
-    would take that key. Clicking a tab acts like its key.
+    `current`: the id of the current mode's key. `signs`: maps the id of each mode's key to the
+    symbol after the mode's name. `first`: a key to press before a mode's own key, needed where a
+    text field would otherwise insert that key. Clicking a tab switches to its mode.
     """
     return (Content.styled("gemtui", "bold $text-accent"), *_modes(current, signs, first))
 

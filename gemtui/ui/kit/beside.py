@@ -1,4 +1,4 @@
-"""A list with the lines of the row under its cursor beside it."""
+"""A list with a side pane that shows details of the selected row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from gemtui.ui.kit.row_list import Item, RowList
 
 
 class RowsBesideLines(Container):
-    """Rows and beside them, or below on a narrow screen, lines; `above` and `heading` name them."""
+    """A list beside a detail view, or above that view on a narrow screen.
+
+    `above` is the heading of the list, and `heading` that of the detail view.
+    """
 
     def __init__(self, rows: RowList[Any], side: LineView, *, mark: str) -> None:
         super().__init__(id="write-panes")
@@ -24,12 +27,12 @@ class RowsBesideLines(Container):
         self.heading = BarLine(id="write-heading", classes="heading", mark=mark)
 
     def compose(self) -> ComposeResult:
-        """Build the rows and the lines, each below its heading."""
+        """Build the list and the detail view, each under its heading."""
         yield Vertical(self.above, self.rows, id="write-list")
         yield Vertical(self.heading, self.side, id="write-side")
 
     def switch(self) -> None:
-        """Switch the focus between the rows and the lines."""
+        """Switch the focus between the list and the detail view."""
         (self.rows if self.side.has_focus else self.side).focus()
 
 

@@ -1,7 +1,7 @@
-"""A multi-line text field that accepts only text without control characters.
+"""A multi-line text field that strips control characters from pasted text.
 
-It is separate from the other clean widgets because Textual's text area imports a code parser, which
-the session list does not need.
+It has a module of its own because Textual's text area imports a code parser, which would slow down
+the start of the session list.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
 
 
 class TextArea(widgets.TextArea):
-    """A multi-line text field that cleans pasted text, and cuts it if it is too long.
+    """A multi-line text field that cleans pasted text and limits its length.
 
-    `longest`: most characters that the user can enter; the program may set longer text.
+    `longest`: how many characters the user can enter. The program may set longer text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(UNDO_KEYS, "undo", "Undo", show=False)]
@@ -32,7 +32,7 @@ class TextArea(widgets.TextArea):
         self._longest, self._cut = longest, False
 
     async def _on_paste(self, event: events.Paste) -> None:
-        """Paste text without control characters."""
+        """Insert the pasted text without its control characters."""
         event.prevent_default()
         event.stop()
         if not self.read_only:
@@ -41,7 +41,7 @@ class TextArea(widgets.TextArea):
             self.move_cursor(done.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit, cutting its text if it would exceed the longest length."""
+        """Apply an edit; text beyond the maximum length is cut off."""
         gone = len(self.get_text_range(edit.from_location, edit.to_location))
         room = max(0, self._longest - len(self.text) + gone)
         was_cut, self._cut = self._cut, len(edit.text) > room
@@ -53,10 +53,10 @@ class TextArea(widgets.TextArea):
 
 
 class EnteredTextArea(TextArea):
-    """Enter takes the text, as in a field of one line; ctrl+j writes one more line of it."""
+    """A text area that submits on enter, as an input does; ctrl+j inserts a newline."""
 
     async def _on_key(self, event: events.Key) -> None:
-        """Keep enter out of the text."""
+        """Post `Entered` for enter instead of inserting a newline."""
         if event.key not in _LINE_KEYS:
             await super()._on_key(event)
             return

@@ -1,7 +1,7 @@
-"""Textual's widgets for clean text only, and a last filter before the terminal.
+"""Textual's widgets for clean text only, plus a final filter before the terminal.
 
-No other module of `gemtui.ui` imports text widgets from Textual, because those accept any `str` and
-interpret markup in it. The widgets here accept `Clean` or `Content`, and show it unchanged.
+Textual's own text widgets accept any `str` and interpret markup in it, so no other module of
+`gemtui.ui` imports them. The widgets here accept only `Clean` or `Content` and show it unchanged.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from gemtui.text import Clean, visible_line
 from gemtui.ui.kit.keys import Where, bindings
 
 Words = Clean | Content
-"""The text of a widget."""
+"""Text that the widgets here accept."""
 
 _NOTHING = Clean("")
 LONGEST_LINE = 2_000
-"""Most characters that the user can enter into a one-line field.
+"""How many characters the user can enter into a one-line field.
 
-Each key press costs time in proportion to the field's length, because fields are searched or
-validated while the user types. The program may set longer values.
+Some fields search or validate on every key press, which takes longer the more text they contain.
+The program may set longer values.
 """
 
 
 class Static(widgets.Static):
-    """Text on one or more lines."""
+    """A widget that shows one or more lines of text."""
 
     def __init__(
         self, words: Words = _NOTHING, *, id: str | None = None, classes: str | None = None
@@ -72,7 +72,7 @@ class Button(widgets.Button):
 
 
 class Input(widgets.Input):
-    """A one-line field that replaces control characters by visible ones."""
+    """A one-line input that replaces control characters with visible symbols."""
 
     def __init__(
         self,
@@ -94,16 +94,16 @@ class Input(widgets.Input):
         self._cut = False
 
     def validate_value(self, value: str) -> Clean:
-        """Return the value with control characters made visible, so that it can be drawn."""
+        """Return the value with its control characters replaced by visible symbols."""
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the parent widgets handle deletion keys while the field is empty."""
+        """Pass deletion keys on to the parent widgets while the field is empty."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the value; cut the new text if the field would be too long."""
+        """Replace part of the value, cutting the new text if the field would get too long."""
         room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
         line = visible_line(text[:room])
         was_cut, self._cut = self._cut, len(text) > room or len(line) > room
@@ -113,17 +113,20 @@ class Input(widgets.Input):
 
 
 def notify_cut(field: Widget, longest: int) -> None:
-    """Notify the user that the field has cut off typed or pasted text."""
+    """Tell the user that some typed or pasted text didn't fit and was cut off."""
     words = Clean(f"Only {longest:,} characters fit here, so the rest was cut off.")
     field.app.notify(words, severity="error", markup=False)
 
 
 class Entered(Message):
-    """Enter was pressed in a field without a text, where `Input` posts `Submitted`."""
+    """Posted when enter is pressed in a field; `Input` posts `Submitted` instead."""
 
 
 class Select(widgets.Select[str]):
-    """A choice of one value; `choices`: words and value of each. Space opens them."""
+    """A drop-down list, opened with space.
+
+    `choices`: the label and value of each option.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
 
@@ -132,19 +135,19 @@ class Select(widgets.Select[str]):
         super().__init__(rows, value=value, allow_blank=False, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Take the whole dialog, as in all its fields."""
+        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
 
 class Option(option_list.Option):
-    """A row of an `OptionList`."""
+    """An option of an `OptionList`."""
 
     def __init__(self, words: Words, *, id: str | None = None, disabled: bool = False) -> None:
         super().__init__(_content(words), id, disabled)
 
 
 class OptionList(widgets.OptionList):
-    """A list of rows, one of which can be chosen."""
+    """A list from which one option can be chosen."""
 
     BINDINGS = bindings(Where.CHOICES)
 
@@ -152,7 +155,7 @@ class OptionList(widgets.OptionList):
         super().__init__(*options, id=id, markup=False, compact=True)
 
     def action_page(self, pages: float) -> None:
-        """Move by pages; negative numbers move up."""
+        """Move the cursor by a number of pages; negative numbers move up."""
         step = 1 if pages > 0 else -1
         lines = max(1, int(abs(pages) * self.size.height))
         options, here = self.options, self.highlighted or 0
@@ -162,7 +165,7 @@ class OptionList(widgets.OptionList):
 
 
 class Dialog(Vertical):
-    """The frame of a dialog; `keys` describes the dialog's keys in the lower border."""
+    """The frame of a dialog; `keys` is a hint on its keys, shown in the bottom border."""
 
     def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="dialog")
@@ -170,7 +173,7 @@ class Dialog(Vertical):
 
 
 def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
-    """Set the title and subtitle in the upper and lower border of a widget."""
+    """Set the title in a widget's top border and the subtitle in its bottom border."""
     widget.border_title, widget.border_subtitle = _content(title), _content(end)
 
 
@@ -191,23 +194,24 @@ _CLUSTER = re.compile(
     f"(?:[{_EMOJI}]|[0-9#*](?=\ufe0f?\u20e3))"
     f"(?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]|\u200d[{_EMOJI}])+"
 )
-"""Matches an emoji of several characters.
+"""Matches an emoji that consists of several characters.
 
-Such an emoji is joined, has a skin tone or a variation selector, or is a keycap or a flag.
+Such an emoji is a joined sequence, has a skin tone or a variation selector, or is a keycap or flag.
 """
 
 
 class NoControls(LineFilter):
-    """Replaces characters with which a drawn line could control the terminal.
+    """Replace characters in rendered lines that could control the terminal.
 
-    Drawn text is already clean, so this is a second barrier. Each control character is replaced by
-    a symbol of one cell, so that the line keeps its width. Terminals disagree on the width of an
-    emoji of several characters. Therefore only its first character is drawn, in the cells reserved
-    for the whole emoji, and the text after it stays in place. Copied text is not affected.
+    Rendered text should already be clean, so this filter is a second line of defence. Each control
+    character becomes a symbol of one cell, so the line keeps its width. Of an emoji made of several
+    characters, only the first is drawn, because terminals disagree on the width of the whole; the
+    remaining cells stay empty, so the text after the emoji doesn't shift. Copied text is not
+    affected.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments with control characters and multi-part emojis replaced."""
+        """Return the segments with control characters and multi-character emoji replaced."""
         del background
         if all(text.isprintable() and not _JOINING.search(text) for text, _, _ in segments):
             return segments
@@ -229,7 +233,7 @@ def _mark(found: re.Match[str]) -> str:
 
 
 class Tick(Checkbox):
-    """A checkbox that shows its state by a character, not only by colour; space ticks it."""
+    """A checkbox whose state is a character, not just a colour; space toggles it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
     BUTTON_LEFT = "["
@@ -239,7 +243,7 @@ class Tick(Checkbox):
         super().__init__(Content(words), ticked, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Take the whole dialog, as in all its fields."""
+        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
     @property

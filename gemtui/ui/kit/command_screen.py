@@ -1,4 +1,4 @@
-"""A searchable list of commands by name, with their keys."""
+"""The command palette and the help: a searchable list of commands with their keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from gemtui.ui.kit.keys import Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
 _LABEL = 16
-"""Cells for a command's name, including the two spaces after it."""
+"""Width of the command column in cells, including two trailing spaces."""
 
 
 class More(NamedTuple):
-    """The row that opens the whole list; `keys` is the number of keys in that list."""
+    """The row that opens the full list; `keys` is the number of keys in that list."""
 
     keys: int
 
@@ -31,11 +31,12 @@ CommandRow = Key | Where | More
 
 
 class CommandScreen(SteersRows, DialogScreen[Key]):
-    """A dialog that returns the key whose command was chosen, or None.
+    """A dialog that returns the key of the chosen command, or None.
 
-    `keys`: all keys, listed in the given order with a heading for each place. `few`: the keys to
-    show first, without headings, above a row that opens the whole list. The search finds all keys
-    in which every typed word begins a word; keys with the typed words in their label come first.
+    `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show at
+    first, without headings and followed by a row that opens the full list. A search looks through
+    all keys and matches each typed word against the beginnings of words; matches in the label come
+    first.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)
@@ -58,7 +59,7 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
     @property
     def rows(self) -> CommandList:
-        """The list of commands."""
+        """The widget that lists the commands."""
         return self.query_one(CommandList)
 
     @on(Input.Changed)
@@ -100,13 +101,13 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
 
 class CommandList(SteeredRows[CommandRow], can_focus=False):
-    """Commands under headings; the cursor can also be moved while the user types."""
+    """Commands under headings; the cursor keys work while the user types a search."""
 
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
 
     def opens(self, clicks: int) -> bool:
-        """Run a command with a single click."""
+        """Return whether these clicks run the command; a single click does."""
         return clicks == 1
 
 
@@ -124,7 +125,7 @@ def _headed(keys: Sequence[Key]) -> list[Key | Where]:
 
 
 def _draw(row: CommandRow, look: Look) -> Pieces:
-    """Draw a heading, the "More" row, or a command's name, description and keys."""
+    """Render a heading, the "More" row, or a command's name, description and keys."""
     if isinstance(row, Where):
         return (Piece(own(row), look[Role.HEADING]),)
     if isinstance(row, More):

@@ -8,31 +8,32 @@ from textual.message import Message
 from textual.screen import ModalScreen, Screen, ScreenResultType
 
 DIALOG = "dialog"
-"""The worker group in which a screen asks questions."""
+"""The group of the workers that open dialogs."""
 LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
-"""Screen heights, in rows, from which secondary parts and long texts have room."""
+"""CSS classes by minimum screen height in rows; taller screens show more detail."""
 
 
 class AnsweringScreen(Screen[ScreenResultType]):
-    """A screen that closes with its first answer, once no other screen covers it.
+    """A screen whose first answer counts; it closes once no other screen covers it.
 
-    A burst of keys may answer twice, and a worker may answer while another screen is on top. Keys
-    are held back until the screen has its widgets, its focus and its cursor.
+    Two answers may arrive if the user presses several keys quickly, or if a worker answers while
+    another screen is on top. Until the screen has its widgets, focus and cursor, keys are held
+    back.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
-    """Time at which the question was created, on the same clock as Textual's events."""
+    """When the question was created, on the clock that Textual's events use."""
     takes_keys = False
-    """Whether a widget of this screen can receive keys; until then, keys are held."""
+    """Whether a widget of this screen can receive keys; until then they are held back."""
 
     @property
     def asking_since(self) -> float:
-        """Time at which this screen began to open a dialog, on the events' clock, or 0."""
+        """When this screen began to open a dialog, on the events' clock; 0 if it hasn't."""
         return 0.0
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with `result`, unless the screen already has an answer."""
+        """Close with `result`, or with the earlier answer if there already is one."""
         if self._answer is None:
             self._answer = (result,)
         return self._go()
@@ -42,13 +43,13 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Drop messages from the screen's widgets once it has an answer."""
+        """Ignore messages from the screen's own widgets once there is an answer."""
         if self._answer is None or message.control is None:
             await super()._dispatch_message(message)
 
     @on(events.ScreenResume)
     def _uncovered(self) -> None:
-        self.app.call_later(setattr, self, "takes_keys", True)  # after pending focus requests
+        self.app.call_later(setattr, self, "takes_keys", True)  # after any pending focus changes
         if self._answer is not None:
             self._go()
 

@@ -1,4 +1,4 @@
-"""General-purpose dialogs: choose an answer, confirm an action, or enter text."""
+"""General-purpose dialogs: choose an option, confirm an action or enter text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
 class Choice(NamedTuple):
-    """One of the answers: its id, its label and an explanation."""
+    """An option to choose: its id, its label and an explanation."""
 
     id: str
     label: Clean
@@ -29,9 +29,9 @@ class Choice(NamedTuple):
 
 
 class ChooseScreen(DialogScreen[str]):
-    """A dialog that returns the id of the chosen answer, or None.
+    """A dialog that returns the id of the chosen option, or None.
 
-    The cursor starts on the answer with index `at`.
+    The cursor starts on the option at index `at`.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -44,14 +44,14 @@ class ChooseScreen(DialogScreen[str]):
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
-        """Build the question and the answers."""
+        """Build the question and the options."""
         with Dialog(self._question, own("enter choose   esc close")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
             yield OptionList(*(Option(_row(choice), id=choice.id) for choice in self._choices))
 
     def on_mount(self) -> None:
-        """Focus the answers, so that the arrow keys work immediately."""
+        """Focus the options, so that the arrow keys work right away."""
         offered = self.query_one(OptionList)
         offered.highlighted = self._at
         offered.focus()
@@ -66,7 +66,7 @@ def _row(choice: Choice) -> Content:
 
 
 class _QuestionScreen(DialogScreen[bool]):
-    """Returns True only if the user confirms; enter alone does not."""
+    """A dialog that returns True only if the user confirms; enter alone doesn't."""
 
     AUTO_FOCUS = "#no"
     VERTICAL_BREAKPOINTS = LOW
@@ -95,30 +95,30 @@ class _QuestionScreen(DialogScreen[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_confirm(self) -> None:
-        """Close with yes."""
+        """Close and return True."""
         self.dismiss(True)
 
     def action_close(self) -> None:
-        """Close with no."""
+        """Close and return False."""
         self.dismiss(False)
 
 
 class ConfirmScreen(_QuestionScreen):
-    """Returns True only if the user confirms; enter alone does not."""
+    """A dialog that returns True only if the user confirms; enter alone doesn't."""
 
     BINDINGS = bindings(Where.CONFIRM)
     _key = BY_ID["confirm.confirm"].footer()
 
     def action_scroll_about(self, pages: int) -> None:
-        """Scroll the explanation by a page; -1 scrolls up."""
+        """Scroll the explanation by one page; a negative number scrolls up."""
         about = self.query_one("#about")
         (about.scroll_page_down if pages > 0 else about.scroll_page_up)(animate=False)
 
 
 class ConfirmForGoodScreen(_QuestionScreen):
-    """A confirmation for an action that can't be undone.
+    """A confirmation dialog for an action that can't be undone.
 
-    The usual confirmation key does nothing here, because it may be pressed out of habit.
+    The usual confirmation key does nothing here, because users may press it out of habit.
     """
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
@@ -126,10 +126,10 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
-    """A dialog with fields and two buttons, one to apply and one to close."""
+    """A dialog with fields and two buttons: apply and close."""
 
     def buttons(self, take: str = "Apply") -> ComposeResult:
-        """Yield the two buttons; call this at the end of `compose`.
+        """Yield the two buttons; to be called at the end of `compose`.
 
         `take`: the label of the button that applies the values.
         """
@@ -147,9 +147,9 @@ class FormScreen(FieldScreen[ScreenResultType]):
 
 
 class AskScreen(FieldScreen[str]):
-    """A dialog that returns the entered text, or None.
+    """A dialog that returns the text the user entered, or None.
 
-    `problem`: returns what is wrong with a text, or "" if the dialog may accept it.
+    `problem`: returns what is wrong with a given text, or "" if the text is valid.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -161,13 +161,13 @@ class AskScreen(FieldScreen[str]):
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        """Build the input, and a label that shows what is wrong with its text."""
+        """Build the input and the label that shows what is wrong with its value."""
         with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 
     def action_take(self) -> None:
-        """Close with the text, or say what is wrong with it."""
+        """Close with the entered text, or show what is wrong with it."""
         text = self.query_one(Input).value
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean(problem))

@@ -1,4 +1,4 @@
-"""Running the user's own programs in the terminal: the editor and the git tool."""
+"""Run the user's own programs in the terminal: the editor and the git tool."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
-    """Open a file that a tool named in the user's editor, suspending the app."""
+    """Suspend the app and open a file from a tool call in the user's editor.
+
+    `path`: as the tool named it. `line`: 1-based line number, or None.
+    """
     with app.reporting():
         place = written_file(path, project)
         words = editor_command(app.config.editor, os.environ, place, line)
@@ -25,7 +28,7 @@ def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> Non
 
 
 def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
-    """Run a program in the terminal, suspending the app; say if it failed."""
+    """Suspend the app, run a program in the terminal, and show a message if it fails."""
     try:
         with app.reporting():
             with app.suspend():
@@ -37,11 +40,11 @@ def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None =
 
 
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
-    """Open `text` in the user's editor and return the result; the app is suspended.
+    """Suspend the app, let the user edit `text`, and return the result.
 
-    `name`: the name of the temporary file that holds the text. Returns None if no editor is set, or
-    none can run here. Raises GemtuiError or OSError if the editor failed or its result can't be
-    read.
+    `name`: the name of the temporary file that holds the text. Returns None if no editor is set or
+    the editor can't run here. Raises GemtuiError or OSError if the editor fails or its result can't
+    be read.
     """
     try:
         return edited_text(text, name, setting=app.config.editor, suspended=app.suspend)
@@ -50,7 +53,7 @@ def edit_text(app: AppBase, text: str, name: str) -> str | None:
 
 
 def open_git_tool(app: AppBase, folder: Path) -> None:
-    """Run the program from the setting `git_tool` in a folder, suspending the app."""
+    """Suspend the app and run the program from the setting `git_tool` in a folder."""
     words = app.config.git_tool
     program = find_program(words[0]) if words else None
     if program is None:

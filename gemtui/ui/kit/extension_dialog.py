@@ -1,4 +1,4 @@
-"""The dialogs that install and remove gemtui's extension for Gemini CLI."""
+"""Dialogs that install and remove gemtui's extension for Gemini CLI."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Yield True, or False if something else is already changing the extension.
+    """Yield True, or False if the app is already changing the extension.
 
-    Without this lock, a second change could find the extension half-installed.
+    Without this lock, a second change could start while the extension is half-installed.
     """
     if app.at_extension:
         yield False
@@ -45,7 +45,7 @@ async def show_extension(app: AppBase) -> None:
 
 
 async def install_extension(app: AppBase) -> bool:
-    """Explain the extension, ask, and install it; return whether its hooks run now."""
+    """Explain the extension, ask, and install it; return whether its hooks now run."""
     with _alone(app) as alone:
         return alone and await _install(app)
 
@@ -91,7 +91,10 @@ async def _agreed(
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
-    """Run an action that takes seconds in a thread, and report its result."""
+    """Run an action that takes seconds in a thread, and show its result.
+
+    Returns whether the extension works afterwards.
+    """
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():
         app.show_message("Gemini CLI is working; this can take a few seconds.")

@@ -1,4 +1,4 @@
-"""Dialogs with fields: esc closes one but keeps the typed text, and enter submits all fields."""
+"""Dialogs with fields: enter submits them all, esc closes but remembers them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DISCARDED = "What you typed has been discarded."
 class FieldScreen(DialogScreen[ScreenResultType]):
     """A dialog with fields.
 
-    `subject`: distinguishes dialogs that have the same initial values.
+    `subject`: keeps the drafts of dialogs apart that start with the same field values.
     """
 
     def __init__(self, *, subject: str = "") -> None:
@@ -35,7 +35,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self._restored: FieldValues | None = None
 
     def action_take(self) -> object:
-        """Close with the values of the fields if they are valid."""
+        """Close with the values of the fields, if they are valid."""
         raise NotImplementedError
 
     @on(Input.Submitted)
@@ -43,14 +43,14 @@ class FieldScreen(DialogScreen[ScreenResultType]):
     def _take_by_enter(self) -> None:
         self.action_take()
 
-    # --- what is typed -------------------------------------------------------------------------
+    # --- drafts ---------------------------------------------------------------------------------
 
     @on(events.ScreenResume)
     def _restore_soon(self) -> None:
-        self.app.call_later(self._restore)  # before it takes keys
+        self.app.call_later(self._restore)  # before the screen accepts keys
 
     def _restore(self) -> None:
-        """Restore the values that were typed into this dialog earlier."""
+        """Restore the values that were typed before this dialog was last closed."""
         if self._shown or not self.is_attached:
             return
         self._shown, self._began = True, self._field_values()
@@ -62,18 +62,21 @@ class FieldScreen(DialogScreen[ScreenResultType]):
 
     @on(Input.Changed)
     def _note_typing(self, event: Input.Changed) -> None:
-        """Note that the user has typed something; the dialog's own changes don't count."""
+        """Record that the user has typed; changes made by the dialog itself don't count."""
         self._typed = self._typed or event.input.has_focus
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Note typing in a text area; not `@on`, because that would import the class."""
+        """Record typing in a text area.
+
+        This method doesn't use `@on`, because that would import `TextArea` here.
+        """
         self._typed = self._typed or event.text_area.has_focus
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, unless the dialog already has an answer.
 
-        If `result` is None, keep the typed values for the next time. Values restored from an
-        earlier time are discarded if they have not been edited since.
+        If `result` is None, the typed values are kept as a draft for next time. A draft that was
+        restored but not edited is discarded.
         """
         if self._answer is None and self._shown and result is None:
             values = self._field_values()

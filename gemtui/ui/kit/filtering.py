@@ -25,13 +25,13 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
 
 _MANY = 2_000
-"""Number of items from which the search runs in a thread."""
+"""Lists with at least this many items are searched in a worker thread."""
 
 
 class FilterBar(Horizontal):
-    """A horizontal line that turns into `/` and an input during a search.
+    """A horizontal rule that turns into `/` and an input while the user searches.
 
-    It only posts the typed text; the receiver does the searching. `suggester` completes words.
+    The bar only posts the search text; the parent does the filtering. `suggester` completes words.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -48,20 +48,20 @@ class FilterBar(Horizontal):
     """
 
     typing = False
-    """Whether the user is typing here, or is about to.
+    """Whether the user is typing here or is about to.
 
-    It is set by `open`, because the focus arrives a moment later.
+    `open` sets this attribute right away, because the focus only arrives a moment later.
     """
 
     @dataclass
     class Changed(Message):
-        """The search text has changed; "" means no search."""
+        """Posted when the search text has changed; "" means no search."""
 
         text: str
 
     @dataclass
     class Done(Message):
-        """The keys go to the list again; `opens`: also open the row under the cursor."""
+        """Posted when typing ends; `opens` asks the list to open the selected row as well."""
 
         opens: bool = False
 
@@ -70,7 +70,7 @@ class FilterBar(Horizontal):
         self._suggester = suggester
 
     def compose(self) -> ComposeResult:
-        """Build the line and the search field; a CSS class decides which one is visible."""
+        """Build the rule and the search field; a CSS class decides which one is visible."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
@@ -88,27 +88,27 @@ class FilterBar(Horizontal):
         self.query_one(Input).focus()
 
     def close(self) -> None:
-        """Clear the search and show the horizontal line again."""
+        """Clear the search and show the rule again."""
         self.typing = False
         self.query_one(Input).value = ""
         self.remove_class("-open")
 
     def on_descendant_blur(self) -> None:
-        """Note that the focus has left the search field."""
+        """Record that the search field has lost the focus."""
         self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post the text after each change."""
+        """Post the new text after each change."""
         event.stop()
         self.post_message(self.Changed(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Finish the search when enter is pressed."""
+        """End typing when enter is pressed."""
         event.stop()
         self.action_open()
 
     def action_open(self) -> None:
-        """Keep the search, and open its first result or the selected one."""
+        """Keep the search and open the selected result (by default the first)."""
         searched = bool(self.text.strip())
         if not searched:
             self.close()
@@ -127,15 +127,15 @@ class FilterBar(Horizontal):
 
 
 class SearchedRows(Vertical, Generic[Item]):
-    """Rows with a search field above them.
+    """A list with a search field above it.
 
-    A row matches if `text(item)` contains every word of the search.
+    A row matches if the string `text(item)` contains every word of the search.
     """
 
     DEFAULT_CSS = "SearchedRows { height: 1fr; } SearchedRows RowList { height: 1fr; }"
 
     class Searched(Message):
-        """The matching rows have changed."""
+        """Posted when the set of matching rows has changed."""
 
     def __init__(
         self,
@@ -152,13 +152,13 @@ class SearchedRows(Vertical, Generic[Item]):
         self._all: Sequence[Item] = ()
 
     def compose(self) -> ComposeResult:
-        """Build the search, then the rows."""
+        """Build the search field and the rows."""
         yield self.bar
         yield self.rows
 
     @property
     def total(self) -> int:
-        """The number of rows without the search."""
+        """The number of rows before filtering."""
         return len(self._all)
 
     @property
@@ -167,7 +167,7 @@ class SearchedRows(Vertical, Generic[Item]):
         return self.bar.text.strip()
 
     def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
-        """Replace the rows; with a search, show only the matching ones.
+        """Replace the rows; during a search, show only the matching ones.
 
         `fresh`: move the cursor to the first row.
         """
@@ -178,17 +178,17 @@ class SearchedRows(Vertical, Generic[Item]):
             self._put(items, fresh=fresh)
 
     def search(self) -> None:
-        """Show and focus the search."""
+        """Show and focus the search field."""
         self.bar.open()
 
     def search_again(self, text: str) -> None:
-        """Repeat an earlier search, leaving the focus on the rows."""
+        """Repeat an earlier search; the focus stays on the rows."""
         self.bar.open()
         self.bar.query_one(Input).value = text
         self.rows.focus()
 
     def clear(self) -> bool:
-        """End the search and focus the rows; return False if there was no search."""
+        """End the search and focus the rows. Return False if there was no search to end."""
         searched = bool(self.bar.text)
         self.bar.close()
         self.rows.focus()
@@ -207,8 +207,8 @@ class SearchedRows(Vertical, Generic[Item]):
             for search in self._searches:
                 with suppress(WorkerCancelled):
                     await search.wait()
-            # Called in the rows' message loop, because a message sent from this widget's loop would
-            # stop bubbling here.
+            # Call this in the rows' message loop: a message sent from this widget's own loop
+            # wouldn't bubble up any further.
             self.rows.call_later(self.rows.action_open)
 
     @property
@@ -230,7 +230,7 @@ async def matching(
 ) -> Sequence[Item]:
     """Return the items whose text contains every word of `query`, ignoring case.
 
-    `_MANY` items or more are searched in a thread.
+    If there are `_MANY` items or more, they are searched in a worker thread.
     """
     words = query.lower().split()
 
@@ -247,26 +247,26 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 class FiltersRows:
-    """The keys of a screen with `SearchedRows`: start a search, and end it with esc.
+    """Mixin for a screen with `SearchedRows`: keys that start and end a search.
 
-    This is not a widget, because Textual reads styles only from the first of several widget base
-    classes.
+    This class isn't a widget, because with several widget base classes Textual reads the styles of
+    the first one only.
     """
 
     @property
     def searched(self) -> SearchedRows[Any]:
-        """The rows with their search field."""
+        """The rows and their search field."""
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
-        """Show and focus the search."""
+        """Show and focus the search field."""
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
-        """Return the footer label of a key that currently has a different effect."""
+        """Return a key's temporary footer label, or None to use its usual label."""
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:
-        """End the search, or close the screen if there is none."""
+        """End the search or, if there is none, close the screen."""
         if not self.searched.clear():
             cast("AnsweringScreen[Any]", super()).action_close()

@@ -1,4 +1,4 @@
-"""Screens with a header and a footer, and the parts of those with many keys."""
+"""Screens with a header and footer, and the parts that make up large screens."""
 
 from __future__ import annotations
 
@@ -24,17 +24,14 @@ if TYPE_CHECKING:
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
-    """A screen with a header, a body, a status line and a footer, from top to bottom.
-
-    Without a status line, messages appear at the top right.
-    """
+    """A screen with a header, a body, a status line and a footer."""
 
     HAS_STATUS: ClassVar[bool] = True
     _readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, with its type."""
+        """The app, typed as `AppBase`."""
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
@@ -54,7 +51,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
             reading.stop()
 
     def framed(self, *body: Widget) -> ComposeResult:
-        """Yield all widgets of a screen with this body."""
+        """Yield all widgets of a screen that has this body."""
         mark = self.gemtui.glyphs.ellipsis
         yield BarLine(id="header", mark=mark)
         yield from body
@@ -64,7 +61,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen can still show a result that arrives late."""
+        """Whether the screen still exists, so that a late result can be shown."""
         return self.app.is_running and self.is_attached
 
     @property
@@ -79,19 +76,19 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
 
 class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
-    """A screen that ignores keys while one of its dialogs opens or is being handled.
+    """A screen that ignores keys while a dialog opens or its answer is handled.
 
-    Otherwise keys of the same burst would act on this screen although they were meant for the
-    dialog.
+    Otherwise the remaining keys of a burst would act on this screen although the user meant them
+    for the dialog.
     """
 
     VERTICAL_BREAKPOINTS = LOW
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
-    """Names of workers that rarely open a dialog, so that keys typed meanwhile are not held."""
+    """Names of workers that rarely open a dialog, so keys aren't held while they run."""
     _began_to_ask = 0.0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable all actions while a dialog opens or its answer is being handled."""
+        """Disable all actions while a dialog is opening or its answer is being handled."""
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
 
@@ -103,27 +100,27 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         *args: Any,
         **options: Any,
     ) -> Worker[ResultType]:
-        """Run work in the background; if it opens a dialog, remember the time."""
+        """Run work in the background; if the work may open a dialog, record when it began."""
         if group == DIALOG and name not in self.RARELY_ASKS:
             self._began_to_ask = Message().time
         return super().run_worker(work, name, group, *args, **options)
 
     @property
     def asking_since(self) -> float:
-        """Time at which the current dialog began to open, or 0 if there is no dialog.
+        """When the current dialog began to open, or 0 if there is none.
 
-        A dialog is current until its answer has been handled.
+        A dialog stays current until its answer has been handled.
         """
         return self._began_to_ask if self.asking else 0.0
 
     @property
     def asking(self) -> bool:
-        """Whether a dialog is opening, or its answer is still being handled."""
+        """Whether a dialog is opening or its answer is still being handled."""
         mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
         return self.is_active and any(not each.is_finished for each in mine)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Enable keys again after a dialog's worker has finished."""
+        """Re-enable keys once a dialog's worker has finished."""
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
 
@@ -132,7 +129,7 @@ Guarded = TypeVar("Guarded", bound=DialogGuardScreen[Any])
 
 
 class ScreenPart(KeyPart, Generic[Guarded]):
-    """One subject of a screen."""
+    """A part of a screen: the state and the actions for one topic."""
 
     def __init__(self, screen: Guarded) -> None:
         self.screen = screen
@@ -148,7 +145,7 @@ _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 def background(
     group: str, *, exclusive: bool = False
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Run a part's method as a worker of its screen; like Textual's `work`."""
+    """Decorate a part's method to run as a worker of its screen; see Textual's `work`."""
 
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
         @wraps(method)
@@ -167,5 +164,5 @@ def background(
 
 
 def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Run a part's method as a dialog: until it ends, no key acts on its screen."""
+    """Decorate a part's method that opens a dialog; its screen ignores keys meanwhile."""
     return background(DIALOG, exclusive=True)(method)

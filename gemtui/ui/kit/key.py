@@ -1,4 +1,4 @@
-"""The definition of a key: where it acts, and how it is named on the screen."""
+"""The definition of a key: where it works and how it is shown on screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 
 
 class Where(StrEnum):
-    """The place in which a key acts; the value is that place's heading in the help."""
+    """The place where a key works; the value is the place's heading in the help."""
 
     APP = "Everywhere"
     SESSIONS = "Sessions"
@@ -66,7 +66,7 @@ class Where(StrEnum):
 
 
 class Group(StrEnum):
-    """The purpose of a key; the help and the command palette are sorted by it."""
+    """The purpose of a key, by which the help and the command palette are grouped."""
 
     MOVE = "Move"
     OPEN = "Open and close"
@@ -78,21 +78,22 @@ class Group(StrEnum):
 
 
 Row = tuple[str, str, Group, str, str]
-"""One row of the key table: action, keys, group, label and help.
+"""A row of the key table: action, keys, group, label and help.
 
-If the action is not the method of the same name, the call follows: "half_up = page(-0.5)". The
-method's name is then the one with which `check_action` and parts are asked.
+If the action's method has another name, the action includes the call: "half_up = page(-0.5)".
+`check_action` and the parts of a screen receive the method's name, here "page".
 """
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """One key binding.
+    """A key binding.
 
-    `action`: its name in the id. `call`: the action method as Textual writes it, without the prefix
-    "action_" and with arguments, such as "page(-0.5)". `keys`: Textual key names, separated by
-    commas. `label`: one or two words for the footer and the palette. `help`: a sentence for the
-    help. `rank`: 1-based position in the footer from the left, 0 to leave the key out. `face`: the
-    name in the footer if it is not the first key's (for pairs such as n/N).
+    `action`: the action's name within the id. `call`: the method that Textual calls, without its
+    "action_" prefix and with any arguments, such as "page(-0.5)". `keys`: Textual key names,
+    separated by commas. `label`: one or two words for the footer and the palette. `help`: a
+    sentence for the help. `rank`: 1-based position in the footer from the left; 0 hides the key.
+    `face`: the key name in the footer if it should differ from the first key's, as for pairs such
+    as n/N.
     """
 
     id: str
@@ -109,7 +110,7 @@ class Key(Struct, frozen=True, kw_only=True):
 
     @property
     def binding(self) -> Binding:
-        """The Textual binding of this key."""
+        """The key as a Textual binding."""
         return Binding(
             self.keys,
             self.call,
@@ -121,7 +122,7 @@ class Key(Struct, frozen=True, kw_only=True):
         )
 
     def works(self, node: DOMNode) -> bool:
-        """Return whether the action is available at the node that binds the key."""
+        """Return whether the action is available at `node`, which binds the key."""
         _, method, arguments = parse(self.call)
         return bool(node.check_action(method, arguments))
 
@@ -130,7 +131,7 @@ class Key(Struct, frozen=True, kw_only=True):
         return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
 
     def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
-        """Return the key's footer name: `face`, or else the first of the `alive` keys."""
+        """Return the key name for the footer: `face`, or the first of the `alive` keys."""
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])
         arrows = "j/k" if "j" in keys else "up/down"
@@ -163,7 +164,7 @@ _ARROWS = {"up", "down", "left", "right"}
 
 
 def name(key: str, *, ascii: bool = False) -> str:
-    """Return the usual name of a Textual key: "ctrl+p" -> "^p", "full_stop" -> "."."""
+    """Return a Textual key's usual name: "ctrl+p" -> "^p", "full_stop" -> "."."""
     *modifiers, last = key.split("+")
     plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
     front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)

@@ -1,4 +1,4 @@
-"""Every key of gemtui, by the place in which it acts, and its name in the footer."""
+"""Every key of gemtui, grouped by the place where it works, with its footer name."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _HALF_PAGES = (
 
 
 def _moves(row: str) -> tuple[Row, ...]:
-    """Return the keys that move the cursor of a list.
+    """Return the keys that move a list's cursor.
 
-    `row`: the noun for a row of this list.
+    `row`: what the help calls a row of this list.
     """
     return (
         (_UP, "up,k", MOVE, "Up", f"Go to the previous {row}"),
@@ -51,9 +51,9 @@ def _scrolls(label: str, page_down: str) -> tuple[Row, ...]:
 
 
 def _steers(row: str) -> tuple[Row, ...]:
-    """Return the keys that move the cursor of a list while the user types above it.
+    """Return the keys that move a list's cursor while the user types in a field above.
 
-    `row`: the noun for a row of this list.
+    `row`: what the help calls a row of this list.
     """
     return (
         (_UP, "up", MOVE, "Up", f"Go to the previous {row}"),
@@ -63,7 +63,7 @@ def _steers(row: str) -> tuple[Row, ...]:
 
 
 def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Row, ...]:
-    """Return the keys that jump to the previous and next block of a kind in a transcript."""
+    """Return the keys that jump to the previous and next block of a kind."""
     above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
     return (
         (above, keys[0], MOVE, f"Previous {label.lower()}", f"Go to the previous {noun}"),
@@ -72,7 +72,7 @@ def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Row
 
 
 def _all(method: str, *rows: Row) -> tuple[Row, ...]:
-    """Return keys that all call one method with the name of their action."""
+    """Return keys that all call one method and pass it the name of their action."""
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 
@@ -120,7 +120,7 @@ _QUESTION_MOVES: tuple[Row, ...] = (
     ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Go to the previous question"),
 )
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
-"""Ctrl+/ and ctrl+_, under all names that terminals give them; old ones can't tell them apart."""
+"""Ctrl+/ and ctrl+_ under all their names; old terminals can't tell them apart."""
 
 TABLE: dict[Where, tuple[Row, ...]] = {
     Where.APP: (
@@ -596,9 +596,9 @@ FOOTER = (
     "run.options", "run.command", "run.runs", "run.undo_to", "run.stderr", "run.edit",
     "run.review", "sessions.review",
 )  # fmt: skip
-"""Ids of the footer's keys, the most useful first.
+"""Ids of the keys shown in the footer, most useful first.
 
-If there is no room for all of them, the last ones are left out.
+If they don't all fit, the last ones are left out.
 """
 FACES = {
     "search.cursor_down": "↑↓",
@@ -616,4 +616,4 @@ FACES = {
     "transcript.next_prompt": "{ }",
     "transcript.next_failure": "x/X",
 }
-"""Names in the footer for bindings that aren't shown as their first key."""
+"""Footer names for bindings that aren't shown as their first key."""

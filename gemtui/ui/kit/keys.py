@@ -1,9 +1,10 @@
-"""Every key of gemtui in one table, used by widgets, footer, help and palette.
+"""The keys of gemtui, as used by widgets, the footer, the help and the palette.
 
-A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)` and implements the
-methods `action_<action>`, or those that the table names instead. A key has one meaning in one
-place, and the same meaning everywhere if possible: enter opens, esc goes back, / searches, n and N
-go to the next and previous match, space folds, y copies, and . shows hidden items.
+A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)`. For each key, it
+implements the method `action_<action>`, or the one named in the key table. Within a place each key
+has one meaning, and where possible it means the same everywhere: enter opens, esc goes back, /
+searches, n and N jump to the next and previous match, space folds, y copies, and . shows hidden
+items.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _FIRST = {"app.quit", "app.suspend_process"}
 
 
 def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
-    """Return one place's table rows (action, keys, group, label, help) as keys.
+    """Convert a place's table rows (action, keys, group, label, help) to keys.
 
-    Their ids are "<place>.<action>".
+    The ids have the form "<place>.<action>".
     """
     place = where.name.lower()
     return tuple(
@@ -54,12 +55,12 @@ BY_ID = {key.id: key for key in KEYS}
 
 
 def keys_of(where: Where) -> tuple[Key, ...]:
-    """Return the keys of one place, in the order of the table."""
+    """Return the keys of a place, in table order."""
     return tuple(key for key in KEYS if key.where is where)
 
 
 def bindings(*places: Where) -> list[BindingType]:
-    """Return the `BINDINGS` of a widget or screen that has the keys of these places."""
+    """Return the `BINDINGS` for a widget or screen with the keys of these places."""
     return [key.binding for place in places for key in keys_of(place)]
 
 
@@ -72,14 +73,14 @@ _ONLY_WHILE_TYPING = {
 }
 _NOT_ITSELF = {"app.command_palette"}
 _HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
-"""Keys that a one-line field binds, but lets its parents handle."""
+"""Keys that a one-line field binds but passes on to its parents."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys that act at the focus, those of the nearest places first.
+    """Return the keys that work at the focus, those of the innermost widget first.
 
-    A key does not act if the focused field inserts it as text, or if a nearer node binds it, unless
-    that node lets its parents handle the key.
+    A key doesn't work if the focused field inserts it as text, or if a widget further inside binds
+    it too and doesn't pass it on.
     """
     bound, taken = screen.active_bindings, set[str]()
     found: list[tuple[Key, DOMNode]] = []
@@ -98,7 +99,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
 
 
 def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys of all visible nodes, regardless of the focus, in table order."""
+    """Return the keys of all visible widgets, wherever the focus is, in table order."""
     found: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):

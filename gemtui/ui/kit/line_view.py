@@ -1,4 +1,4 @@
-"""A scrollable view of lines, drawn for the current width and copied as text."""
+"""A scrollable view of lines, rendered for the current width and copied as text."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Draw = Callable[[Look], Sequence[Line]]
 
 
 class HalfPages(ScrollView, inherit_bindings=False):
-    """A view that can also scroll by half pages."""
+    """A scrollable view that can also scroll by half pages."""
 
     def action_page(self, pages: float) -> None:
-        """Scroll by pages; negative numbers scroll up."""
+        """Scroll by a number of pages; negative numbers scroll up."""
         lines = max(1, int(abs(pages) * self.size.height))
         self.scroll_relative(y=lines if pages > 0 else -lines)
 
 
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):
-    """A view of the lines that `draw(look)` returns.
+    """A scrollable view of the lines returned by `draw(look)`.
 
-    `what`: the name of the contents in the message that reports a copy.
+    `what`: what the message after copying calls the contents.
     """
 
     BINDINGS = bindings(Where.DRAWING)
@@ -48,7 +48,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self._lines: Sequence[Line] = ()
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Show the lines of another drawing function.
+        """Show the lines returned by `draw`.
 
         `fresh`: scroll to the first line.
         """
@@ -59,7 +59,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
 
     @property
     def text(self) -> str:
-        """All lines as text."""
+        """The text of all lines."""
         return "\n".join(plain(line.pieces).rstrip() for line in self._lines)
 
     def _lay_out(self) -> None:
@@ -73,29 +73,29 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def on_resize(self) -> None:
-        """Redraw for the new width."""
+        """Render the lines again for the new width."""
         self._lay_out()
 
     def notify_style_update(self) -> None:
-        """Redraw in the new theme."""
+        """Render the lines again in the new theme."""
         super().notify_style_update()
         if self.is_attached:
             self._lay_out()
 
     def render_line(self, y: int) -> Strip:
-        """Return one visible line."""
+        """Return the strip for one visible line."""
         width, line = self.scrollable_content_region.width, y + self.scroll_offset.y
         drawn = self._lines[line] if line < len(self._lines) else Line()
         strip = strip_of(drawn, width).extend_cell_length(width, drawn.ground)
         return strip.apply_style(self.rich_style)
 
     def action_copy(self) -> None:
-        """Copy all lines."""
+        """Copy the text of all lines."""
         self.post_message(CopyRequested(self.text, self._what))
 
 
 class DetailView(LineView):
-    """The lines of a screen that shows nothing else."""
+    """The line view of a screen that shows nothing else."""
 
     BINDINGS = bindings(Where.RAW)
 

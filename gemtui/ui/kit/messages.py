@@ -1,4 +1,4 @@
-"""Messages from widgets and workers to screens and to the app."""
+"""Messages that widgets and workers send to screens and the app."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class CopyRequested(Message):
-    """Request to copy `text` to the clipboard.
+    """Ask the app to copy `text` to the clipboard.
 
-    `what` describes the text to the user, such as "code, 12 lines".
+    `what` describes the text to the user, for example "code, 12 lines".
     """
 
     text: str
@@ -29,7 +29,7 @@ class CopyRequested(Message):
 
 @dataclass
 class RawRequested(Message):
-    """Request to show the stored record of the message `spoken` as JSON.
+    """Ask to show the stored record of the message `spoken` as JSON.
 
     `block`: the block under the cursor, or None.
     """
@@ -40,9 +40,9 @@ class RawRequested(Message):
 
 @dataclass
 class FileRequested(Message):
-    """Request to open a file in the editor.
+    """Ask to open a file in the editor.
 
-    `path`: the path as the tool named it. `line`: 1-based, or None.
+    `path`: the path as the tool named it. `line`: 1-based line number, or None.
     """
 
     path: str
@@ -51,9 +51,10 @@ class FileRequested(Message):
 
 @dataclass
 class HistoryRequested(Message):
-    """Request to show all writes of a file, in all sessions.
+    """Ask to show every write to a file, across all sessions.
 
-    `path`: the path as the tool named it; it is absolute when the message reaches the app.
+    `path`: the path as the tool named it; it has been made absolute by the time the app gets the
+    message.
     """
 
     path: str
@@ -61,23 +62,23 @@ class HistoryRequested(Message):
 
 @dataclass
 class SubagentRequested(Message):
-    """Request to open the session of the subagent with this id."""
+    """Ask to open the session of the subagent with this id."""
 
     agent_id: str
 
 
 class BackRequested(Message):
-    """Request to return to the list, because the transcript has nothing to close."""
+    """Ask to go back to the list, because the transcript has nothing left to close."""
 
 
 class DroppedRequested(Message):
-    """Request to show or hide messages that were rewound, buried or failed."""
+    """Ask to show or hide messages that failed or that a rewind removed or overwrote."""
 
 
 class TranscriptMoved(Message):
-    """The status line must be updated: cursor, search or following has changed.
+    """Ask to update the status line: the cursor, search or follow mode has changed.
 
-    The message is replaceable, so that many of them in a row cause a single update.
+    This message is replaceable, so a burst of them causes a single update.
     """
 
     def can_replace(self, message: Message) -> bool:
@@ -87,16 +88,16 @@ class TranscriptMoved(Message):
 
 @dataclass
 class NewRunRequested(Message):
-    """Request to show the run pane, ready for a new run in `folder`."""
+    """Ask to show the run pane, ready to start a new run in `folder`."""
 
     folder: Path
 
 
 @dataclass
 class ContinueRequested(Message):
-    """Request to show the run pane, ready to continue a stored session.
+    """Ask to show the run pane, ready to continue a stored session.
 
-    `prompt`: the initial text of the prompt.
+    `prompt`: text to put into the prompt field.
     """
 
     session: Summary
@@ -105,10 +106,10 @@ class ContinueRequested(Message):
 
 @dataclass
 class ChatRequested(Message):
-    """Request to show the run pane, ready to continue a chat that may be unlisted.
+    """Ask to show the run pane, ready to continue a chat that may not be in the list.
 
-    `session`: the chat's id, None for a new chat. `path`: the chat's file, None if unknown.
-    `prompt`: the initial text of the prompt.
+    `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
+    `prompt`: text to put into the prompt field.
     """
 
     folder: Path
@@ -119,7 +120,7 @@ class ChatRequested(Message):
 
 @dataclass
 class RunWithPolicyRequested(Message):
-    """Request to show the run pane, ready for a run with these policies and mode."""
+    """Ask to show the run pane, ready for a run with these policies and this mode."""
 
     policies: tuple[Path, ...]
     mode: ApprovalMode
@@ -127,9 +128,9 @@ class RunWithPolicyRequested(Message):
 
 @dataclass
 class AllowCallRequested(Message):
-    """Request to show the form for the rule that would allow `call`.
+    """Ask to show the form for a rule that would allow `call`.
 
-    `policies`: the policy files of the run that made the call.
+    `policies`: the policy files used by the run that made the call.
     """
 
     call: Call
@@ -138,7 +139,7 @@ class AllowCallRequested(Message):
 
 @dataclass
 class SessionRequested(Message):
-    """Request to show a session, with the cursor on a tool call ("" for the start)."""
+    """Ask to show a session, with the cursor on a tool call ("" for the start)."""
 
     session: Summary
     call: str = ""

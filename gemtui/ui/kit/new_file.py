@@ -1,4 +1,4 @@
-"""Naming a new file: find a free name, and check a typed one."""
+"""Naming new files: suggest a free name and validate a typed one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gemtui.paths import current_folder, typed_path
 
 
 def place_of(name: str) -> Path:
-    """Return a typed name as a path, relative to the current folder unless absolute."""
+    """Return a typed name as a path, relative to the current folder if not absolute."""
     return current_folder() / typed_path(name.strip())
 
 
 def free_name(stem: str, suffix: str) -> str:
-    """Return the name of a file that does not exist yet, numbered if necessary."""
+    """Return the name of a file that doesn't exist yet, adding a number if needed."""
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         name = f"{stem}{more}{suffix}"
@@ -24,10 +24,10 @@ def free_name(stem: str, suffix: str) -> str:
 
 
 def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
-    """Return why a file with this name can't be created, or "" if it can.
+    """Return why no file can be created under this name, or "" if one can.
 
-    `forbidden`: Gemini CLI's folder, resolved; nothing may be written there. `folder`: the name is
-    for a folder, which may already exist.
+    `forbidden`: Gemini CLI's folder, with symlinks resolved; gemtui must not write there. `folder`:
+    the name is a folder's, which may already exist.
     """
     path = place_of(name)
     if not name.strip():

@@ -1,4 +1,4 @@
-"""A notice in place of a transcript or list: what happened, and which keys help."""
+"""A notice in place of a transcript or list: what happened and which keys help."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
 class NoticePane(VerticalScroll, can_focus=True):
-    """A heading, text and the useful keys; the text can be selected and copied."""
+    """A heading, some text that can be selected and copied, and the keys that help."""
 
     BINDINGS = bindings(Where.NOTICE)
     KEYS: tuple[Key, ...] = tuple(
@@ -27,7 +27,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     )
 
     class AgainRequested(Message):
-        """Request to try again."""
+        """Ask to try again."""
 
     def __init__(self, *, ascii: bool) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class NoticePane(VerticalScroll, can_focus=True):
         self._text = ""
 
     def compose(self) -> ComposeResult:
-        """Build one widget for the whole text."""
+        """Build a single widget that holds the whole notice."""
         yield Static()
 
     def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
-        """Show a heading, and lines of text under it."""
+        """Show a heading with lines of text below it."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
         parts += [self._key(key) for key in self.KEYS]
@@ -54,16 +54,16 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
-        """Request to try again."""
+        """Post a request to try again."""
         self.post_message(self.AgainRequested())
 
     def action_back(self) -> None:
-        """Return to the list."""
+        """Go back to the list."""
         self.post_message(BackRequested())
 
 
 class EmptyStore(NoticePane):
-    """The notice for an empty store: where gemtui searched, and what the user can do."""
+    """The notice shown when there are no sessions: where gemtui looked and what to do."""
 
     BINDINGS = bindings(Where.EMPTY)
     KEYS = (
@@ -72,14 +72,14 @@ class EmptyStore(NoticePane):
     )
 
     class ElsewhereRequested(Message):
-        """Request to search for sessions in another folder."""
+        """Ask to look for sessions in another folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
         """Explain why there are no sessions in `home`."""
         self.show_notice(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
-        """Request to search for sessions in another folder."""
+        """Post a request to look for sessions in another folder."""
         self.post_message(self.ElsewhereRequested())
 
 

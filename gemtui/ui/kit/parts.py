@@ -1,4 +1,4 @@
-"""Screens and widgets with many keys are made of parts."""
+"""Parts: the classes that split up a screen or widget with many keys."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 _ACTION = "action_"
-"""Prefix of the methods that Textual calls when a key is pressed."""
+"""Prefix of the methods that Textual calls for key bindings."""
 
 
 class KeyPart:
-    """One subject of a screen or widget: its state, and the `action_*` methods of its keys."""
+    """A part of a screen or widget: some state and the `action_*` methods that use it."""
 
     def can(self, action: str) -> bool:
-        """Return whether one of this part's actions is available now."""
+        """Return whether one of this part's actions is available right now."""
         del action
         return True
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether the action's key currently only explains why it has no effect."""
+        """Return whether the action's key would only explain why it doesn't work now."""
         del action
         return False
 
 
 class HasParts:
-    """A screen or widget whose parts have some of the actions of its keys."""
+    """Mixin for a screen or widget whose actions are implemented by its parts."""
 
     _part_of: Mapping[str, KeyPart] = MappingProxyType({})
-    """Maps the name of each action to the part that has it."""
+    """Maps each action's name to the part that implements it."""
 
     def add_parts(self, *parts: KeyPart) -> None:
-        """Register parts, so that the keys bound here can call their actions."""
+        """Add parts, so that the keys bound here can call their actions."""
         found = {name: part for part in parts for name in dir(part) if name.startswith(_ACTION)}
         self._part_of = {name.removeprefix(_ACTION): part for name, part in found.items()}
         for name, part in found.items():
             setattr(self, name, getattr(part, name))
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available now, as decided by its part."""
+        """Return whether an action is available right now, according to its part."""
         part = self._part_of.get(action)
         return part is None or part.can(action)
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether a key currently only explains why it has no effect.
+        """Return whether a key would only explain why it doesn't work now.
 
-        The footer does not show such a key.
+        Such keys are left out of the footer.
         """
         part = self._part_of.get(action)
         return part is not None and part.only_says_why(action)

@@ -1,4 +1,4 @@
-"""Restoring sessions that Gemini CLI no longer has."""
+"""Restore sessions that Gemini CLI no longer has."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _MOST = 500
-"""Most sessions of the vault to list."""
+"""Maximum number of vault sessions to list."""
 
 
 async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
-    """List the sessions that can be restored, and restore the chosen one.
+    """List the sessions that can be restored, and restore the one the user chooses.
 
-    `kept`: the sessions that only the vault has, newest first.
+    `kept`: the sessions that exist only in the vault, newest first.
     """
     ids = {each.id for each in kept}
     found = await asyncio.to_thread(_of_runs, app.runs_dir, app.name_of)
@@ -58,13 +58,16 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 
 
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
-    """Restore a session's missing files from a run's copy, and report the result."""
+    """Restore a session's missing files from a run's backup, and show the result."""
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
 
 
 async def put_back(app: AppBase, session: Summary, question: str) -> Summary | None:
-    """Ask, then restore a session from the vault; return its new summary, or None."""
+    """Restore a session from the vault if the user agrees.
+
+    Returns the restored session's summary, or None if nothing was restored.
+    """
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
         clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
@@ -88,7 +91,7 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
-    """Restore in a thread, and report the result or why restoring failed."""
+    """Restore in a thread, and show the result or the reason why restoring failed."""
     with app.reporting("The session was not restored"):
         done = await asyncio.to_thread(restoring)
         app.show_message("; ".join(_words(done)))
@@ -111,7 +114,7 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Return each copy with its session's title, or else with the prompt of its run."""
+    """Return each run's copy with its session's title, or else its run's prompt."""
     return [
         (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
         for copy in last_copies(runs)

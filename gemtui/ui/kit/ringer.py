@@ -1,4 +1,4 @@
-"""Notifications for a user who is looking elsewhere, with pauses between them."""
+"""Alerts for a user who is looking elsewhere, limited in frequency."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from gemtui.notify import Notification
 from gemtui.text import Clean
 
 PAUSE = 3.0
-"""Seconds between two rings; events during the pause are combined into one ring."""
+"""Seconds between two alerts; events in between are combined into the next alert."""
 
 
 class Ringer:
-    """Limits how often notifications ring.
+    """Limits how often alerts are sent.
 
-    `sound(notice)` rings. `later(seconds, call)` calls a function once, after some seconds.
+    `sound(notice)` sends an alert. `later(seconds, call)` calls a function once after a delay.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Ring now, or once the pause after the last ring is over, combined with others."""
+        """Send an alert, or during a pause add it to the one sent when the pause ends."""
         if self._pausing:
             self._held.append(notice)
         else:

@@ -1,4 +1,4 @@
-"""The vertical positions of the rows of a list."""
+"""The vertical positions of a list's rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
 _FAR = 1_000
-"""Most rows that are searched for one that can have the cursor."""
+"""Maximum number of rows to check for one that the cursor can be on."""
 
 
 class RowKind(NamedTuple, Generic[Item]):
-    """What a list knows of its rows without drawing them.
+    """What a list knows about its rows without rendering them.
 
-    `key`: identifies a row. `stops`: returns whether a row can have the cursor; headings can't.
-    `height`: returns the lines of a row in a list of a width; None if each row has one line.
+    `key(item)`: identifies a row. `stops(item)`: whether the cursor can be on a row; headings
+    return False. `height(item, width)`: the number of lines a row takes at this width; None if
+    every row takes one line.
     """
 
     key: Callable[[Item], object]
@@ -26,9 +27,9 @@ class RowKind(NamedTuple, Generic[Item]):
 
 
 class RowIndex(Generic[Item]):
-    """The rows of a list that is `width` cells wide, with their line numbers.
+    """The rows of a list `width` cells wide, with their line numbers.
 
-    In these methods, a place is the index of a row.
+    The methods call a row's index its place.
     """
 
     def __init__(self, kind: RowKind[Item], rows: Sequence[Item] = (), width: int = 0) -> None:
@@ -37,7 +38,7 @@ class RowIndex(Generic[Item]):
         self.measure(width)
 
     def measure(self, width: int) -> None:
-        """Recompute the positions for another width."""
+        """Recompute the positions for a new width."""
         height, rows = self._kind.height, self.rows
         if height is None:
             self._tops = range(len(rows) + 1)
@@ -49,7 +50,7 @@ class RowIndex(Generic[Item]):
 
     @property
     def height(self) -> int:
-        """The number of lines of all rows."""
+        """The total number of lines."""
         return self._tops[-1]
 
     def key(self, place: int) -> object:
@@ -62,9 +63,9 @@ class RowIndex(Generic[Item]):
         return {self._kind.key(row): last - at for at, row in enumerate(reversed(self.rows))}
 
     def find(self, key: object, near: int = -1) -> int | None:
-        """Return the index of a row with this key; None if there is no such row.
+        """Return the index of the row with this key, or None.
 
-        `near`: the index at which it probably is. Elsewhere, all keys are hashed once.
+        `near`: the index where the row probably is. If it isn't there, all keys are hashed once.
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
@@ -72,27 +73,27 @@ class RowIndex(Generic[Item]):
             return None
         try:
             return self._by_key.get(key)
-        except TypeError:  # the key is a row that can't be hashed, because it contains a mapping
+        except TypeError:  # the key contains a mapping, so it isn't hashable
             found = (at for at in range(len(self.rows)) if self.key(at) == key)
             return next(found, None)
 
     def nearest(self, place: int) -> int:
-        """Return the nearest valid index; 0 in an empty list."""
+        """Return the valid index closest to this one, or 0 in an empty list."""
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:
-        """Return the nearest index that the cursor can have, preferring the direction of `step`."""
+        """Return the nearest row the cursor can be on, looking in direction `step` first."""
         place, end = self.nearest(place), len(self.rows)
         below, above = range(place, min(end, place + _FAR)), range(place, max(-1, place - _FAR), -1)
         around = chain(below, above) if step > 0 else chain(above, below)
         return next((at for at in around if self.stops(at)), place)
 
     def stops(self, place: int) -> bool:
-        """Return whether there is a row that the cursor can be on."""
+        """Return whether this row exists and the cursor can be on it."""
         return 0 <= place < len(self.rows) and self._kind.stops(self.rows[place])
 
     def at(self, line: int) -> int:
-        """Return the index of the row on a line of the list, or of the nearest row."""
+        """Return the index of the row at a line of the list, or of the nearest row."""
         return self.nearest(bisect_right(self._tops, line) - 1)
 
     def top(self, place: int) -> int:
@@ -100,11 +101,11 @@ class RowIndex(Generic[Item]):
         return self._tops[place]
 
     def bottom(self, place: int) -> int:
-        """Return the line below a row."""
+        """Return the line after a row's last line."""
         return self._tops[place + 1]
 
     def is_within(self, place: int, top: int, bottom: int) -> bool:
-        """Return whether a row exists and is completely between two lines.
+        """Return whether a row exists and lies completely between two lines.
 
         `bottom` is exclusive.
         """

@@ -1,4 +1,4 @@
-"""A list of any length with a cursor; its rows are drawn when visible."""
+"""A list with a cursor that renders only visible rows, so it can be of any length."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gemtui.ui.kit.row_index import RowIndex, RowKind
 
 Item = TypeVar("Item")
 GUTTER = 1
-"""Cells at the left that are reserved for the cursor."""
+"""Cells reserved for the cursor at the left edge."""
 
 
 class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
-    """A list of rows with a cursor; cursor and scroll position survive changes of the rows.
+    """A list with a cursor; cursor and scroll position are kept when the rows change.
 
-    `draw(item, look)` draws one row; the width of `look` is the width of the row. A subclass can
-    draw rows of several lines (`strips`). `stops`, `key` and `height`: see `RowKind`. `empty`: the
+    `draw(item, look)` renders one row `look.width` cells wide. A subclass can render rows of
+    several lines by overriding `strips`. `stops`, `key` and `height`: see `RowKind`. `empty`: the
     text to show if there are no rows.
     """
 
@@ -43,7 +43,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     @dataclass
     class Highlighted(Message):
-        """The cursor has moved, or the row under the cursor has changed."""
+        """Posted when the cursor has moved, or the row under it has changed."""
 
         rows: RowList[Any]
 
@@ -53,7 +53,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             return self.rows
 
     class Opened(Highlighted):
-        """The row under the cursor has been opened."""
+        """Posted when the user has opened the row under the cursor."""
 
     def __init__(
         self,
@@ -86,17 +86,17 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     @property
     def chosen(self) -> Item | None:
-        """The item under the cursor, or None if there is none."""
+        """The item under the cursor, or None."""
         here = self._places.stops(self._cursor)
         return self._places.rows[self._cursor] if here else None
 
     @property
     def chosen_key(self) -> object:
-        """The key of the item under the cursor, or None if there is none."""
+        """The key of the item under the cursor, or None."""
         return self._places.key(self._cursor) if self._places.stops(self._cursor) else None
 
     def find(self, key: object) -> int | None:
-        """Return the index of the row with this key; None if there is no such row."""
+        """Return the index of the row with this key, or None."""
         return self._places.find(key)
 
     @property
@@ -112,8 +112,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def show(self, items: Sequence[Item], *, fresh: bool = False, wanted: object = None) -> None:
         """Replace the rows.
 
-        `fresh`: move the cursor to the first row. `wanted`: the key of the row to which the cursor
-        moves, if there is such a row.
+        `fresh`: move the cursor to the first row. `wanted`: move the cursor to the row with this
+        key, if it exists.
         """
         before = self.chosen_key
         keys, otherwise = ((wanted,), 0) if fresh else ((wanted, before), self._cursor)
@@ -126,10 +126,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def put(
         self, items: Sequence[Item], keys: Iterable[object], otherwise: int, *, shows: bool
     ) -> None:
-        """Replace the rows, without a message.
+        """Replace the rows without posting a message.
 
-        The cursor moves to the first of `keys` that has a row, or else to the index `otherwise`.
-        `shows`: scroll to the cursor even if it was not visible.
+        The cursor moves to the first of `keys` that exists, or else to the index `otherwise`.
+        `shows`: scroll to the cursor even if it wasn't visible before.
         """
         with self._kept_in_place(shows=shows):
             self._places, self._drawn = RowIndex(self._kind, items, self._width), {}
@@ -138,14 +138,14 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             self._cursor = self._places.stop(place)
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one in the direction of `step`."""
+        """Move the cursor to a row, or from there in direction `step` to one it can be on."""
         self._cursor = self._places.stop(place, step)
         self._show_cursor()
         self.refresh()
         self.report_cursor()
 
     def report_cursor(self) -> None:
-        """Post that the cursor has moved."""
+        """Post `Highlighted`, because the cursor has moved."""
         self.post_message(self.Highlighted(self))
 
     # --- lines ---------------------------------------------------------------------------------
@@ -155,16 +155,16 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return self.scrollable_content_region.width
 
     def in_sight(self, place: int) -> bool:
-        """Return whether a row is completely visible."""
+        """Return whether a row is fully visible."""
         top = self.scroll_offset.y
         return self._places.is_within(place, top, top + self._height)
 
     @contextmanager
     def _kept_in_place(self, *, shows: bool = False) -> Iterator[None]:
-        """Keep rows on their lines of the screen while the rows or their heights change.
+        """Keep the visible rows in place on screen while rows or their heights change.
 
-        Afterwards, the cursor is visible if it was before, or if `shows`. A cursor that the mouse
-        wheel has left behind stays there.
+        Afterwards, the cursor is visible if it was before, or if `shows` is set. If the user has
+        scrolled away from the cursor with the mouse wheel, the view stays there.
         """
         places, top, laid_out = self._places, self.scroll_offset.y, self._height > 0
         seen, held = self.in_sight(self._cursor), None
@@ -183,17 +183,17 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             self._show_cursor()
 
     def scroll_to_line(self, y: int) -> None:
-        """Scroll to a line, even if the scroll bar for new rows does not exist yet."""
+        """Scroll to a line, even if the scroll bar hasn't been updated for new rows yet."""
         taller = self._places.height > self.size.height
         self.scroll_to(y=y, animate=False, force=taller)
 
     def lead(self, place: int) -> int:
-        """Return the first row that is shown together with a row below it, such as its heading."""
+        """Return the first row to show along with this one, such as its heading."""
         above = range(min(place, 4))
         return 0 if place <= 3 and not any(map(self._places.stops, above)) else place
 
     def _show_cursor(self) -> None:
-        """Scroll until the cursor's row is visible, together with what leads to it."""
+        """Scroll until the cursor's row is visible, along with its heading if it has one."""
         places, top, height = self._places, self.scroll_offset.y, self.size.height
         if not places:
             return
@@ -208,16 +208,16 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         with self._kept_in_place():
             self._places.measure(self._width)
 
-    # --- drawing -------------------------------------------------------------------------------
+    # --- rendering -----------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw a region; rows are cached for the duration of this call."""
+        """Render a region; each row is rendered at most once per call."""
         self._look = look_of(self.app, self._width)
         self._drawn = {}
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        """Return one visible line."""
+        """Return the strip for one visible line."""
         look = self._look or look_of(self.app, self._width)
         line = y + self.scroll_offset.y
         place = self._places.at(line) if self._places else -1
@@ -230,35 +230,35 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return strip.adjust_cell_length(look.width).apply_style(self.rich_style)
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
-        """Draw one row."""
+        """Render one row."""
         front = Piece(own(" " * GUTTER), look[Role.TEXT])
         if place == self._cursor and self._places.stops(place):
             front = Piece(own(look.glyphs.cursor), look[Role.CURSOR if self.active else Role.MUTED])
         return _fitted((front, *self._draw(self.items[place], look.narrowed(GUTTER))), look)
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
-        """Draw what is shown if there are no rows."""
+        """Render the text that is shown if there are no rows."""
         style = look[Role.MUTED]
         return _fitted((Piece(own(" " * GUTTER), style), Piece(self.empty, style)), look)
 
     # --- the mouse -----------------------------------------------------------------------------
 
     def place_of(self, event: events.Click) -> int | None:
-        """Return the index of the clicked row, or None if it can't have the cursor."""
+        """Return the index of the clicked row, or None if the cursor can't be on it."""
         inside = event.get_content_offset(self)
         line = -1 if inside is None else inside.y + self.scroll_offset.y
         place = self._places.at(line)
         return place if 0 <= line < self._places.height and self._places.stops(place) else None
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor on a click, and open the row on a double click."""
+        """Move the cursor to the clicked row; a double click opens that row."""
         if (place := self.place_of(event)) is not None:
             self.go(place)
             if self.opens(event.chain):
                 self.action_open()
 
     def opens(self, clicks: int) -> bool:
-        """Return whether this many clicks in a row open the row under the cursor."""
+        """Return whether this many successive clicks open a row."""
         return clicks == 2
 
     # --- actions -------------------------------------------------------------------------------
@@ -269,11 +269,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return bool(self.items)
 
     def action_step(self, rows: int) -> None:
-        """Move the cursor by rows; negative numbers move up."""
+        """Move the cursor by a number of rows; negative numbers move up."""
         self.go(self._cursor + rows, rows)
 
     def action_page(self, pages: float) -> None:
-        """Move the cursor by pages; negative numbers move up."""
+        """Move the cursor by a number of pages; negative numbers move up."""
         if self._places:
             top, bottom = self._places.top(self._cursor), self._places.bottom(self._cursor)
             lines = max(bottom - top, int(abs(pages) * (self.size.height - (bottom - top))))
@@ -300,16 +300,16 @@ def _fitted(pieces: Pieces, look: Look) -> Sequence[Strip]:
 
 
 class SteeredRows(RowList[Item], can_focus=False):
-    """Rows whose cursor is moved by keys pressed elsewhere, such as in a field above."""
+    """Rows whose cursor is moved by keys pressed elsewhere, such as in a search field."""
 
     @property
     def active(self) -> bool:
-        """Whether key presses move the cursor: always, because the field has the focus."""
+        """Whether keys move the cursor: always True, because the focus is in the field."""
         return True
 
 
 class SteersRows:
-    """The cursor keys of a screen whose `SteeredRows` never have the focus."""
+    """Mixin for a screen with `SteeredRows`, which never have focus: the cursor keys."""
 
     @property
     def rows(self) -> SteeredRows[Any]:
@@ -317,9 +317,9 @@ class SteersRows:
         raise NotImplementedError
 
     def action_step(self, rows: int) -> None:
-        """Move the cursor by rows; negative numbers move up."""
+        """Move the cursor by a number of rows; negative numbers move up."""
         self.rows.action_step(rows)
 
     def action_page(self, pages: float) -> None:
-        """Move the cursor by pages; negative numbers move up."""
+        """Move the cursor by a number of pages; negative numbers move up."""
         self.rows.action_page(pages)

@@ -1,10 +1,10 @@
-"""Exiting reliably: on signals, and when the terminal is gone.
+"""Exit reliably when a signal arrives or the terminal disappears.
 
-Textual writes to the terminal in a thread and waits for that thread. When the terminal goes away
-(an ssh connection drops, a pane is closed), the thread dies, and the app would wait forever,
-ignoring every signal that only the event loop handles. Therefore plain signal handlers receive the
-signals. The first signal asks the app to exit cleanly; if the app does not exit, an alarm forces it
-to.
+Textual writes to the terminal from a thread and waits for that thread. If the terminal disappears,
+for example because an ssh connection drops or a pane is closed, the thread dies. The app would then
+wait forever and ignore every signal that is handled in the event loop. That's why plain signal
+handlers are used here: the first signal asks the app to exit cleanly, and if it doesn't, an alarm
+forces it to.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 GRACE = 3.0
-"""Seconds for a clean exit, and then the same again for an exit by exception."""
+"""Seconds to wait for a clean exit, and again for an exit by exception."""
 LAST = 8.0
 """Seconds after which the process is ended, whatever its threads are waiting for."""
 _RESTORED = b"\x1b[?1049l\x1b[?1000;1002;1003;1006;2004;2048l\x1b[?25h\x1b[<u\x1b[23;2t\x1b[0m"
-"""Sequences that leave the alternate screen and reset the terminal's modes.
+"""Escape sequences that leave the alternate screen and reset the terminal's modes.
 
-They also reset the mouse, paste and keyboard modes, the cursor, and the window title.
+These include the mouse, paste and keyboard modes, the cursor and the window title.
 """
 
 
 def exit_immediately(attributes: list[Any] | None) -> None:
-    """Let signals end the process immediately, until ExitSignals takes over.
+    """Let signals end the process immediately, until `ExitSignals` takes over.
 
-    There is nothing to close yet, but a normal exit would wait for Textual's threads. `attributes`:
-    the result of `terminal_attributes`.
+    At this point there is nothing to clean up, and a normal exit would wait for Textual's threads.
+    `attributes`: the result of `terminal_attributes`.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -51,9 +51,10 @@ def exit_immediately(attributes: list[Any] | None) -> None:
 
 
 class ExitSignals:
-    """Handles signals from now on; `leave(code)` must exit the app in the event loop.
+    """Handles signals; `leave(code)` must exit the app from the event loop.
 
-    `attributes`: the terminal's attributes before the app began, from `terminal_attributes`.
+    Signals are handled as soon as an instance exists. `attributes`: the terminal's attributes from
+    before the app started (see `terminal_attributes`).
     """
 
     def __init__(self, leave: Callable[[int], object], attributes: list[Any] | None) -> None:
@@ -71,7 +72,7 @@ class ExitSignals:
 
     @property
     def is_exiting(self) -> bool:
-        """Return whether a signal has come that ends the app."""
+        """Return whether a signal that ends the app has arrived."""
         return bool(self._code)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -90,8 +91,8 @@ class ExitSignals:
     def _end_at_last(self) -> None:
         """End the process some seconds after a signal, from a separate thread.
 
-        One of Textual's threads may be waiting for a terminal that is gone, and Python would wait
-        for that thread.
+        Otherwise Python would wait for Textual's threads, one of which may be waiting for a
+        terminal that no longer exists.
         """
         code = self._signalled.get()
         time.sleep(LAST)  # this thread does nothing else, so the event loop isn't blocked
@@ -100,7 +101,7 @@ class ExitSignals:
 
 
 def cancel_alarm() -> None:
-    """Cancel the alarm, because the app has ended."""
+    """Cancel the alarm, because the app has exited."""
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -122,7 +123,7 @@ def _restore(attributes: list[Any] | None) -> None:
 
 
 def _watch_terminal() -> None:
-    """Send this process SIGHUP when the terminal hangs up; not every system does."""
+    """Arrange for SIGHUP when the terminal hangs up; not every system sends it."""
     stream = sys.__stdin__
     if stream is None or not stream.isatty():
         return

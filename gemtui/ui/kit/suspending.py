@@ -1,11 +1,11 @@
-"""Suspending gemtui with ctrl+z or `kill -TSTP`, and continuing it with `fg`.
+"""Suspend gemtui on ctrl+z or `kill -TSTP`, and resume it on `fg`.
 
-The terminal is restored before gemtui stops, and set up again afterwards. Textual does this inside
-its signal handlers, with three problems. A signal that arrives while the event loop writes to the
-terminal causes a deadlock. `kill -CONT` starts a second thread that reads keys. SIGSTOP for gemtui
-alone hangs the terminal if no shell is waiting, or another program of the job is. Here, handlers
-only wake the event loop, and the whole job is stopped with SIGTSTP, which the system ignores if
-there is no shell.
+The terminal is restored before gemtui stops and set up again afterwards. Textual does this inside
+its signal handlers, which has three problems. If a signal arrives while the event loop is writing
+to the terminal, the app deadlocks. `kill -CONT` starts a second thread that reads keys. And sending
+SIGSTOP to gemtui alone hangs the terminal if no shell is waiting or another program of the same job
+is. Here, the handlers only wake the event loop, and the whole job is stopped with SIGTSTP, which
+the kernel ignores if there is no shell.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ NO_SHELL = "There is no shell to return to, because gemtui was not started from 
 
 
 class JobControl:
-    """Takes SIGTSTP and SIGCONT from now on.
+    """Handles SIGTSTP and SIGCONT once created.
 
-    `leaving`: whether a signal has ended the app, which then leaves the terminal as it is.
+    `leaving`: returns whether the app is exiting on a signal; the terminal is then left alone.
     """
 
     def __init__(self, app: AppBase, leaving: Callable[[], bool]) -> None:
@@ -42,7 +42,8 @@ class JobControl:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         if self._app.handed_over:
-            # The program in front stops its whole job. It has the terminal, so nothing is restored.
+            # Another program is in the foreground and will stop the whole job. That program has the
+            # terminal, so there is nothing to restore.
             with _stopping_by_default():
                 os.kill(os.getpid(), signal.SIGTSTP)
         else:
@@ -54,7 +55,7 @@ class JobControl:
             self._loop.call_soon_threadsafe(self._app.call_later, self._take_terminal_again)
 
     def suspend(self) -> None:
-        """Stop the whole job until a shell continues it in the foreground."""
+        """Stop the whole job until a shell resumes it in the foreground."""
         driver = self._app._driver
         if driver is None or self._ends():
             return
@@ -71,7 +72,7 @@ class JobControl:
             self._app.show_message(NO_SHELL)
 
     def _take_terminal_again(self) -> None:
-        """Set the terminal's modes again, because a shell has changed them after a SIGSTOP."""
+        """Set the terminal's modes again, because the shell changed them after a SIGSTOP."""
         driver = self._app._driver
         if driver is None or self._ends():
             return
@@ -83,7 +84,7 @@ class JobControl:
         self._resume()
 
     def _wait_for_foreground(self) -> None:
-        """Stop again while another job has the terminal, as after `bg`."""
+        """Stop again for as long as another job has the terminal, as after `bg`."""
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False
             os.kill(0, signal.SIGTTOU)
@@ -96,7 +97,7 @@ class JobControl:
         if driver is None:
             return
         if self._leaving():
-            # The shell has the terminal: what restores it would be for the wrong program.
+            # The shell has the terminal, so restoring it now would disturb the wrong program.
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             vars(driver)["attrs_before"] = None
             return
@@ -115,7 +116,7 @@ def _stopping_by_default() -> Iterator[None]:
 
 
 def _in_foreground() -> bool:
-    """Return whether this job has the terminal; True where that can't be known."""
+    """Return whether this job has the terminal, or True if that is unknown."""
     try:
         return os.tcgetpgrp((sys.__stdin__ or sys.stdin).fileno()) == os.getpgrp()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Full-screen text: a stored record, or an error with its details."""
+"""A full-screen text, such as a stored record or an error with its details."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class RawText(Log, HalfPages):
-    """Scrollable text; long lines are wrapped on the screen, but copied unwrapped."""
+    """Scrollable text; long lines are wrapped on screen but copied unwrapped."""
 
     BINDINGS = bindings(Where.RAW)
 
@@ -26,10 +26,10 @@ class RawText(Log, HalfPages):
         self._text, self._what = text.expandtabs(4), what
         self._wrapped = 0
         self.reached_end = False
-        """Whether the last line has ever been visible."""
+        """Whether the last line has been visible at any time."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Check whether the last line is visible now."""
+        """Check whether the last line is now visible."""
         super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._look_where)
 
@@ -38,7 +38,7 @@ class RawText(Log, HalfPages):
             self.reached_end = True
 
     def on_resize(self) -> None:
-        """Wrap the lines again if the width has changed."""
+        """Rewrap the lines if the width has changed."""
         width = self.scrollable_content_region.width
         if width > 0 and width != self._wrapped:
             self._wrapped = width
@@ -56,7 +56,7 @@ class RawText(Log, HalfPages):
 
 
 def wrapped(text: Clean, width: int) -> list[str]:
-    """Return the text as lines of at most `width` cells, wrapped at any character."""
+    """Split the text into lines of at most `width` cells, breaking at any character."""
     return [piece for line in text.split("\n") for piece in _pieces(line, width)]
 
 
@@ -73,7 +73,7 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 class RawScreen(AnsweringScreen[None]):
     """A full-screen text with a title.
 
-    `what`: the name of the text in the message that reports a copy.
+    `what`: what the message after copying calls the text.
     """
 
     def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
@@ -81,14 +81,14 @@ class RawScreen(AnsweringScreen[None]):
         self._heading, self._text, self._what, self._ascii = title, text, what, ascii
 
     def compose(self) -> ComposeResult:
-        """Build title, text and keys."""
+        """Build the title, the text and the footer."""
         yield BarLine(id="header")
         yield RawText(self._text, self._what)
         yield FooterLine(ascii=self._ascii)
 
     @property
     def reached_end(self) -> bool:
-        """Whether the last line of the text has ever been visible."""
+        """Whether the last line of the text has been visible at any time."""
         return self.query_one(RawText).reached_end
 
     def on_mount(self) -> None:

@@ -1,4 +1,4 @@
-"""Fixes for bugs and slow places in Textual that affect its own widgets too."""
+"""Patches for bugs and slow code in Textual that also affect its own widgets."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _get_content_height = OptionList.get_content_height
 
 _keys_of_sequence = XTermParser._sequence_to_key_events
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-"""Matches a key with modifiers, as sent by tmux or xterm's modifyOtherKeys."""
+"""Matches a key with modifiers in the format of tmux and xterm's modifyOtherKeys."""
 
 
 def _keys_with_their_modifiers(
     self: XTermParser, sequence: str, alt: bool = False
 ) -> Iterable[events.Key]:
-    """Yield ESC CR as alt+enter, and parse the modified keys of xterm and tmux.
+    """Yield ESC CR as alt+enter, and parse keys with modifiers sent by tmux and xterm.
 
-    Such keys are converted to the format of kitty's protocol, which Textual can parse.
+    These are converted to the format of kitty's keyboard protocol, which Textual can parse.
     """
     if sequence == "\x1b\r":
         sequence = "\x1b[13;3u"
@@ -34,13 +34,13 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Return the number of cells in a line that are not available for its text."""
+    """Return the width in cells of everything on a line besides its text."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 
 
 def _has_room(options: OptionList) -> bool:
-    """Return whether a list has room for a line with at least one cell of text."""
+    """Return whether a list is wide enough for at least one cell of text."""
     region = options.scrollable_content_region
     return region.width > _around(options) and region.height > 0
 
@@ -62,10 +62,11 @@ def _get_height_of_a_cell_or_more(
 
 
 def apply_fixes() -> None:
-    """Patch Textual's classes; calling this twice is harmless."""
+    """Patch Textual's classes; calling this more than once is harmless."""
     XTermParser._sequence_to_key_events = _keys_with_their_modifiers  # type: ignore[method-assign]
     OptionList._move_page = _move_page_if_there_is_one  # type: ignore[method-assign]
     OptionList._update_lines = _update_lines_if_they_have_cells  # type: ignore[method-assign]
     OptionList.get_content_height = _get_height_of_a_cell_or_more  # type: ignore[method-assign]
-    # Each widget's styling hashes every rule there is. This hash is as good, and not a Python call.
+    # Textual hashes all CSS rules whenever it styles a widget. This hash is equally good, and it
+    # needs no Python call.
     RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Choosing a theme, with a preview of the theme under the cursor."""
+"""Choose a theme, with a live preview of the theme under the cursor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ThemeScreen(DialogScreen[str]):
         self._before = before
 
     def compose(self) -> ComposeResult:
-        """Build the list: gemtui's own themes first, then Textual's."""
+        """Build the list: gemtui's own themes, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
         with Dialog(own("Theme"), own("enter apply   esc keep the old theme")):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))

@@ -1,1 +1,1 @@
-"""The run pane: the prompt, the live transcript, and the list of written files."""
+"""The run pane: the prompt, the live transcript and the list of changed files."""

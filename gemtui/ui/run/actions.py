@@ -1,4 +1,4 @@
-"""The user's actions on runs, with the questions that come before them."""
+"""Actions on runs, along with the questions they ask the user first."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ if TYPE_CHECKING:
     from gemtui.ui.run.registry import RunRegistry
 
 LARGEST_PROMPT = 10_000_000
-"""Largest file, in bytes, that can be loaded as a prompt."""
+"""Maximum size in bytes of a file to load as a prompt."""
 MOST_TOLD = 6
-"""Most lines about a folder's settings in the trust question."""
+"""Maximum number of lines about a folder's settings in the trust dialog."""
 MOST_STDERR = 1_000_000
-"""Most bytes of stderr to show; only the end of longer output is shown."""
+"""Maximum number of bytes of stderr to show; longer output loses its beginning."""
 
 
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Return whether a run must be told to trust its folder; None if refused.
+    """Return whether to pass Gemini CLI its trust option, or None if the user refuses.
 
-    Ask only if Gemini CLI would refuse to work in the folder and the user hasn't trusted it before.
+    The user is asked only if Gemini CLI wouldn't work in the folder otherwise, and if they haven't
+    agreed to trust this folder before.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
@@ -76,10 +77,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Report what a run will do without asking, if the user hasn't been told yet.
+    """Tell the user what a run will do without asking, unless they already know.
 
-    Settings from the project need the user's consent; the user's own settings are only reported.
-    Return False if the user cancels the run.
+    For the project's settings, the user is asked to agree; their own settings are only reported.
+    Returns False if the user cancels the run.
     """
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
@@ -100,9 +101,9 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Ask whether to start a run, offering to show the whole report.
+    """Ask whether to start a run, and offer to show the full report.
 
-    If the user agrees, remember the report as seen.
+    If the user agrees, the report is remembered as seen.
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
@@ -130,9 +131,9 @@ async def _remember(app: AppBase, report: Report) -> None:
 
 
 async def show_trusted(app: AppBase) -> None:
-    """Show the folders that the user told gemtui to trust.
+    """Show the folders the user has told gemtui to trust.
 
-    Trust in the chosen folder is revoked after a confirmation.
+    If the user chooses one and confirms, it is no longer trusted.
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
@@ -165,7 +166,7 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """Show a run's exact command line and its files, or report why there is none."""
+    """Show the command line and files a run would use, or say why there are none."""
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
@@ -182,7 +183,7 @@ async def show_command(
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
-    """Yield comment lines for the script about limits that gemtui itself enforces."""
+    """Yield comment lines on the limits that gemtui enforces but the script can't."""
     if options.timeout is not None:
         yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
@@ -191,9 +192,9 @@ def _limits(options: AgentOptions) -> Iterator[Clean]:
 
 
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
-    """Ask for a file and return its contents as a prompt; None if cancelled.
+    """Ask for a file and return its contents as a prompt, or None if cancelled.
 
-    If the file can't be read, report why and return None.
+    If the file can't be read, the reason is shown and None is returned.
     """
 
     def place(text: str) -> Path:
@@ -217,9 +218,9 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Ask for the options of the next run; return None to leave them unchanged.
+    """Let the user edit the next run's options; return None if they stay as they are.
 
-    The user may also choose to have them remembered for the folder.
+    The user can also have them remembered for the folder.
     """
     from gemtui.ui.run.options_dialog import OptionsScreen
 
@@ -242,7 +243,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 
 
 async def keep_mode(app: AppBase, options: AgentOptions) -> None:
-    """Remember the mode of these options for the folder, if that is safe."""
+    """Remember the mode in these options for the folder, unless that would be unsafe."""
     with app.reporting("The mode could not be remembered for this folder"):
         await asyncio.to_thread(folder_options.remember_mode, options)
 
@@ -250,7 +251,7 @@ async def keep_mode(app: AppBase, options: AgentOptions) -> None:
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
     """Return the options remembered for a folder, or None.
 
-    If they can't be read, report that and return None.
+    If they can't be read, the reason is shown and None is returned.
     """
     try:
         return await asyncio.to_thread(_remembered, folder)
@@ -262,9 +263,9 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
 
 
 def _remembered(folder: Path) -> AgentOptions | None:
-    """Return the remembered options of a folder.
+    """Return the options remembered for a folder.
 
-    A worktree without its own options gets those of the folder from which it was created.
+    A worktree that has none gets those of the folder it was created from.
     """
     kept, origin = folder_options.remembered(folder), origin_of(folder)
     if kept is None and origin != folder:
@@ -273,9 +274,10 @@ def _remembered(folder: Path) -> AgentOptions | None:
 
 
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
-    """Let the user choose a run of this or an earlier gemtui; return it, or None.
+    """Let the user choose one of the recorded runs; return it, or None.
 
-    The list can also stop active runs and restore lost sessions.
+    The list includes the runs of other and earlier gemtui processes. From the list, the user can
+    also stop active runs and restore lost sessions.
     """
     search = ""
     while found := await registry.find():
@@ -301,7 +303,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
 
 
 async def _stop(app: AppBase, run: Run) -> None:
-    """End all processes of a run, even if its supervisor is gone."""
+    """End all processes of a run, even if the run's supervisor is gone."""
     if not run.alive:
         app.show_message("This run has no running processes.")
         return
@@ -314,7 +316,7 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Ask what to do with active or starting runs of this app; return False to stay."""
+    """Ask what to do about this app's active runs; return False to keep gemtui open."""
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
@@ -350,7 +352,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """Return what happens to the runs that are left running, and to their questions."""
+    """Say what happens to the runs that are left running, and to their open questions."""
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
@@ -370,10 +372,10 @@ async def start(
     *,
     id: str | None = None,
 ) -> LiveRun | None:
-    """Start a run in a trusted folder and return it.
+    """Start a run, after any questions about its folder, and return it.
 
-    `id`: the id of the run, None to create one. If the run can't ask, the user decides what to do.
-    Returns None after reporting why the run was not started.
+    `id`: the run's id; None creates one. If the run can't ask for approval, the user decides what
+    to do. If the run isn't started, the reason is shown and None is returned.
     """
     trust = options.trust or await trusted(app, options)
     if trust is None:
@@ -400,14 +402,14 @@ async def start(
 
 
 async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """Move the queue of a finished run to the run that continues its session."""
+    """Move a finished run's queue to the run that continues its session."""
     with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     await run.refresh_steering()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
-    """Use these options for the prompts that are queued behind a run."""
+    """Use these options for the prompts queued behind a run."""
     with app.reporting("Queued prompts keep their old options"):
         await run.keep_options(options)
 
@@ -415,7 +417,7 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Explain why a run can't ask; return the options for another try, or None."""
+    """Explain why a run can't ask; return the options to retry with, or None."""
     install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
     answer = await app.push_screen_wait(
         ChooseScreen(
@@ -440,14 +442,14 @@ async def _without_gate(
 
 
 async def _install_extension(app: AppBase) -> bool:
-    """Install the extension after an explanation; return whether it is installed now."""
+    """Explain and install the extension; return whether it is now installed."""
     from gemtui.ui.kit.extension_dialog import install_extension
 
     return await install_extension(app)
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
-    """Compare a file before the run with the same file now, on a screen of its own."""
+    """Show a screen that compares a file before the run with the file as it is now."""
     from gemtui.ui.run.difference_screen import DifferenceScreen
 
     found = await run.files.difference(Path(write.path))
@@ -456,7 +458,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:
-    """Show Gemini CLI's stderr; if it is very long, only the end."""
+    """Show Gemini CLI's stderr; of very long output, only the end."""
     try:
         text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
     except OSError:

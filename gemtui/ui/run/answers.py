@@ -1,4 +1,4 @@
-"""Answering a run's questions: the dialogs, and recording the answer."""
+"""Answer a run's questions: show the dialogs this needs, and record the answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The method for each answer, by the action of its key."""
+"""The method that gives each answer, keyed by the answer's action."""
 
 
 async def answer(
@@ -42,8 +42,8 @@ async def answer(
 ) -> None:
     """Carry out the user's choice for the question `shown`.
 
-    Closing a dialog with esc leaves the question unanswered. If the call would no longer do what
-    was shown, it is drawn again instead.
+    If the user closes a dialog with esc, the question stays unanswered. If allowing the call would
+    no longer do what the user saw, the call is redrawn instead.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
@@ -66,7 +66,7 @@ def _reason(text: str) -> str:
 
 
 async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
-    """Record an answer; return False after reporting that it didn't take full effect."""
+    """Record an answer; unless it takes full effect, show why and return False."""
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
@@ -96,7 +96,7 @@ def _back() -> str:
 
 
 async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
-    """Revoke the newest answer that allowed similar calls."""
+    """Revoke the newest answer that allows similar calls."""
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
@@ -112,7 +112,7 @@ async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
 
 
 async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: Asked) -> None:
-    """Let the user edit a call; a command then runs, any other call is shown again."""
+    """Let the user edit a call; a command then runs, other calls are shown again."""
     now, subject = shown.runs, _subject(talk, shown)
     try:
         if now.form is Form.COMMAND:
@@ -137,7 +137,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
 
 
 def _subject(talk: Conversation, shown: Asked) -> str:
-    """Return a text that only this question has."""
+    """Return a string that identifies this question."""
     return f"{talk.cwd} {shown.question.number}"
 
 
@@ -158,7 +158,7 @@ async def _typed(
 
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
-    """Show the whole call on a separate screen, with control characters made visible."""
+    """Show the whole call on its own screen, with control characters made visible."""
     title = visible_line(f"{shown.runs.tool[:200]}: what will run if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)

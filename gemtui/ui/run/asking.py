@@ -1,4 +1,4 @@
-"""The questions of the shown run: when they get the focus, and their answers."""
+"""The questions of the run on screen: when they get the focus, and their answers."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.question_pane import QuestionPane
 
 _PAUSE = 0.7
-"""Seconds without a key press before a question takes the focus.
+"""Seconds without a key press after which a new question gets the focus.
 
-It takes the focus only from an empty prompt or from a transcript that follows the end.
+It only takes the focus from an empty prompt, or from a transcript that is following new output.
 """
 
 
 class Asking(RunPart):
-    """Shows a run's questions and handles the answers."""
+    """Shows a run's questions and handles the user's answers."""
 
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._answered_by = ""
-        """The key that gave the last answer."""
+        """The keys that gave the last answer."""
         self._pointed_at: int | None = None
-        """The number of the question that last had the focus, even if the user left it."""
+        """Number of the question that last had the focus, even if the user has left it."""
 
     def can(self, action: str) -> bool:
-        """Return whether there is an approval to revoke, or a file that differs."""
+        """Return whether there is an approval to revoke, or a changed file to compare."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -39,17 +39,18 @@ class Asking(RunPart):
     def _held(run: LiveRun) -> bool:
         return any(each.holds for each in run.questions)
 
-    # --- where the keys go ---------------------------------------------------------------------
+    # --- focus ---------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Clear the question before another run is shown."""
+        """Remove the question, because another run is about to be shown."""
         self._pointed_at = None
         self.screen.question.show(())
 
     def show(self, run: LiveRun) -> None:
-        """Show the waiting questions, and focus them if the user is not busy.
+        """Show the waiting questions, and focus them unless the user is busy.
 
-        They are not focused while the user is typing or reading, because they would intercept keys.
+        While the user is typing or reading, the focus stays where it is, so that a key meant for
+        something else doesn't answer a question.
         """
         screen, pane = self.screen, self.screen.question
         asked, had_focus = pane.asks, pane.view.has_focus
@@ -90,14 +91,14 @@ class Asking(RunPart):
         return still and free and known and not screen.asking
 
     def _written(self) -> str:
-        """Return the prompt's text without repeated presses of the last answer's key."""
+        """Return the typed prompt, ignoring repeats of the key that gave the last answer."""
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text
 
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Handle an answer key, first showing any dialog that the answer needs."""
+        """Handle an answer key, after any dialog that the answer needs."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 

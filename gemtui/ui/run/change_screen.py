@@ -1,4 +1,4 @@
-"""The dialog in which the user edits a call before it runs."""
+"""The dialog in which the user edits a tool call before it runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gemtui.ui.kit.keys import Where, bindings
 
 _CONTROLS = "Control characters are shown as symbols. If you apply this, the symbols replace them."
 LONGEST = 200_000
-"""Most characters that can be edited here; longer texts need an external editor."""
+"""Maximum number of characters to edit here; longer texts need an external editor."""
 
 
 class ChangeScreen(FormScreen[str]):
     """A dialog that returns the edited text, or None.
 
-    `problem`: returns what is wrong with a text, or "" if the dialog may accept it. `enter_takes`:
-    enter accepts the text instead of inserting a line break.
+    `problem`: returns what is wrong with a given text, or "" if the text is valid. `enter_takes`:
+    enter submits the text instead of inserting a newline.
     """
 
     BINDINGS = bindings(Where.CHANGE_CALL)
@@ -57,7 +57,7 @@ class ChangeScreen(FormScreen[str]):
             self.query_one("#problem", Label).update(own(_CONTROLS))
 
     def action_take(self) -> None:
-        """Close with the text if it is valid."""
+        """Close with the text, if it is valid."""
         text = self.query_one(TextArea).text
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean_line(problem))

@@ -1,4 +1,4 @@
-"""One changed file on a separate screen; the files that differ from what was approved."""
+"""Screens that show how one file differs, and which files differ from an approval."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class DifferenceScreen(FullScreen[None]):
-    """The screen for one file.
+    """A screen with the diff of one file.
 
-    `row`: the file's row in the list of changed files. `name`: the last part of the file's path.
-    `found`: the diff or text to show.
+    `row`: the file's row in the list of changed files. `name`: the file's base name. `found`: the
+    diff or the contents to show.
     """
 
     HAS_STATUS = False
@@ -60,7 +60,7 @@ class DifferenceScreen(FullScreen[None]):
 
 
 async def show_differing(app: AppBase, run: LiveRun) -> None:
-    """List the files that differ from what the user approved; view or restore one."""
+    """List the files that differ from what the user approved; show or restore one."""
     while True:
         found = {str(each.number): each for each in run.differing}
         rows = []

@@ -1,4 +1,4 @@
-"""Unsent prompts for the runs and sessions that are not shown."""
+"""Unsent prompts of runs and sessions that aren't on screen."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class PromptDrafts:
-    """One unsent prompt for each run, for each session to be continued, and for a new run.
+    """Unsent prompts: one per run, one per session to continue, and one for a new run.
 
-    A run that continues another run inherits that run's unsent prompt.
+    A run that continues another run inherits its unsent prompt.
     """
 
     def __init__(self, registry: RunRegistry) -> None:
@@ -20,10 +20,11 @@ class PromptDrafts:
         self._texts: dict[str | None, str] = {}
 
     def exchange(self, here: str | None, text: str, to: LiveRun | None, resume: str | None) -> str:
-        """Store an unsent prompt, and return the one for the run or session to show next.
+        """Store an unsent prompt, and return the one for what is shown next.
 
-        `here`: the id of the run or session that `text` is for; None for a new run. `to`: the run
-        to show next; if it is None, `resume` is the session to continue, None for a new run.
+        `here`: the id of the run or session that `text` is meant for, or None for a new run. `to`:
+        the run to show next. If `to` is None, `resume` is the session to continue, or None for a
+        new run.
         """
         places = [resume] if to is None else self._places(to)
         if here in places:
@@ -33,5 +34,5 @@ class PromptDrafts:
         return "\n\n".join(filter(None, found))
 
     def _places(self, run: LiveRun) -> list[str | None]:
-        """Return the ids of a run and of the runs that it continues, the oldest first."""
+        """Return the ids of a run and of the runs it continues, oldest first."""
         return [each.id for each in self._registry.runs if each.latest is run.latest]

@@ -1,4 +1,4 @@
-"""Requests of the worktrees screen to the run pane: to show or start runs."""
+"""Show or start runs in the run pane, as requested on the worktrees screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def carry_out(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
 ) -> None:
-    """Carry out in the run pane what the user chose for a worktree."""
+    """Do in the run pane what the user has chosen for a worktree."""
     if wanted.then is Then.EACH:
         await _start_each(app, registry, screen, wanted)
         return
@@ -40,7 +40,7 @@ async def _start_each(
 ) -> None:
     """Send a worktree's first prompt again with other options; show the first new run.
 
-    Each run gets its own new worktree.
+    Each run gets a new worktree.
     """
     worktree = wanted.worktree
     begun: list[LiveRun] = []

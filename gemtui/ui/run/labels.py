@@ -1,4 +1,4 @@
-"""Texts about a run: its state, how it ended, and its options. Pure functions."""
+"""Texts about a run: its state, its outcome and its options (pure functions)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
 QUIET = 60.0
-"""Seconds without output after which the status line warns about it."""
+"""Seconds without output after which the status line mentions it."""
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
@@ -50,11 +50,11 @@ ENDED_KEYS = (
     "run.stderr",
     "run.copy_command",
 )
-"""Keys that may help after a run has ended, in the order in which they are shown."""
+"""Keys that may help after a run has ended, in display order."""
 
 
 def clock(seconds: float) -> str:
-    """Return a duration in seconds as `0:41` or `1:02:03`."""
+    """Format a duration given in seconds, for example `0:41` or `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -74,18 +74,18 @@ END_COLOURS = {
 
 
 _NAMED = 60
-"""Number of characters of the prompt that identify a run in other places."""
+"""How many characters of the prompt are used to refer to a run elsewhere."""
 
 
 def mark(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return the glyph for a run's current state."""
+    """Return the symbol for a run's current state."""
     if run.waiting:
         return glyphs.ask
     return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
 
 
 def sign(status: Status, glyphs: Glyphs) -> str:
-    """Return the glyph for a final status."""
+    """Return the symbol for a final status."""
     match status:
         case Status.OK:
             return glyphs.ok
@@ -101,7 +101,7 @@ def sign(status: Status, glyphs: Glyphs) -> str:
 
 
 def state(run: LiveRun, glyphs: Glyphs) -> Content:
-    """Return the glyph and the text for a run's state, in that state's colour."""
+    """Return a run's state as a symbol and text in that state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
@@ -118,27 +118,27 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
 
 
 def end_notice(run: LiveRun) -> Notification:
-    """Return the notification that a run has ended, with its result."""
+    """Return the notification for a run that has ended, including its outcome."""
     how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
 def question_notice(run: LiveRun) -> Notification:
-    """Return the notification that a run asks a question."""
+    """Return the notification for a run that is asking a question."""
     return run_notice(run, f"needs approval for {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notification:
-    """Return a notification about a run: `what`, then the start of the prompt."""
+    """Return a notification about a run: `what`, followed by the start of its prompt."""
     title = clean_line(f"gemtui: {run.cwd.name}")
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
 
 def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
-    """Yield the parts of the status line, the most important first.
+    """Yield the parts of the status line, most important first.
 
-    The parts are the state, the elapsed time, how long there has been no output, failed and denied
-    tool calls, turns, and queued messages.
+    These are the state, the elapsed time, how long there has been no output, the counts of failed
+    and denied tool calls, the turns, and the queued messages.
     """
     yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
@@ -170,7 +170,10 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """Return a heading and lines on how a run ended; None if active or successful."""
+    """Return a heading and lines that say how a run ended.
+
+    Returns None if the run is active or was successful.
+    """
     outcome = run.outcome
     if outcome is None or outcome.status is Status.OK:
         return None
@@ -187,7 +190,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the text on how a run ended, with useful keys; None if there is no text."""
+    """Return the text on how a run ended, with the keys that help, or None."""
     said = ending(run, glyphs)
     if said is None:
         return None
@@ -209,7 +212,7 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
-    """Return the text that is shown while there is no run.
+    """Return the text that is shown when there is no run.
 
     `problem`: why no run can be started, or None.
     """
@@ -225,7 +228,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
 
 
 def cli_words(cli: Detected) -> Content:
-    """Return the text with the version of the Gemini CLI that runs use."""
+    """Describe the version of Gemini CLI that runs use."""
     version = f"gemini {cli.version}" if cli.version else "no Gemini CLI"
     return Content.styled(clean_line(version), "dim")
 
@@ -236,7 +239,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press
 
 
 def held_prompts_text(run: LiveRun) -> Clean:
-    """Return the text about the prompts that are queued behind a finished run."""
+    """Describe the prompts that are queued behind a finished run."""
     waits = run.steered.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
@@ -245,7 +248,7 @@ def held_prompts_text(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Return the text on what enter will do with the prompt."""
+    """Describe what enter will do with the prompt."""
     if run is not None and run.accepts_messages:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
@@ -257,10 +260,10 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Yield the state of the transcript view, the most important parts first.
+    """Yield the state of the transcript view, most important part first.
 
-    The parts are a message if the last jump was impossible, whether the view follows the end, and
-    the matches of the search.
+    The parts are why the last jump failed, whether the view follows new output, and the search
+    matches.
     """
     if view.word:
         yield view.word
@@ -293,11 +296,11 @@ def spent_words(
     *,
     day_budget: float = 0,
 ) -> Iterator[str]:
-    """Yield the context's usage, and the costs of the conversation and of the day.
+    """Yield how full the context is, and the cost of the conversation and of the day.
 
     `shown`: the messages that the next prompt continues; None for a new conversation. `today`,
-    `prices`: None if not known yet. `day_budget`: US dollars, 0 for none. Subagents are not
-    included in a conversation's costs.
+    `prices`: None if not known yet. `day_budget`: in US dollars, or 0 for none. The cost of a
+    conversation doesn't include its subagents.
     """
     if prices is None:
         return
@@ -312,7 +315,7 @@ def spent_words(
 
 
 def option_words(options: AgentOptions) -> Content:
-    """Return the options of the next run on one line."""
+    """Return the next run's options as one line."""
     return Content("  ").join(option_parts(options))
 
 
@@ -322,10 +325,10 @@ def option_parts(
     spent: Iterable[str] = (),
     taken_away: int = 0,
 ) -> list[Content]:
-    """Return the options of the next run, the more important first; dangerous ones stand out.
+    """Return the next run's options, most important first; dangerous ones stand out.
 
     `usual`: the mode of a run without a mode option. `spent`: the result of `spent_words`.
-    `taken_away`: the number of the project's settings that take questions away.
+    `taken_away`: how many of the project's settings turn off confirmations.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -344,7 +347,7 @@ def option_parts(
 
 
 def remembered_text(options: AgentOptions) -> Clean:
-    """Return the text about the options that have been remembered for the folder."""
+    """Return the message that remembered options have been loaded for the folder."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
@@ -357,7 +360,7 @@ _LOUD = "bold $text-warning"
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:
-    """Yield the options that let commands run without asking, or trust the folder."""
+    """Yield the options that let commands run without asking or that trust the folder."""
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
@@ -366,7 +369,7 @@ def permissive_options(options: AgentOptions) -> Iterator[str]:
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
     """Yield the other options that differ from their defaults.
 
-    The model, the mode, the folder, dangerous options and the option named `but` are left out.
+    This leaves out the model, the mode, the folder, dangerous options, and the option named `but`.
     """
     for option in run_options():
         if option.name == but:
@@ -378,7 +381,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """Return a short text for the value of an option."""
+    """Return a short form of an option's value."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -393,14 +396,14 @@ def _brief(option: RunOption, value: Any) -> str:
 
 
 def refused(block: Block | None) -> Call | None:
-    """Return the call of a denied tool; None for any other block."""
+    """Return the call in this block if it was denied, or else None."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
     return None
 
 
 def last_denied_call(transcript: Transcript) -> Call | None:
-    """Return the last denied call of a transcript; None if there is none."""
+    """Return the transcript's last denied call, or None."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
             if (call := refused(block)) is not None:
@@ -424,10 +427,10 @@ def write_row(
     asked: Set[str] = frozenset(),
     queued: Set[str] = frozenset(),
 ) -> Content:
-    """Return one row of the list of changed files.
+    """Return a row for the list of changed files.
 
-    `asked`: ids of the calls that wait for the user's answer. `queued`: ids of the calls that wait
-    for other calls.
+    `asked`: ids of the calls that are waiting for the user's answer. `queued`: ids of the calls
+    that are waiting for other calls.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
@@ -453,6 +456,6 @@ def write_row(
 
 
 def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return the totals of the changed files, such as `3 files +26 −4`; "" for none."""
+    """Summarize the changed files, as in `3 files +26 −4`; "" if there are none."""
     words = totals(run.files.rows).words(glyphs.removed)
     return f"at least {words}" if run.files.more else words

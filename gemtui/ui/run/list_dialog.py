@@ -1,4 +1,4 @@
-"""The list of all runs: search, open or stop a run, or restore its session."""
+"""The list of all runs: search, open or stop a run, or restore a run's session."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, sign
 
 _WORD = 16
-"""Cells for a run's result."""
+"""Width in cells of the column for a run's result."""
 _FOLDER = 14
 _SEARCHED = 20_000
-"""Most characters of each prompt that the search covers."""
+"""How many characters of each prompt are searched."""
 
 
 class RunAction(StrEnum):
-    """An action on a run in the list."""
+    """What the user can do with a run in the list."""
 
     OPEN = "open"
     STOP = "stop"
     RESTORE = "restore"
-    """Restore the session from the copy that the run has."""
+    """Restore the session from the run's backup."""
 
 
 class ChosenRun(NamedTuple):
-    """The run that the user chose, and what to do with it."""
+    """The run that the user has chosen, and what to do with it."""
 
     run: Run
     what: RunAction
 
 
 class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
-    """Returns a `ChosenRun`, or None.
+    """A dialog that returns a `ChosenRun`, or None.
 
-    `only_copies`: the runs that have the only copy of a session. `search`: the initial search text;
-    after a choice, the attribute `search` has the last one.
+    `only_copies`: the runs that hold the only copy of a session. `search`: the initial search text;
+    once the user has chosen, the attribute `search` holds the last one.
     """
 
     BINDINGS = bindings(Where.RUN_LIST)
@@ -65,7 +65,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
         self._prompts: dict[str, str] = {}
-        """Maps a run's id to everything that was sent to the run, once that is loaded."""
+        """Everything that was sent to each run, by run id, once loaded."""
 
     def compose(self) -> ComposeResult:
         keys = own("enter open  / filter  x stop  b restore  esc close")
@@ -83,14 +83,14 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @work
     async def _read_prompts(self) -> None:
-        """Load whole prompts and later messages, so that they can be searched."""
+        """Load full prompts and later messages, so that the search covers them."""
         folders = [each.folder for each in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
         self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
-        """Load the outcomes of finished runs that nobody followed to their end."""
+        """Load the outcomes of finished runs whose end no gemtui was there to record."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
@@ -99,7 +99,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     # --- rows ----------------------------------------------------------------------------------
 
     def _notes(self, run: Run) -> str:
-        """Return the notes that are shown in front of a run's prompt."""
+        """Return the notes shown before a run's prompt."""
         left = f"still running: {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} unsent  " if run.undelivered else ""
         left += "worktree  " if run.worktree else ""
@@ -143,7 +143,7 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """Yield everything that the user sent to a run, each text shortened."""
+    """Yield everything the user has sent to a run, each text shortened."""
     steering = Steering.of(folder)
     sent = (each.text for each in steering.sent())
     waiting = (each.text for each in steering.prompts())
@@ -153,7 +153,7 @@ def _said(folder: RunFolder) -> Iterator[str]:
 
 
 def run_sign(run: Run, look: Look) -> tuple[str, Role]:
-    """Return the symbol of a run in a list, and its colour."""
+    """Return a run's symbol for lists, and the symbol's colour role."""
     if run.state is RunState.ORPHANED:
         return look.glyphs.warning, Role.ERROR
     if run.asks:

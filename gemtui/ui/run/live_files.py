@@ -1,6 +1,6 @@
-"""The files of an active run, checked whenever one of them may have changed.
+"""The files changed by an active run, updated while the run works.
 
-The module uses asyncio and no widgets; files are read in threads.
+This module uses asyncio but no widgets. Files are read in threads.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite
 
 LOOK = 0.2
-"""Least seconds between two updates."""
+"""Minimum number of seconds between two updates."""
 
 
 class LiveFiles:
-    """The state of each changed file, in `rows`.
+    """The state of each file the run has changed, in `rows`.
 
-    `revision` is incremented whenever the rows change. `calls()` returns the run's tool calls so
-    far.
+    `revision` goes up whenever the rows change. `calls()` returns the run's tool calls so far.
     """
 
     def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
@@ -43,7 +42,7 @@ class LiveFiles:
         self._looking = asyncio.Lock()
 
     async def see(self) -> None:
-        """Watch the run's folder until cancelled."""
+        """Watch the run's folder for changes until cancelled."""
         async for seen in seen_files(self._cwd):
             self._seen = seen
             self._stirred.set()
@@ -51,7 +50,7 @@ class LiveFiles:
     async def follow(self, *, before: bool) -> None:
         """Update the rows whenever a file may have changed, until cancelled.
 
-        `before`: first determine the files' state at the start of the run.
+        `before`: first determine what the files were like when the run started.
         """
         if before:
             await asyncio.to_thread(self._tracker.record_before, self._run.folder.requested_at())
@@ -62,13 +61,13 @@ class LiveFiles:
             await asyncio.sleep(LOOK)
 
     def process(self, payload: Payload) -> None:
-        """Process an event, because a tool may have changed a file."""
+        """Handle an event of the run, after which files may have changed."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
         self._time_shell(payload)
 
     def _time_shell(self, payload: Payload) -> None:
-        """Record when shell commands ran, by the same clock as file modification times."""
+        """Record when shell commands ran, on the clock used for file modification times."""
         now = time.time()
         if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
             self._shells[payload.tool_use_id] = now, math.inf
@@ -77,9 +76,9 @@ class LiveFiles:
             self._shells[payload.tool_use_id] = began, now
 
     async def end(self, ended: datetime | None) -> None:
-        """Update the rows one last time, after the run.
+        """Update the rows a last time after the run.
 
-        `ended`: when a past run ended; None if the run has just ended.
+        `ended`: when a past run ended, or None if the run has only just ended.
         """
         if ended is not None:
             self._tracker = FileTracker(self._cwd, ended=ended)
@@ -88,11 +87,11 @@ class LiveFiles:
 
     @property
     def more(self) -> bool:
-        """Whether too many files have changed to follow all of them."""
+        """Whether there are more changed files than can be tracked."""
         return len(self._seen) >= MOST
 
     async def recompute(self) -> None:
-        """Recompute the rows, and increment the revision if they have changed."""
+        """Recompute the rows, and increase `revision` if they have changed."""
         async with self._looking:
             shells, calls = tuple(self._shells.values()), self._calls()
             rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
@@ -101,5 +100,5 @@ class LiveFiles:
             self.revision += 1
 
     async def difference(self, path: Path) -> FileStates:
-        """Return a file's state before this run and now, with the difference."""
+        """Return a file's state before this run and now, along with the diff."""
         return await asyncio.to_thread(self._tracker.difference, path, self._calls())

@@ -1,7 +1,8 @@
-"""A run as the screen shows it: transcript so far, tool counts and stage.
+"""A run as shown on screen: its transcript so far, its tool counts and its stage.
 
-The module uses asyncio and no widgets. `follow` folds the events as they arrive. A screen compares
-`revision` with the last painted one, so that an event costs nothing beyond the folding.
+This module uses asyncio but no widgets. `follow` applies events to the transcript as they arrive.
+The screen compares `revision` with the value it last painted, so an event costs nothing beyond
+being applied.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from gemtui.transcript.model import (
 from gemtui.ui.run.live_files import LiveFiles
 
 LISTEN = 0.3
-"""Seconds between two reads of a run's stderr."""
+"""Seconds between two checks of a run's stderr."""
 LOOK = 0.2
 """Seconds between two checks for questions."""
 
@@ -68,27 +69,28 @@ class Stage(StrEnum):
 
 
 class ToolEnd(StrEnum):
-    """The state of a tool call, as on its card and in the counts of a run."""
+    """The state of a tool call, as shown on its card and counted for the run."""
 
     OK = "ok"
     FAILED = "failed"
-    """Failed by its status or, once the session is stored, by its exit code."""
+    """The call failed, going by its status or by the exit code in the stored session."""
     DENIED = "denied"
     REFUSED = "refused"
     CANCELLED = "cancelled"
     RUNNING = "running"
     ASKED = "asked"
-    """The user is being asked about the call."""
+    """The user is being asked whether to allow the call."""
     OPEN = "open"
-    """The result of the call is unknown."""
+    """The call has no known result."""
 
 
 class LiveRun:
-    """One run, which may be active or finished.
+    """A run, either active or finished.
 
     `began`: when the run was requested. `before`: the conversation that the run continues. `ours`:
-    whether this gemtui started the run, so that quitting asks about it. `past`: whether the run had
-    already ended when we attached to it. `looked_at`: whether the user has seen how the run ended.
+    whether this gemtui process started the run, in which case quitting asks about it. `past`:
+    whether the run had already ended when it was opened. `looked_at`: whether the user has seen the
+    outcome.
     """
 
     def __init__(
@@ -109,31 +111,31 @@ class LiveRun:
         self.stage = Stage.RUNNING
         self.done: Done | None = None
         self.outcome: RunOutcome | None = None
-        """The run's result in words; None while the run is active."""
+        """How the run ended, in words; None while it is active."""
         self.retry: str | None = None
-        """The retry that Gemini CLI is making; None again after other output."""
+        """The retry that Gemini CLI is making; None as soon as there is other output."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
         self.stderr = ""
         self.unprotected = ""
-        """Why the run's later changes have no checkpoints; "" if they do have them."""
+        """Why the run's later changes have no checkpoints, or "" if they have them."""
         self.settled_undos: tuple[str, ...] = ()
-        """Descriptions of interrupted undos that the run's supervisor completed."""
+        """Descriptions of interrupted undos that the run's supervisor has completed."""
         self.first_checkpoint = ""
-        """The progress of the first checkpoint while the run waits for it; else ""."""
+        """Progress of the first checkpoint while the run is waiting for it, or else ""."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
         self.files = LiveFiles(run, lambda: self.own_transcript.calls())
         self.notes: tuple[str, ...] = ()
-        """Notes on the session that the run continued."""
+        """Notes on the session that this run continued."""
         self.told: Transcript | None = None
-        """The whole transcript of a finished run, completed from the stored session."""
+        """The full transcript of a finished run, completed from the stored session."""
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
         self.differing: Sequence[Difference] = ()
-        """Files that differ from what the user approved; known once the run has ended."""
+        """Files that differ from what the user approved; empty until the run has ended."""
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
         """Called when the run asks a question, and when a question has been answered."""
@@ -143,11 +145,11 @@ class LiveRun:
         self.steered = Steered()
         """Messages sent to the run, and the run's queue."""
         self.over = False
-        """Whether the run has ended and its queue was sent or waits for the user."""
+        """Whether the run has ended and its queue has been sent or awaits the user."""
         self.next: LiveRun | None = None
-        """The run that continued with this run's queue."""
+        """The run that was started to continue with this run's queue."""
         self.held: str | None = None
-        """Why the queue could not be sent; None if it could."""
+        """Why the queue couldn't be sent, or None."""
         self._words: dict[int, tuple[Outline, Message]] = {}
         self._fold = Fold(prompt, began=began, model=self.model)
         self._heard = time.monotonic()
@@ -161,7 +163,7 @@ class LiveRun:
 
     @property
     def cwd(self) -> Path:
-        """The folder in which the run works."""
+        """The run's working directory."""
         return Path(self.run.request.cwd)
 
     @property
@@ -171,7 +173,7 @@ class LiveRun:
 
     @property
     def status(self) -> DoneStatus | None:
-        """The run's final status; None while the run is active."""
+        """The run's final status, or None while it is active."""
         return None if self.done is None else self.done.status
 
     @property
@@ -182,18 +184,18 @@ class LiveRun:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions that are waiting for the user, in the order of their calls."""
+        """The questions waiting for the user, in the order of their calls."""
         return self._waiting if self.alive else ()
 
     @property
     def waiting_call_ids(self) -> frozenset[str]:
-        """The known ids of the calls that are waiting for the user."""
+        """The ids, where known, of the calls that are waiting for the user."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """The ids of the calls that are waiting for the answer about another call."""
+        """Ids of the calls that are waiting until another call's question is answered."""
         if not self.waiting:
             return frozenset()
         calls = self.own_transcript.calls()
@@ -202,9 +204,9 @@ class LiveRun:
     # --- events --------------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
-        """Process all events until the run has ended.
+        """Handle all events until the run has ended.
 
-        `see_files`: also watch the run's folder.
+        `see_files`: also watch the run's folder for changes.
         """
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
@@ -252,7 +254,7 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """How questions are handled while nobody is there to answer them."""
+        """What happens to questions while nobody is there to answer them."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
@@ -261,8 +263,8 @@ class LiveRun:
     async def _follow_questions(self) -> None:
         """Poll for questions until cancelled.
 
-        A thread tells the run that somebody is present to answer. It continues to do so while an
-        editor blocks the app.
+        Meanwhile a thread reports to the run that someone can answer. It keeps doing so even while
+        an editor blocks the app.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
@@ -274,7 +276,7 @@ class LiveRun:
             gone.set()
 
     async def refresh_questions(self) -> None:
-        """Load the questions and their answers."""
+        """Reload the questions and their answers."""
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.refresh)
         await self.refresh_steering()
@@ -287,14 +289,14 @@ class LiveRun:
             self.asked(self)
 
     async def refresh_steering(self) -> None:
-        """Load the messages that were sent to the run, and its queue."""
+        """Reload the messages sent to the run and the run's queue."""
         steered = await asyncio.to_thread(load_steered, self.run.steering)
         if steered != self.steered:
             self.steered = steered
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Return the waiting questions in the order of their calls."""
+        """Sort the waiting questions in the order of their calls."""
         calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
@@ -304,11 +306,11 @@ class LiveRun:
 
     @property
     def accepts_messages(self) -> bool:
-        """Whether messages and prompts can reach the run while it is active."""
+        """Whether messages can be sent to the run while it is active."""
         return self.alive and self.run.asks
 
     async def send_message(self, text: str) -> None:
-        """Send a message, which the model reads with its next tool result.
+        """Send a message, which the model reads along with its next tool result.
 
         Raises OSError.
         """
@@ -316,9 +318,9 @@ class LiveRun:
         await self.refresh_steering()
 
     async def queue(self, text: str, options: AgentOptions) -> None:
-        """Queue a prompt for when the run has ended; the whole queue gets these options.
+        """Queue a prompt to send once the run has ended.
 
-        Raises OSError.
+        The options apply to the whole queue. Raises OSError.
         """
         stored, steering = to_dict(options), self.run.steering
 
@@ -330,14 +332,14 @@ class LiveRun:
         await self.refresh_steering()
 
     async def keep_options(self, options: AgentOptions) -> None:
-        """Set the options for the queue, in case a new run has to be started for it.
+        """Set the options for sending the queue, in case that needs a new run.
 
         Raises OSError.
         """
         await asyncio.to_thread(self.run.steering.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
-        """Return the options for the queue, continuing the session if possible.
+        """Return the options for sending the queue, resuming the session if possible.
 
         Blocking: reads a file. Returns None if no options have been set. Raises OptionError.
         """
@@ -347,18 +349,18 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The last run that continued this run's queue, or this run if there is none."""
+        """The last of the runs that continued this run's queue, or this run itself."""
         return self if self.next is None else self.next.latest
 
     @property
     def sends_next(self) -> bool:
-        """Whether the run ended in a way that lets its queue be sent automatically."""
+        """Whether the run ended in such a way that its queue can be sent automatically."""
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_continue and not self.past
 
     @property
     def renewed(self) -> datetime | None:
-        """The time at which the queue is sent because the quota is renewed, or None."""
+        """When the quota is renewed and the queue will be sent, or None."""
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
@@ -366,14 +368,14 @@ class LiveRun:
     def prompt_again(self) -> str:
         """The prompt that resumes the run where it stopped.
 
-        If there is nothing to resume, this is the run's own prompt.
+        If there is nothing to resume, this is the run's original prompt.
         """
         return GO_ON if self.progress.resumable and self.can_continue else self.prompt
 
     # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Poll stderr; a retry counts as a sign of life."""
+        """Poll stderr; a retry counts as a sign that the run is alive."""
         path, size = self.run.folder.stderr, 0
         while True:
             now = _size(path)
@@ -406,7 +408,7 @@ class LiveRun:
 
     @property
     def own_transcript(self) -> Transcript:
-        """The transcript of this run, without the conversation before it."""
+        """This run's transcript, without the conversation it continues."""
         said = self.streamed if self.told is None else self.told
         told = self._answered.with_answers(said, self.questions, self._unasked)
         return with_words(told, self.steered, self._words)
@@ -414,7 +416,7 @@ class LiveRun:
     def transcript(self) -> Transcript:
         """Return the conversation so far, including the part before this run.
 
-        Messages that have not changed keep their outlines.
+        The outlines of unchanged messages are reused.
         """
         return _after(self.before, self.own_transcript)
 
@@ -425,7 +427,7 @@ class LiveRun:
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that the run continued; None for a new session."""
+        """The id of the session that the run continued, or None for a new session."""
         return (self.run.request.about or {}).get("resume")
 
     @property
@@ -436,13 +438,13 @@ class LiveRun:
 
     @property
     def planned(self) -> bool:
-        """Whether the run finished a plan that can now be carried out."""
+        """Whether the run has finished a plan that is ready to be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
         done = self.outcome is not None and self.outcome.status.is_done
         return mode == ApprovalMode.PLAN and done and self.can_continue
 
     def ends(self) -> Counter[ToolEnd]:
-        """Count this run's tool calls by state, as on their cards."""
+        """Count this run's tool calls by state, as shown on their cards."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
             self._counts = state, Counter(map(_end, self.own_transcript.calls()))
@@ -450,19 +452,19 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Return the number of the model's answers, which Gemini CLI's turn limit counts."""
+        """Return how many answers the model has given, for Gemini CLI's turn limit."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds from the request to the run's end, or until now."""
+        """Return the seconds from the request to the run's end, or so far if still active."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def seconds_since_event(self) -> float:
-        """Return the seconds since the last event."""
+        """Return how many seconds ago the last event arrived."""
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
-        """Return the indices of a tool call's message and block; None if it isn't found."""
+        """Return the indices of a tool call's message and block, or None if not found."""
         transcript = self.transcript()
         for index, line in enumerate(transcript.outlines):
             if line.calls:
@@ -474,7 +476,7 @@ class LiveRun:
     # --- actions -------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the process tree with SIGTERM; when called again, with SIGKILL."""
+        """Send SIGTERM to the process tree or, if this has been done before, SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
@@ -503,7 +505,7 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """Return one transcript appended to another; their message ids must differ."""
+    """Append one transcript to another; their message ids must not overlap."""
     if not len(first):
         return second
     count = len(first)

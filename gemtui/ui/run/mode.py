@@ -1,7 +1,7 @@
-"""The app's run mode: starts and attaches runs, and handles them at exit.
+"""The app's run mode: starts runs, attaches to them, and handles them on exit.
 
-Modules for runs are imported only when there is a run, so that the app starts faster when it only
-shows sessions.
+Modules for runs are imported only once there is a run, so that the app starts faster for users who
+only look at sessions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RUN_MODE = "run"
 
 
 class RunMode:
-    """The app's run mode; `changed` tells screens that a run began or ended.
+    """The app's run mode; it publishes `changed` when a run has begun or ended.
 
     `may_start`: called with a run's policy files before the run starts; returns False to cancel.
     """
@@ -48,13 +48,13 @@ class RunMode:
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
         self._rung: set[tuple[str, int]] = set()
-        """The questions about which the user has been notified."""
+        """The questions that the user has been notified of."""
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
     @property
     def registry(self) -> RunRegistry:
-        """The registry that starts and follows runs, created lazily."""
+        """The registry that starts and follows runs; created on first use."""
         if self._registry is None:
             from gemtui.ui.run.registry import RunRegistry
 
@@ -92,7 +92,7 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """Return the run mode's symbol for an active or unseen run; "" if there is none."""
+        """Return the run mode's symbol for active or unseen runs, or "" if there are none."""
         if self._registry is None:
             return ""
         from gemtui.ui.run.labels import mark
@@ -102,7 +102,7 @@ class RunMode:
         return mark(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
-        """Follow active runs of other gemtui processes, then clean up after ended ones."""
+        """Follow the active runs of other gemtui processes, and clean up after ended runs."""
         place = self._app.runs_dir
         if await asyncio.to_thread(_may_run, place):
             found = await self.registry.attach_running()
@@ -118,12 +118,12 @@ class RunMode:
         await self._say_failures()
 
     async def _say_failures(self) -> None:
-        """Report once why a program named in the settings failed."""
+        """Say once why a program named in the settings has failed."""
         for words in await asyncio.to_thread(_untold):
             self._app.show_message(words, problem=True)
 
     async def _say_waiting(self) -> None:
-        """Report prompts that are queued behind finished runs."""
+        """Tell the user about prompts that are queued behind finished runs."""
         place = self._app.runs_dir
         if waits := await asyncio.to_thread(_waiting, place):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
@@ -140,20 +140,20 @@ class RunMode:
             self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
-        """Show the run pane; with a folder, ready for a new run there."""
+        """Show the run pane; if a folder is given, ready for a new run there."""
         screen = await self._switched()
         if folder is not None:
             screen.prepare(folder)
 
     async def show_with_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Show the run pane, ready for a run with these policy files in this mode."""
+        """Show the run pane, ready for a run with these policy files and this mode."""
         screen = await self._switched()
         await screen.use_policies(policies, mode)
 
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
         """Show the run pane, ready to continue a stored session.
 
-        `prompt`: the initial text of the prompt.
+        `prompt`: text to put into the prompt field.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
             self._app.show_message(
@@ -171,7 +171,7 @@ class RunMode:
                 screen.prompt.set_text(prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
-        """Show the run pane, ready to continue a chat, with an initial prompt."""
+        """Show the run pane, ready to continue a chat, with the prompt filled in."""
         if not await asyncio.to_thread(is_folder, chat.folder):
             self._app.show_message(
                 "This chat can't be continued, because its folder no longer exists."
@@ -184,7 +184,7 @@ class RunMode:
             screen.prompt.set_text(chat.prompt)
 
     async def show_worktrees(self) -> None:
-        """Show the worktrees of runs, then the run pane if the user's choice needs it."""
+        """Show the worktrees screen, then the run pane if the user's choice requires it."""
         from gemtui.ui.run.worktrees_screen import WorktreesScreen
 
         wanted = await self._app.push_screen_wait(WorktreesScreen())
@@ -194,7 +194,7 @@ class RunMode:
             await carry_out(self._app, self.registry, await self._switched(), wanted)
 
     def _past(self, chat: ChatRequested) -> Transcript | None:
-        """Return the past conversation of a chat. Blocking: call from a worker thread."""
+        """Return the past conversation of a chat. Blocking: call this from a thread."""
         from gemtui.sessions.index import Index
 
         if chat.session is None:
@@ -212,7 +212,7 @@ class RunMode:
         return self._made
 
     def run_changed(self, run: LiveRun | None) -> None:
-        """Handle the beginning of a run (None), or the end of `run`."""
+        """Update the app after a run has begun (None) or `run` has ended."""
         app = self._app
         if run is not None and not run.past:
             run.looked_at = run.next is not None or self._shows(run)
@@ -226,7 +226,7 @@ class RunMode:
         app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
-        """Handle a question of a run, or the answer to one."""
+        """Update the app after a run has asked a question or got an answer."""
         app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
@@ -242,16 +242,16 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def is_working_in(self, session: str) -> bool:
-        """Return whether a run is working in a session, whoever started the run."""
+        """Return whether a run is working in this session, whoever started the run."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
         return begun or any(run.resumes == session for run in self._starting)
 
     async def may_leave(self) -> bool:
-        """Return whether gemtui may quit, after asking about active runs that it started.
+        """Return whether gemtui may quit, asking about active runs that it started.
 
-        In the demo there is no question, because the demo's runs end with it.
+        The demo doesn't ask, because its runs end with it.
         """
         begun = any(run.ours for run in self.alive)
         if self._app.start.demo or not (begun or self._starting):
@@ -262,7 +262,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation; its message bodies are loaded when visible."""
+    """Return a stored conversation whose message bodies are loaded when needed."""
     log = SessionLog(path)
     try:
         log.refresh()
@@ -272,9 +272,9 @@ def _stored(path: Path) -> Transcript | None:
 
 
 def _tidy(place: Path) -> None:
-    """Clean up resumed sessions, then remove the oldest runs beyond the limit.
+    """Clean up resumed sessions, then delete the oldest runs beyond the limit.
 
-    The order matters, because a run's folder records what has to be cleaned up.
+    The order matters, because a run's folder records what needs cleaning up.
     """
     if not is_folder(place):
         return
@@ -287,7 +287,7 @@ def _tidy(place: Path) -> None:
 
 
 def _waiting(place: Path) -> int:
-    """Return the number of prompts queued behind finished runs, importing little."""
+    """Return how many prompts are queued behind finished runs, importing little."""
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
     except OSError:
@@ -304,7 +304,7 @@ def _waiting(place: Path) -> int:
 
 
 def _untold() -> tuple[str, ...]:
-    """Return messages about failed programs, importing nothing if there are none."""
+    """Return messages about failed programs; if there are none, nothing is imported."""
     try:
         if not any(failed_commands_dir().iterdir()):
             return ()
@@ -316,12 +316,12 @@ def _untold() -> tuple[str, ...]:
 
 
 def _asks(run: LiveRun) -> bool:
-    """Return whether a run waits for an answer, which is reported elsewhere."""
+    """Return whether a run is waiting for an answer, which is reported elsewhere."""
     return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether any run may still be active: its folder doesn't record an end."""
+    """Return whether any run may still be active, because no end has been recorded."""
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:

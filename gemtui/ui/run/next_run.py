@@ -1,4 +1,4 @@
-"""The options of the next run: chosen, remembered for its folder, or default."""
+"""The next run's options: chosen by the user, remembered for the folder, or usual."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 
 
 def begins_worktree(options: AgentOptions) -> bool:
-    """Return whether a run with these options starts in a worktree created for it."""
+    """Return whether a run with these options starts in a new worktree."""
     return options.worktree and worktree_of(options.cwd or current_folder()) is None
 
 
 def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
-    """Return the options with the worktree switched on or off, and report the change.
+    """Return the options with the worktree option toggled, and tell the user.
 
-    In a worktree, the options stay as they are, because runs there always use that worktree.
+    If the folder is itself a worktree, the options stay as they are, because runs there always work
+    in it.
     """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
@@ -53,17 +54,16 @@ def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
 
 
 _KEPT = "kept"
-"""The group of the worker that loads remembered options."""
+"""The group of the worker that loads the remembered options."""
 _USUAL = "usual"
-"""The group of the worker that determines the defaults in a folder."""
+"""The group of the worker that determines a folder's defaults."""
 
 
 class NextRun(RunPart):
-    """The options of the next run, and of the shown run's queue.
+    """The options of the next run, which also apply to the queue of the run on screen.
 
-    `usual`: the mode of a run without a mode option. `taken_away`: the number of the project's
-    settings that take questions away. `queueing`: a lock that is held while a queue
-    is being written.
+    `usual`: the mode of a run without a mode option. `taken_away`: how many of the project's
+    settings turn off confirmations. `queueing`: a lock that is held while a queue is being written.
     """
 
     def __init__(self, screen: RunPane, folder: Path | None) -> None:
@@ -73,25 +73,25 @@ class NextRun(RunPart):
         self.taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
-        """Whether the current options are those remembered for the folder."""
+        """Whether the current options are the ones remembered for the folder."""
         self._can_ask = False
-        """Whether gemtui's extension, which lets runs ask, is ready in this folder."""
+        """Whether gemtui's extension, which lets runs ask, works in this folder."""
         self._chosen = False
-        """Whether the user has chosen options; if not, runs ask where that is possible."""
+        """Whether the user has chosen options; if not, runs ask wherever possible."""
         self._mode_chosen = False
-        """Whether to remember the mode for the folder once a run has begun with it."""
+        """Whether to remember the mode for the folder once a run has started with it."""
 
     @property
     def folder(self) -> Path:
         """The folder of the next run."""
         return self.options.cwd or current_folder()
 
-    # --- where it is ---------------------------------------------------------------------------
+    # --- folder --------------------------------------------------------------------------------
 
     def go_to(self, folder: Path) -> None:
         """Use another folder for the next run.
 
-        Trust and remembered options belong to the previous folder, so they are dropped.
+        Trust and remembered options are dropped, because they apply to the previous folder.
         """
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
@@ -102,7 +102,7 @@ class NextRun(RunPart):
             self.detect_mode()
 
     def load_remembered(self) -> None:
-        """Load the options remembered for the folder, if any."""
+        """Load the options remembered for the folder, if there are any."""
         self._take_kept(self.folder)
 
     @background(_KEPT, exclusive=True)
@@ -116,7 +116,7 @@ class NextRun(RunPart):
 
     @background(_USUAL, exclusive=True)
     async def detect_mode(self) -> None:
-        """Determine the default mode, and make the next run ask if runs can ask here."""
+        """Determine the default mode, and turn asking on if runs can ask in this folder."""
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
         with suppress(OSError):
@@ -128,15 +128,15 @@ class NextRun(RunPart):
         self.screen.show_options()
 
     async def wait_loaded(self) -> None:
-        """Wait until the options of the folder are loaded."""
+        """Wait until the folder's options have been loaded."""
         for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
                 await worker.wait()
 
-    # --- what it may do ------------------------------------------------------------------------
+    # --- permissions ---------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use the folder of a run and, if it is active and asks, its way of asking."""
+        """Use a run's folder and, if the run is active and asks, its settings for asking."""
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
@@ -146,7 +146,7 @@ class NextRun(RunPart):
         self.options = replace(self.options, resume=session)
 
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files in this mode."""
+        """Use these policy files with this mode."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._mode_chosen = False
         self.screen.show_options()
@@ -164,18 +164,18 @@ class NextRun(RunPart):
         return chosen is not None
 
     def use_next_mode(self) -> None:
-        """Use the next mode, and remember it for the folder once a run has begun with it."""
+        """Switch to the next mode; once a run starts, the folder remembers that mode."""
         self._mode_chosen = True
         self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
-        """Use a mode in which a plan can be carried out."""
+        """Switch to a mode that can carry out a plan."""
         self._choose(options_for_plan(self.options, can_ask=self._can_ask))
 
     async def run_begun(self) -> None:
-        """Remember a chosen mode for the folder after a run has begun.
+        """After a run has begun, remember the mode for the folder if the user chose one.
 
-        The session and the trust are dropped, because they applied only to that run.
+        The session and the trust option applied to that run only, so they are reset.
         """
         if self._mode_chosen:
             self._mode_chosen = False
@@ -194,7 +194,7 @@ class NextRun(RunPart):
         self._choose(switched(self.screen.gemtui, self.options))
 
     def _choose(self, options: AgentOptions) -> None:
-        """Use these options for the next run and for the shown run's queue."""
+        """Use these options for the next run and for the queue of the run on screen."""
         self.options, self._chosen = options, True
         self.screen.show_options()
         if (run := self.screen.run_shown) is not None and run.steered.prompts:

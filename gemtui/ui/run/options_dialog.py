@@ -1,4 +1,4 @@
-"""The dialog for the next run's options: folders, mode, tools, and limits."""
+"""The dialog for the next run's options: folders, mode, tools and limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from gemtui.ui.rules.form import NameSuggester, tool_hint
 from gemtui.ui.rules.form_fields import names
 
 AS_IT_IS = ""
-"""The value of a choice that keeps Gemini CLI's default."""
+"""The value of the option that keeps Gemini CLI's default."""
 _OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
@@ -51,7 +51,7 @@ _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
 
 
 class ChosenOptions(NamedTuple):
-    """The chosen options; `remember`: whether to remember them for the folder."""
+    """The chosen options, and whether to remember them for the folder."""
 
     options: AgentOptions
     remember: bool
@@ -132,16 +132,16 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             if option.needs:
                 self.query_one(f"#{option.name}").disabled = not self._ticked(option.needs)
 
-    # --- actions without a question -------------------------------------------------------------
+    # --- what runs without asking --------------------------------------------------------------
 
     @on(Select.Changed, "#approval_mode")
     @on(Input.Blurred, "#cwd")
     @work(exclusive=True, group="told")
     async def _tell_before(self) -> None:
-        """Show, above the fields, what the chosen folder and mode do without asking."""
+        """Show above the fields what runs without asking in the chosen folder and mode."""
         try:
             report = await asyncio.to_thread(before_run_report, self._wanted())
-        except (OptionError, OSError, ValueError):  # the problem is shown at its field
+        except (OptionError, OSError, ValueError):  # the problem is shown next to the field
             return
         lines = [clean_line(words) for words in report.lines()]
         self.query_one("#told-before").display = bool(lines)
@@ -170,7 +170,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#hint", Static).update(words)
 
     def _say_problem(self, error: OptionError) -> None:
-        """Show a problem at its field, and focus that field."""
+        """Show a problem next to its field, and focus that field."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
         problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
@@ -182,7 +182,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the options if a run is possible with them."""
+        """Close with the options, if a run is possible with them."""
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
@@ -216,7 +216,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
 
 def _paths(policies: Sequence[Path]) -> str:
-    """Return policy files as the value of one choice."""
+    """Convert policy files to the value of a single option."""
     return "\0".join(map(str, policies))
 
 
@@ -232,7 +232,7 @@ def is_typed(option: RunOption) -> bool:
 
 
 def texts_of(options: AgentOptions) -> dict[str, Clean]:
-    """Return the texts of the fields, by the names of the options."""
+    """Return the text for each field, by the option's name."""
     return {
         each.name: visible_line(_text(each, option_value(options, each.name)).strip())
         for each in filter(is_typed, run_options())
@@ -257,10 +257,10 @@ def _text(option: RunOption, value: Any) -> str:
 
 
 def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
-    """Return the options that the fields' texts describe.
+    """Convert the fields' texts to options.
 
-    Unchanged fields keep the value from `base`, because a name may contain characters that can't be
-    typed. Paths are relative to the run's folder. Raises OptionError, which names the option.
+    An unchanged field keeps its value from `base`, because a name may contain characters that can't
+    be typed. Paths are relative to the run's folder. Raises OptionError, which names the option.
     """
     before = texts_of(base)
     changed = {name: text.strip() for name, text in texts.items() if text.strip() != before[name]}

@@ -1,4 +1,4 @@
-"""The run pane as its parts see it: the shown run, the prompt, the question."""
+"""The run pane as its parts see it: the run on screen, the prompt, the question."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemtui.ui.transcript.view import TranscriptView
 
 
 class RunPane(DialogGuardScreen[None]):
-    """The run pane, which shows one run at a time, or none yet."""
+    """The run pane, which shows one run at a time, or none."""
 
     @property
     def panes(self) -> RunPanes:
-        """The panes of the shown run."""
+        """The panes that show the run."""
         return self.query_one(RunPanes)
 
     @property
@@ -30,18 +30,18 @@ class RunPane(DialogGuardScreen[None]):
 
     @property
     def run_shown(self) -> LiveRun | None:
-        """The shown run; None if there is none."""
+        """The run on screen, or None."""
         return self.panes.run_shown
 
     @property
     def prompt(self) -> PromptArea:
-        """The prompt editor."""
+        """The prompt field."""
         return self.query_one(PromptArea)
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show a run.
 
-        `fresh`: False if the run continues the one that is shown.
+        `fresh`: False if the run continues the one that is already on screen.
         """
         raise NotImplementedError
 
@@ -50,13 +50,13 @@ class RunPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
     def show_state(self, run: LiveRun) -> None:
-        """Show the run's state: the status line, the files, and how the run ended."""
+        """Show the run's state: the status line, the files and, once it has ended, how."""
         raise NotImplementedError
 
     def show_options(self) -> None:
-        """Show the options of the next prompt, and what enter will do with it."""
+        """Show the next run's options, and what enter will do with the prompt."""
         raise NotImplementedError
 
 
 class RunPart(ScreenPart[RunPane]):
-    """One subject of the run pane."""
+    """A part of the run pane."""

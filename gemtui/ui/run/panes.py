@@ -1,4 +1,4 @@
-"""The panes of one run: its transcript, how it ended, and the files it wrote."""
+"""The panes that show a run: its transcript, how it ended, and the changed files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _LONG = 400
-"""Number of characters of a prompt that are used as the heading."""
+"""How many characters of a prompt are used as the heading."""
 
 
 class RunPanes(Horizontal):
-    """Shows a run, or the conversation before one; the screen handles the actions."""
+    """Shows a run, or the session to be continued; the screen handles the actions."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="run-panes")
@@ -63,12 +63,12 @@ class RunPanes(Horizontal):
         """Whether there is neither a run nor a session to show."""
         return self.run_shown is None and self.before is None
 
-    # --- showing -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     def show_run(self, run: LiveRun, *, fresh: bool) -> None:
         """Show a run.
 
-        `fresh`: False if the run continues the one that is shown.
+        `fresh`: False if the run continues the one that is already on screen.
         """
         self.run_shown, self._painted, self._ending_closed = run, None, False
         self._forget_checkpoints()
@@ -78,10 +78,10 @@ class RunPanes(Horizontal):
     def prepare(
         self, before: Transcript | None, name: str | None = None, session: str | None = None
     ) -> None:
-        """Show no run, but the session that the next run would continue, if there is one.
+        """Show no run but, if there is one, the session that the next run will continue.
 
-        `name`: the user's name for the session, shown as the heading in place of its first prompt.
-        `session`: the session's id.
+        `name`: the name the user gave to the session; used as the heading instead of its first
+        prompt. `session`: the session's id.
         """
         self.run_shown, self.before = None, before
         self._forget_checkpoints()
@@ -93,7 +93,7 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Force a repaint at the next opportunity, because something else has changed."""
+        """Force a repaint in the next frame, because something else has changed."""
         self._painted = None
 
     def paint(self) -> bool:
@@ -114,7 +114,7 @@ class RunPanes(Horizontal):
         self._marked, self._looked_for = MarkedTranscript(), None
 
     def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
-        """Check for checkpoints after each prompt, its first answer, and at the end."""
+        """Look for checkpoints after each prompt, after its first answer, and at the end."""
         outlines = transcript.outlines
         number = sum(each.prompt for each in outlines)
         waits = bool(outlines) and outlines[-1].prompt
@@ -125,7 +125,7 @@ class RunPanes(Horizontal):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
-        """Mark the shown prompts and calls that have checkpoints."""
+        """Mark the prompts and calls on screen that have checkpoints."""
         from gemtui.ui.undo.checkpointed import shown_checkpoints
 
         app, marked = cast("AppBase", self.app), self._marked
@@ -135,7 +135,7 @@ class RunPanes(Horizontal):
             if shown is not None:
                 self.view.show(marked.mark(shown), fresh=False, news=False)
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def show_empty(self, problem: str | None) -> None:
         """If there is nothing to show, explain how to begin.
@@ -147,12 +147,12 @@ class RunPanes(Horizontal):
             self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
 
     def _say_heading(self, asked: str) -> None:
-        """Show the prompt as the heading; without a run, the session's first prompt."""
+        """Show the prompt as the heading; if there is no run, the session's first prompt."""
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).show_parts([title])
 
     def show_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """Show files and counts and, after the run, how it ended and useful keys."""
+        """Show the files and counts and, after the run, how it ended and which keys help."""
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
@@ -164,7 +164,7 @@ class RunPanes(Horizontal):
     # --- navigation ----------------------------------------------------------------------------
 
     def to_files(self) -> None:
-        """Focus the written files; on a narrow screen, show or hide them."""
+        """Focus the list of changed files; on a narrow screen, show or hide it."""
         writes = self.query_one(WriteList)
         if self.screen.has_class("-narrow"):
             self.toggle_class("-side")
@@ -174,7 +174,7 @@ class RunPanes(Horizontal):
             self.view.focus()
 
     def go_back(self) -> bool:
-        """Return from the files to the transcript, or else close the text about the end.
+        """Go back from the files to the transcript, or hide the text about the run's end.
 
         Return False if there was nothing to go back from.
         """

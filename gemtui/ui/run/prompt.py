@@ -1,4 +1,4 @@
-"""The prompt editor: multi-line text, earlier prompts, and completion of `@file`."""
+"""The prompt field: multi-line text, earlier prompts, and completion of `@file`."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from gemtui.ui.run.prompt_sources import History, files_below, matching_paths
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
-"""Most characters of a typed prompt; a prompt from a file may be longer."""
+"""How many characters can be typed; a prompt loaded from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
-"""Files and commands that are offered; the list shows six rows at a time."""
+"""How many files and commands are offered; the list shows six rows at a time."""
 _CORNERS = 2
-"""Cells of the frame's bottom line that can't show text, not counting the last gap."""
+"""Cells of the frame's bottom border that can't hold text, besides the last gap."""
 _FRESH = 5.0
 """Seconds for which the list of a folder's files is reused."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
 class PromptArea(TextArea):
-    """The text area; keys that have no use here are handled by the screen."""
+    """The prompt's text area; keys that do nothing here are passed on to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
@@ -47,46 +47,46 @@ class PromptArea(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """Request to send the text as a prompt."""
+        """Ask to send the text as a prompt."""
 
         text: str
 
     @dataclass
     class SaidNow(Message):
-        """Request to send the text to the active run now."""
+        """Ask to send the text to the active run right away."""
 
         text: str
 
     class Left(Message):
-        """The user left the editor, so letters act as keys again."""
+        """Posted when the user leaves the field, so that letters act as keys again."""
 
     @dataclass
     class Mentioned(Message):
-        """The word at the cursor that can be completed; None if there is none.
+        """Posted with the word at the cursor that can be completed, or None.
 
-        `slash`: whether the word follows a slash at the start of the first line, not an @.
+        `slash`: whether the word follows a slash at the start of the first line rather than an @.
         """
 
         wanted: str | None
         slash: bool = False
 
     class ModeRequested(Message):
-        """Switch to the next mode."""
+        """Ask to switch to the next mode."""
 
     @dataclass
     class Chosen(Message):
-        """A key for the list of completions: "up", "down", "take" or "close"."""
+        """Posted with a key for the list of completions: "up", "down", "take" or "close"."""
 
         what: str
 
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
         self.commands: Collection[str] = {each.name for each in OWN}
-        """The names of the known commands."""
+        """The names of the known slash commands."""
         self.offering = False
-        """Whether completions are shown; they change enter, tab, the arrows and esc."""
+        """Whether completions are shown; enter, tab, the arrows and esc then act on them."""
         self.beside = False
-        """Whether the shown run is active."""
+        """Whether the run on screen is active."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
@@ -99,15 +99,15 @@ class PromptArea(TextArea):
     # --- text ----------------------------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
-        """Replace the text, with the cursor at its end."""
+        """Replace the text and move the cursor to its end."""
         self.text = clean(text)
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle enter here, because a binding would overtake typed characters.
+        """Handle enter here, because a binding would act before characters typed earlier.
 
-        ctrl+s is also handled while a run is active that accepts no messages, so that this can be
-        explained.
+        ctrl+s is handled here as well if the active run accepts no messages, in order to explain
+        why it does nothing.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
@@ -125,7 +125,7 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Remember a sent text and remove it from the editor, keeping later input."""
+        """Remember a text that has been sent, and remove it but not what was typed since."""
         if self.text.startswith(text):
             self._history.add(text)
             self._at, self._draft = None, ""
@@ -135,11 +135,11 @@ class PromptArea(TextArea):
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
-        """Leave F6 to the screen; in a text area it would select the line."""
+        """Leave F6 to the screen; the inherited action would select the line."""
         raise SkipAction
 
     def action_select_all(self) -> None:
-        """Leave F7 to the app; in a text area it would select everything."""
+        """Leave F7 to the app; the inherited action would select everything."""
         raise SkipAction
 
     def action_new_line(self) -> None:
@@ -176,7 +176,7 @@ class PromptArea(TextArea):
         self._at = None if there == len(prompts) else there
         self.set_text(self._draft if self._at is None else prompts[self._at])
 
-    # --- files ---------------------------------------------------------------------------------
+    # --- completions ---------------------------------------------------------------------------
 
     def action_leave(self) -> None:
         if self.offering:
@@ -191,7 +191,7 @@ class PromptArea(TextArea):
             self.screen.focus_next()
 
     def _typed(self) -> tuple[str, bool] | None:
-        """Return the word at the cursor to complete, and whether it follows a slash."""
+        """Return the word to complete at the cursor, and whether it follows a slash."""
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         if row == 0 and (name := slash_word(before)) is not None:
@@ -200,7 +200,7 @@ class PromptArea(TextArea):
         return (found[1].replace("\\", ""), False) if found else None
 
     def _is_whole(self) -> bool:
-        """Return whether a command's name is complete, so that enter sends it."""
+        """Return whether a command's name has been typed in full, so that enter sends it."""
         typed = self._typed()
         return typed is not None and typed[1] and typed[0] in self.commands
 
@@ -231,16 +231,16 @@ class PromptArea(TextArea):
 
 
 class PromptBox(Vertical):
-    """The editor in its frame, with completions for `@…` and `/…` above it."""
+    """The text area in a frame, with completions for `@…` and `/…` above it."""
 
     def __init__(self, history: History, *, id: str) -> None:
         super().__init__(id=id)
         self.folder = Path()
         self.area = PromptArea(history)
         self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
-        """Completions by kind (True: commands, False: files).
+        """Completions by kind: True for commands, False for files.
 
-        Each entry has the folder, the time of loading, and the completions.
+        Each entry holds the folder, the time of loading and the completions.
         """
         self._offered: tuple[str, ...] = ()
         self._said: tuple[Clean, Sequence[Content]] = Clean(""), ()
@@ -252,7 +252,7 @@ class PromptBox(Vertical):
     def show_hint(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
         """Show what enter does with the prompt, and the options.
 
-        `options`: the most important first; in a narrow terminal, the last ones are left out.
+        `options`: most important first; the last ones are left out if the terminal is too narrow.
         `folder`: the folder whose files are offered as completions.
         """
         self.folder = folder
@@ -293,7 +293,7 @@ class PromptBox(Vertical):
         self.area.offering = bool(found)
 
     async def _known(self, *, slash: bool) -> dict[str, Clean]:
-        """Return the possible completions in this folder, each with a description."""
+        """Return all completions for this folder, each with a description."""
         folder, now = self.folder, time.monotonic()
         before = self._offers.get(slash)
         if before is None or before[0] != folder or now - before[1] > _FRESH:
@@ -327,7 +327,7 @@ class PromptBox(Vertical):
 
 
 def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...]:
-    """Return what fits, best first: the best files, but all commands, which are few."""
+    """Return the matching completions, best first: a few files, or all commands."""
     if slash and not wanted:
         return tuple(offers)
     return matching_paths(wanted, offers, most=MOST_COMMANDS if slash else MOST_OFFERED)

@@ -1,4 +1,4 @@
-"""The modes that a key of the prompt cycles through: ask, auto_edit, plan, yolo."""
+"""The modes that a key in the prompt cycles through: ask, auto_edit, plan, yolo."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _ORDER = (
     ApprovalMode.YOLO,
 )
 CARRY_OUT = "Carry out the plan."
-"""The prompt that carries out a plan."""
+"""The prompt that starts to carry out a plan."""
 ASK = "ask"
-"""The name of Gemini CLI's default mode in a supervised run."""
+"""What Gemini CLI's default mode is called in a supervised run."""
 
 
 def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
     """Return the name of the next run's mode.
 
-    `usual`: the mode of a run without a mode option. `ask` means Gemini CLI's default mode in a
-    supervised run; without supervision, Gemini CLI denies calls that need an approval.
+    `usual`: the mode of a run without a mode option. `ask` is Gemini CLI's default mode in a
+    supervised run; in a run that isn't supervised, that mode denies calls that need approval.
     """
     mode = options.approval_mode or usual
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
@@ -32,7 +32,7 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
 def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
     """Return the options with the next mode.
 
-    `can_ask`: whether the extension is installed. `ask` is included even without the extension,
+    `can_ask`: whether the extension is installed. The cycle includes `ask` even if it isn't,
     because starting such a run offers to install it.
     """
     mode = options.approval_mode or usual
@@ -42,9 +42,9 @@ def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> A
 
 
 def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
-    """Return the options in the mode with this name, or None if it is unknown.
+    """Return the options with the mode of this name, or None if there is no such mode.
 
-    The names are those of `mode_word`.
+    The names are those that `mode_word` returns.
     """
     mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
     found = next((each for each in _ORDER if each.value == mode), None)
@@ -52,15 +52,15 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
 
 
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
-    """Return the options in this mode, supervised whenever possible."""
+    """Return the options with this mode, supervised if possible."""
     return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
 
 
 def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
     """Return the options for carrying out a plan.
 
-    The run works in the folder where the plan was made, because it continues the plan's session. It
-    asks if that is possible, and otherwise it may write files.
+    The run uses the folder in which the plan was made, because it continues the same session. It
+    asks for approval if it can; otherwise it may edit files without asking.
     """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
     return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

@@ -1,4 +1,4 @@
-"""The sources of the prompt editor: earlier prompts, and the files of a folder."""
+"""What the prompt field can offer: earlier prompts and the files of a folder."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from gemtui.text import clean
 
 MOST_PROMPTS = 200
 LONGEST = 20_000
-"""Most characters of a prompt that is remembered; longer ones are not stored."""
+"""Longest prompt to remember, in characters; longer ones aren't stored."""
 MOST_BYTES = 8 * MOST_PROMPTS * LONGEST
-"""Largest size, in bytes, of the file with remembered prompts."""
+"""Maximum size in bytes of the file with the remembered prompts."""
 MOST_FILES = 20_000
 _PASSED_OVER = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
 
 
 class History:
-    """The prompts of earlier runs, oldest first, in a file readable only by the user."""
+    """Earlier prompts, oldest first, stored in a file that only the user can read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt; a full or read-only disk is ignored.
+        """Remember a prompt, unless the disk is full or read-only.
 
-        The file is read again first, because another gemtui may have added prompts, and prompts
-        that were removed from it must stay removed.
+        The file is read again first, because another gemtui may have added prompts to it, and
+        prompts that have been deleted from it must stay deleted.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
@@ -62,10 +62,10 @@ def _read(path: Path) -> Iterator[str]:
 
 
 def files_below(folder: Path) -> tuple[str, ...]:
-    """Return the files and folders (ending in a slash) under `folder`, nearest first.
+    """Return the files and folders under `folder`, the least deeply nested first.
 
-    At most 20,000 are returned. Hidden ones, build folders such as `node_modules`, and names that
-    can't be typed are left out.
+    Folders end in a slash. At most 20,000 paths are returned. Hidden ones, build folders such as
+    `node_modules`, and names that can't be typed are left out.
     """
     return tuple(path for path, _ in zip(_walk(folder), range(MOST_FILES), strict=False))
 
@@ -91,7 +91,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
-    except (OSError, ValueError):  # ValueError: a NUL in the name
+    except (OSError, ValueError):  # ValueError: the name contains a NUL
         return []
     return sorted(kept, key=lambda entry: entry.name)
 
@@ -105,9 +105,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def matching_paths(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
     """Return the matching paths, best first.
 
-    A path ranks first if it or its name begins with `wanted`, then if it contains `wanted`, and
-    then if it contains the letters of `wanted` in order. Case matters only if `wanted` has a
-    capital letter.
+    The best matches are those whose path or name begins with `wanted`, followed by those that
+    contain it, and by those that contain its letters in order. Case matters only if `wanted`
+    contains a capital letter.
     """
     exact = wanted != wanted.lower()
     ranked: list[tuple[int, int, str]] = []

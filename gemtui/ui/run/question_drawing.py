@@ -1,4 +1,4 @@
-"""Drawing a call that waits for the user's answer, with nothing hidden."""
+"""Render a tool call that awaits the user's answer, without hiding anything."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gemtui.ui.transcript.card_body import change_counts
 from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 LONGEST = 20_000
-"""Most characters of a command or of arguments to draw; `enter` shows the rest."""
+"""How many characters of a command or argument to show; `enter` shows the rest."""
 _LONGEST_OTHER = 1000
-"""Most characters of each argument besides the command or the change."""
+"""How many characters to show of each argument except the command or change."""
 _FEW = 3
-"""Most warnings that are listed without their number above them."""
+"""Number of warnings up to which no count is shown above them."""
 _MOST_CAUTIONS = 100
-"""Most warnings to draw; dangerous parts are also marked in the command itself."""
+"""Maximum number of warnings; the command itself also marks its dangerous parts."""
 
 
 class Drawing(NamedTuple):
-    """A drawn call; `left_out` says what is missing, "" if the drawing is complete."""
+    """A rendered call; `left_out` says what is missing, or is "" if nothing is."""
 
     lines: Sequence[Line]
     left_out: str = ""
@@ -37,9 +37,10 @@ class Drawing(NamedTuple):
 def draw_proposal(
     proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
 ) -> Drawing:
-    """Draw the warnings, then everything that the call would do.
+    """Render the warnings, followed by everything the call would do.
 
-    `project`: the absolute path of the run's folder, to recognise paths and commands outside of it.
+    `project`: the absolute path of the run's folder, used to recognise paths and commands outside
+    it.
     """
     lines = list(_cautions(cautions, look))
     if proposal.form is Form.COMMAND:
@@ -105,9 +106,9 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
 
 
 def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
-    """Draw the command with its dangerous parts marked.
+    """Render the command with its dangerous parts marked.
 
-    If it would not run in the project's folder, its folder is drawn above it.
+    If the command wouldn't run in the project's folder, its folder is shown above it.
     """
     lines: list[Line] = []
     if folder := proposal.folder(project):
@@ -155,7 +156,7 @@ def _rest(text: str) -> str:
 
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
-    """Return the whole call as text, with its warnings."""
+    """Return the whole call, along with its warnings, as text."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]

@@ -1,8 +1,8 @@
 """The questions of a run, shown above the prompt.
 
-A key only counts as an answer if the user can have read the question. Keys of a burst that began
-before the question was drawn are ignored, and a yes only scrolls until the end of the call has been
-visible.
+A key counts as an answer only if the user can have read the question. If a burst of keys began
+before the question was drawn, its keys are ignored. Until the end of the call has been visible, the
+keys that approve it only scroll down.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from gemtui.ui.run.question_drawing import draw_proposal
 QUIET = 0.4
 """Seconds without a key press before a key can answer a newly drawn question."""
 TYPING = 1.2
-"""Additional seconds after an early key that opens a text field.
+"""Extra seconds to wait if the early key was one that opens a text field.
 
-The user then continues typing, and that text must not be taken for answers.
+The user then probably goes on typing, and that text must not count as answers.
 """
 _MOST_LISTED = 4
-"""Most rows in the list of questions."""
+"""Maximum number of rows in the list of questions."""
 _AROUND = 12
-"""Rows of the screen that neither transcript nor call can use while a run asks."""
+"""Rows of the screen that neither transcript nor call can use during a question."""
 
 
 YES = frozenset(("yes", "all_run", "always"))
@@ -58,19 +58,19 @@ _ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
 
 
 class QuestionView(LineView, inherit_bindings=False):
-    """The lines of the call that waits for an answer; they can have the focus."""
+    """The call that awaits an answer, in a view that can be focused."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
     @dataclass
     class Keyed(Message):
-        """A key for this action was pressed; `shown` is what was drawn at that time."""
+        """Posted when an action's key is pressed; `shown` is what was on screen then."""
 
         action: str
         shown: Asked | None
 
     class Moved(Message):
-        """The visible part of the call may have changed."""
+        """Posted when a different part of the call may have become visible."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
@@ -79,25 +79,25 @@ class QuestionView(LineView, inherit_bindings=False):
         """Whether the last line has been visible since this call was drawn."""
 
     def begin(self) -> None:
-        """Note that something new is drawn, which earlier key presses can't answer."""
+        """Record that something new is on screen, which earlier key presses can't answer."""
         self._quiet_since = Message().time
 
     @property
     def accepts_keys(self) -> bool:
-        """Whether a key pressed now counts as an answer."""
+        """Whether a key pressed now would count as an answer."""
         return Message().time - self._quiet_since >= QUIET
 
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: Draw, *, fresh: bool = True) -> None:
-        """Draw another call, whose end has not been visible yet."""
+        """Show another call; its end counts as not seen yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
 
     @property
     def _end_of_sight(self) -> int:
-        """The number of lines from the first to the last visible one."""
+        """The number of lines up to and including the last visible one."""
         try:
             rows = self.screen.find_widget(self).visible_region.height
         except NoWidget:
@@ -116,11 +116,11 @@ class QuestionView(LineView, inherit_bindings=False):
 
     @property
     def overflows(self) -> bool:
-        """Whether the call is too long to be visible at once."""
+        """Whether the call is too long to be fully visible at once."""
         return self.total > self.size.height
 
     def page_down(self) -> None:
-        """Scroll down by a page, keeping one line."""
+        """Scroll down by a page minus one line."""
         rows = max(1, self.size.height - 1)
         self.begin()
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False, immediate=True)
@@ -149,7 +149,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self.begin()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Accept the key of an answer only after a moment without keys."""
+        """Ignore answer keys until no key has been pressed for a moment."""
         if event.key not in _ANSWERING or not self.has_focus:
             return
         since, quiet = event.time - self._quiet_since, QUIET
@@ -162,7 +162,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable answers to anything that has not been drawn yet."""
+        """Disable answers to questions that haven't been drawn yet."""
         return self._pane.can(str(parameters[0]) if action in ("answer", "press") else action)
 
     @property
@@ -174,7 +174,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self.post_message(self.Keyed(action, self._pane.shown))
 
     def action_answer(self, action: str) -> None:
-        """Post an answer, unless something new was drawn after its key was pressed."""
+        """Post an answer, unless something new has been drawn since the key was pressed."""
         self.action_press(action if self.accepts_keys else "too_soon")
 
     def action_leave(self) -> None:
@@ -190,27 +190,27 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The waiting questions of one run, one of which is drawn."""
+    """The waiting questions of a run, one of which is shown in full."""
 
     @dataclass
     class Answered(Message):
-        """The user pressed the key of an answer to `shown`."""
+        """Posted when the user has pressed an answer key for `shown`."""
 
         action: str
         shown: Asked
 
     @dataclass
     class WholeRequested(Message):
-        """Request to show the whole call."""
+        """Ask to show the whole call."""
 
         shown: Asked
 
     class Left(Message):
-        """Request to move the focus elsewhere; the question keeps waiting."""
+        """Ask to move the focus elsewhere; the question keeps waiting."""
 
     @dataclass
     class TooLong(Message):
-        """A message that does not fit into this pane, so that the screen must show it."""
+        """Posted with a message too long for this pane, for the screen to show."""
 
         words: str
 
@@ -243,7 +243,7 @@ class QuestionPane(Vertical):
         return bool(self.waiting)
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available now."""
+        """Return whether an action is available right now."""
         if action in ("next", "previous"):
             return len(self.waiting) > 1
         if action in _SIMILAR:
@@ -280,7 +280,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the shown call by what it would do now."""
+        """Replace the call on screen with what it would do now."""
         if self.shown is shown:
             self._draw(now)
 
@@ -300,13 +300,13 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def note_read(self, shown: Asked) -> None:
-        """Note that the user has seen the end of the whole call."""
+        """Record that the user has seen the whole call to its end."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
             self._say_more()
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def show_keys(self) -> None:
         """Show which keys answer the question, or how to focus it."""
@@ -339,7 +339,7 @@ class QuestionPane(Vertical):
 
     @on(QuestionView.Moved)
     def _say_more(self) -> None:
-        """Show how much of the call is not visible."""
+        """Show how much of the call isn't visible."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
         line.show_parts(
@@ -356,7 +356,7 @@ class QuestionPane(Vertical):
         return Clean(f"End ({counted(self.view.total, 'line')})")
 
     def _say_list(self) -> None:
-        """List the questions around the drawn one if there are several."""
+        """If there are several questions, list those around the one on screen."""
         rows, numbers = [], [each.number for each in self.waiting]
         at = numbers.index(self._number or 0)
         first = max(0, min(at - 1, len(numbers) - _MOST_LISTED))
@@ -399,7 +399,7 @@ class QuestionPane(Vertical):
         return Content.assemble((keys, "bold $text-accent"), words)
 
     def _asked(self, shown: Asked) -> Content:
-        """Return the original request, because something else would run."""
+        """Return the model's original request, because something else would run."""
         asked = shown.proposal
         what = (
             asked.text[:200]

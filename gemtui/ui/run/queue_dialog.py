@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ChosenPrompt(NamedTuple):
-    """A prompt and the action to take: "edit", "drop", "up", "down" or "send".
+    """A prompt and what to do with it: "edit", "drop", "up", "down" or "send".
 
     "look" only updates the dialog. `at`: the prompt's index in the queue.
     """
@@ -39,10 +39,10 @@ class ChosenPrompt(NamedTuple):
 
 
 class QueueScreen(DialogScreen[ChosenPrompt]):
-    """A dialog that returns a `ChosenPrompt`, or None if closed or once the queue is empty.
+    """A dialog that returns a `ChosenPrompt`, or None if closed or the queue is empty.
 
-    It shows the queue of the run, even after another run has continued with that queue, and the
-    options with which the queue will be sent. The cursor starts at index `at`.
+    It shows the run's queue and the options that will be used to send it. If another run has taken
+    the queue over, it shows that run's queue. The cursor starts at index `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -55,7 +55,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self._sends = run.over
 
     def compose(self) -> ComposeResult:
-        """Build one row for each prompt, the next one first."""
+        """Build one row per prompt, the next one to be sent first."""
         keys = own(f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close")
         with Dialog(own("Queue"), keys, id="queue"):
             yield OptionList(*self._rows())
@@ -73,7 +73,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Remove the rows of prompts that have been sent; keep the cursor on its prompt."""
+        """Remove prompts that have been sent; the cursor stays on its prompt."""
         prompts = self._run.latest.steered.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
@@ -95,17 +95,17 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         return self._sends if sends else super().check_action(action, parameters)
 
     def action_act(self, what: str) -> None:
-        """Do something with the prompt under the cursor: edit, drop, send or move it."""
+        """Edit, drop, send or move the prompt under the cursor."""
         self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
 
 
 async def show_queue(
     app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]
 ) -> str | None:
-    """Let the user edit the queue until the dialog is closed.
+    """Let the user edit the queue until they close the dialog.
 
     Returns the id of a prompt to send now, or None. `edited`: called after an editor has been
-    closed, because nothing is sent while it is open.
+    closed, because no prompt is sent while an editor is open.
     """
     at = 0
     await run.refresh_steering()
@@ -140,9 +140,9 @@ def _options(run: LiveRun) -> AgentOptions | None:
 
 
 async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, bool]:
-    """Carry out an action on the queue.
+    """Apply an action to the queue.
 
-    Return the cursor's new index, and whether the prompt was still queued.
+    Returns the cursor's new index, and whether the prompt was still queued.
     """
     what, prompt, at = wanted
     if what == "look":

@@ -1,4 +1,4 @@
-"""The runs of this gemtui: those it started, and active ones that it found."""
+"""The runs this gemtui knows: those it started, and active ones that it found."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ class Starting:
 
 
 class RunRegistry:
-    """Starts, finds and follows runs; `home` is Gemini CLI's folder.
+    """Starts, finds and follows runs.
 
-    `spawn` runs a coroutine in the app. `changed` is called with None for a new run, or with a run
-    that has ended. `asked` is called with a run that asks, or whose question has been answered.
+    `home`: Gemini CLI's folder. `spawn`: runs a coroutine in the app. `changed`: called with None
+    when a run has begun, or with a run that has ended. `asked`: called with a run that has asked a
+    question or got an answer.
     """
 
     def __init__(
@@ -81,9 +82,9 @@ class RunRegistry:
         before: Transcript | None = None,
         id: str | None = None,
     ) -> LiveRun:
-        """Start a run and follow it; cancelling this call ends the run.
+        """Start a run and follow it; if this call is cancelled, the run ends.
 
-        `id`: the id of the run, None to create one. Raises CliNotFound, OptionError, OSError.
+        `id`: the run's id; None creates one. Raises CliNotFound, OptionError, OSError.
         """
         task = asyncio.create_task(self._begin(prompt, options, before, id))
         starting = Starting(prompt=prompt, resumes=options.resume, task=task)
@@ -107,9 +108,9 @@ class RunRegistry:
         return await asyncio.to_thread(list_runs, self.adapter.runs)
 
     async def attach_running(self) -> tuple[LiveRun, ...]:
-        """Follow active runs that are not followed yet, and return them.
+        """Follow active runs that aren't being followed yet, and return them.
 
-        These are runs of other processes or of an earlier gemtui.
+        They belong to other processes or were left by an earlier gemtui.
         """
         known = {run.id for run in self.runs}
         found = [run for run in await self.find() if run.state is RunState.RUNNING]
@@ -161,7 +162,7 @@ class RunRegistry:
             await asyncio.to_thread(prune, self.adapter.runs)
 
     async def attach_waiting(self) -> None:
-        """Follow runs that an earlier gemtui left waiting for their quota."""
+        """Follow runs that an earlier gemtui left waiting for their quota to be renewed."""
         known = {run.id for run in self.runs}
         for record in await self.find():
             if record.state is RunState.ENDED and record.undelivered and record.id not in known:
@@ -170,10 +171,10 @@ class RunRegistry:
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
-        """Queue a continuation behind a run, to be sent once the quota is renewed.
+        """Queue a prompt behind a run, to continue it once the quota has been renewed.
 
-        The queue is stored in the run's folder, so that a later gemtui can send it. A prompt that
-        the user has removed from the queue is not sent.
+        The queue is stored in the run's folder, so that a later gemtui can send it. If the user
+        removes the prompt from the queue, it isn't sent.
         """
         try:
             if not run.past:
@@ -188,7 +189,7 @@ class RunRegistry:
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:
-            await asyncio.sleep(min(left, _STEP))  # in steps, so that a suspend does not delay it
+            await asyncio.sleep(min(left, _STEP))  # in steps, so a suspend doesn't add to it
         if run.next is not None:
             return
         try:
@@ -201,7 +202,8 @@ class RunRegistry:
     async def send_what_waits(self, run: LiveRun) -> None:
         """Send the next queued prompt after a run that ended well.
 
-        Afterwards `run.next` is the run that continues; another gemtui may have started it.
+        Afterwards, `run.next` is the run that continues it; another gemtui may have started that
+        run.
         """
         folder = run.run.folder
         try:
@@ -229,10 +231,10 @@ class RunRegistry:
 
 
 def _unattended(options: AgentOptions) -> AgentOptions:
-    """Return the options for a run that starts while nobody can be asked.
+    """Return the options for a run that starts while nobody is there to be asked.
 
-    Anything that such a run does without asking must have been reported before the last run. Raises
-    OptionError.
+    The user must already have been told about anything that such a run does without asking. Raises
+    OptionError if they haven't.
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:
@@ -247,6 +249,6 @@ def _unattended(options: AgentOptions) -> AgentOptions:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """Return the notes on the session that a run resumed."""
+    """Return the notes on the session that a run has resumed."""
     found = aftermath_of(folder)
     return () if found is None else found.notes(folder)

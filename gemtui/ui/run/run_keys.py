@@ -1,4 +1,4 @@
-"""The keys for other actions on a run: stop, undo, review, output, command."""
+"""Keys for other actions on a run: stop, undo, review, output and command."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class RunKeys(RunPart):
-    """Actions on the shown run, and on the prompt before there is one."""
+    """Actions on the run on screen, or on the prompt if there is no run yet."""
 
     def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
         super().__init__(screen)
         self._registry, self._next = registry, next_run
 
     def can(self, action: str) -> bool:
-        """Return whether an action applies to what is shown."""
+        """Return whether an action applies to what is on screen."""
         run = self.screen.run_shown
         match action:
             case "stop":
@@ -47,12 +47,12 @@ class RunKeys(RunPart):
 
     @property
     def folder(self) -> Path:
-        """The folder of the shown run, or else of the next one."""
+        """The folder of the run on screen, or else of the next run."""
         run = self.screen.run_shown
         return self._next.folder if run is None else run.cwd
 
     def action_stop(self) -> None:
-        """Copy the selected text, or else stop the run; the second time with SIGKILL."""
+        """Copy the selected text or, if there is none, stop the run; twice sends SIGKILL."""
         screen, run = self.screen, self.screen.run_shown
         if screen.get_selected_text() is not None:
             screen.action_copy_text()
@@ -63,10 +63,10 @@ class RunKeys(RunPart):
             screen.show_state(run)
 
     def action_files(self) -> None:
-        """Focus the written files; on a narrow screen, show or hide them."""
+        """Focus the list of changed files; on a narrow screen, show or hide it."""
         self.screen.panes.to_files()
 
-    # --- back to before a prompt ---------------------------------------------------------------
+    # --- going back to a prompt ----------------------------------------------------------------
 
     @dialog
     async def action_undo_to(self) -> None:
@@ -92,7 +92,11 @@ class RunKeys(RunPart):
         await show_redo(app, self.folder, app.start.home)
 
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
-        """Return the shown session and the prompt at the cursor; None after a message."""
+        """Return the session on screen and the prompt at the cursor.
+
+        The session is returned as a function that loads its summary. If there is no session or its
+        run is still active, a message says so and None is returned.
+        """
         from gemtui.ui.undo.start import find_stored, prompt_at
 
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
@@ -149,6 +153,6 @@ class RunKeys(RunPart):
             self._write(text)
 
     def _write(self, text: str) -> None:
-        """Put text into the prompt and focus it."""
+        """Put text into the prompt field and focus the field."""
         self.screen.prompt.set_text(text)
         self.screen.prompt.focus()

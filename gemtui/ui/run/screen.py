@@ -1,4 +1,4 @@
-"""The run pane: the prompt, the live transcript, and the written files."""
+"""The run pane: the prompt, the live transcript and the changed files."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ from gemtui.ui.run.spending import Spending
 from gemtui.worktree_records import origin_of
 
 FRAMES = 15
-"""Frames per second for new output."""
+"""Frames per second when there is new output."""
 _COSTS = 30.0
 """Seconds between two updates of the day's costs."""
 _CLOCK = 7
-"""Frames between two updates of the elapsed time when there is no new output."""
+"""Frames between two updates of the elapsed time while there is no new output."""
 
 
 class RunScreen(RunPane):
-    """Shows one run at a time; others continue and are in the list of runs.
+    """Shows one run at a time; the others continue and are in the list of runs.
 
     `may_start`: called with a run's policy files before the run starts; returns False to cancel.
     `changed`: published with None when a run has begun, or with a run that has ended.
@@ -84,16 +84,16 @@ class RunScreen(RunPane):
         self._cli: Detected | None = None
         self._drafts = PromptDrafts(registry)
         self._stood: tuple[Stage, bool, bool] | None = None
-        """The last painted state of the shown run.
+        """The state of the run when it was last painted.
 
         It consists of the stage, whether prompts are queued, and whether the stored session has
         been loaded.
         """
         self._calls = 0
-        """The number of the shown run's calls when its costs were last read."""
+        """How many calls the run had made when its costs were last computed."""
         self._frame = 0
         self._reported: set[tuple[str, str]] = set()
-        """The messages about checkpoints that were shown, with their runs' ids."""
+        """The messages about checkpoints that have been shown, each with its run's id."""
         self.ready = asyncio.Event()
         self.next_run = NextRun(self, folder)
         self._sending = Sending(self, registry, self.next_run, may_start)
@@ -112,7 +112,7 @@ class RunScreen(RunPane):
         yield FooterLine(ascii=glyphs.name == "ascii")
 
     def on_mount(self) -> None:
-        """Show an active run, if there is one, and search for Gemini CLI."""
+        """Show an active run, if there is one, and look for Gemini CLI."""
         self.set_interval(1 / FRAMES, self.paint)
         self._changed.subscribe(self, self._run_changed)
         alive = sorted(self._registry.alive, key=lambda run: bool(run.waiting))
@@ -141,7 +141,7 @@ class RunScreen(RunPane):
         self._update_header()
         self._say_nothing_yet()
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     @property
     def options(self) -> AgentOptions:
@@ -149,13 +149,13 @@ class RunScreen(RunPane):
         return self.next_run.options
 
     def shows(self, run: LiveRun) -> bool:
-        """Return whether this run is shown."""
+        """Return whether this run is on screen."""
         return self.ready.is_set() and run is self.run_shown
 
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show a run.
 
-        `fresh`: False if the run continues the one that is shown.
+        `fresh`: False if the run continues the one that is already on screen.
         """
         self._asking.clear()
         self.next_run.like(run)
@@ -180,14 +180,14 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
-        """Store the draft prompt of the shown run, and restore the draft of another."""
+        """Store the unsent prompt, and restore the one for what is shown next."""
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
         if text != self.prompt.text:
             self.prompt.set_text(text)
 
     async def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files for the next run, in this mode."""
+        """Use these policy files and this mode for the next run."""
         await self.next_run.wait_loaded()
         self.next_run.use_policies(policies, mode)
         self.prompt.focus()
@@ -208,14 +208,14 @@ class RunScreen(RunPane):
                 self.show_options()
                 self._spending.recompute()
             elif run.told is None and run.progress.calls != self._calls:
-                self._calls = run.progress.calls  # the tokens of the answers before are recorded
+                self._calls = run.progress.calls  # all earlier answers' tokens have been recorded
                 self._spending.recompute()
             self.show_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
             self.show_state(run)
 
     def _report_checkpoints(self, run: LiveRun) -> None:
-        """Report once why a run has no checkpoints, and which undo its start completed."""
+        """Say once why a run has no checkpoints, and which undo it completed on starting."""
         problem, settled = run.unprotected, " ".join(run.settled_undos)
         if problem and (run.id, problem) not in self._reported:
             self._reported.add((run.id, problem))
@@ -226,7 +226,7 @@ class RunScreen(RunPane):
             self.gemtui.show_message(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """Update the pane after a run began (None) or ended, and show its successor."""
+        """Update the pane after a run has begun (None) or ended, and show the next run."""
         self._update_header()
         if run is None or run is not self.run_shown:
             return
@@ -264,7 +264,7 @@ class RunScreen(RunPane):
     def _next_mode(self) -> None:
         self.next_run.use_next_mode()
 
-    # --- moving about --------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     def action_next_part(self) -> None:
         self.focus_next()
@@ -286,9 +286,10 @@ class RunScreen(RunPane):
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """Go back one step: from the files, the text about the end, or to the prompt.
+        """Go back one step; return False if the prompt already has the focus.
 
-        Return False if the prompt has the focus, because there is nothing to go back to from there.
+        The steps lead from the files to the transcript, from there past the text about the run's
+        end, and to the prompt.
         """
         if self.panes.go_back():
             return True
@@ -317,7 +318,7 @@ class RunScreen(RunPane):
         if self.run_shown is not None:
             await actions.show_difference(self.gemtui, self.run_shown, write)
 
-    # --- what the run asks ---------------------------------------------------------------------
+    # --- questions -----------------------------------------------------------------------------
 
     @on(QuestionPane.Answered)
     def _answered(self, event: QuestionPane.Answered) -> None:
@@ -332,7 +333,7 @@ class RunScreen(RunPane):
     def _say_of_question(self, event: QuestionPane.TooLong) -> None:
         self.gemtui.show_message(event.words)
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
         looking = Content.styled("looking for Gemini CLI", "dim")
@@ -362,7 +363,7 @@ class RunScreen(RunPane):
         self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
 
     def show_options(self) -> None:
-        """Show the options of the next prompt, and what enter will do with it."""
+        """Show the next run's options, and what enter will do with the prompt."""
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.accepts_messages

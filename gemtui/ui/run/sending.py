@@ -1,4 +1,4 @@
-"""Sending prompts: to a new run, to the active run, or to its queue."""
+"""Send prompts: to a new run, to the active run, or to its queue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sending(RunPart):
         self._registry, self._next, self._may_start = registry, next_run, may_start
 
     def can(self, action: str) -> bool:
-        """Return whether an action on the shown run or on its queue is available now."""
+        """Return whether an action on the run on screen or its queue is available now."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -70,7 +70,7 @@ class Sending(RunPart):
             self._tell_run(run, text, now=False)
 
     def send_now(self, text: str) -> None:
-        """Send a message to the active run if that run accepts messages."""
+        """Send a message to the active run, if that run accepts messages."""
         if (run := self.screen.run_shown) is None:
             return
         if run.accepts_messages:
@@ -100,7 +100,7 @@ class Sending(RunPart):
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
-        """Send a message to a run or queue a prompt behind it, one call at a time."""
+        """Send a message to a run, or queue a prompt behind it; one such call at a time."""
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
             await self._next.wait_loaded()
@@ -116,10 +116,10 @@ class Sending(RunPart):
                 app.show_message(SAID_NOW if now else QUEUED)
                 await self._send_what_waits(run)
 
-    # --- a run begins --------------------------------------------------------------------------
+    # --- starting runs -------------------------------------------------------------------------
 
     def _go_on(self, prompt: str) -> None:
-        """Send a prompt to the shown session if there is one, or else to a new session."""
+        """Send a prompt to the session on screen or, if there is none, to a new session."""
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
             self._send(prompt, resume=None, before=None)
@@ -143,7 +143,7 @@ class Sending(RunPart):
     async def _started(
         self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
     ) -> LiveRun | None:
-        """Start a run with the next run's options; return None after reporting a failure."""
+        """Start a run with the next run's options; on failure, show why and return None."""
         app, status = self.screen.gemtui, self.screen.status
         await self._next.wait_loaded()
         if not await self._may_start(self._next.options.policies):
@@ -159,10 +159,10 @@ class Sending(RunPart):
             await self._next.run_begun()
         return run
 
-    # --- what waits behind one -----------------------------------------------------------------
+    # --- the queue -----------------------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that continues this one, or report the queued prompts."""
+        """Show the run that continues this one, or tell the user about queued prompts."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -176,7 +176,7 @@ class Sending(RunPart):
             self.show_next(run)
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
-        """Send one of the prompts queued behind a finished run, with their options."""
+        """Send one of the prompts queued behind a finished run, using the queue's options."""
         before = run.settled_transcript() if run.can_continue else run.before
 
         async def begin(text: str, id: str) -> LiveRun | None:

@@ -1,4 +1,4 @@
-"""The side pane of a run: changed files, turn and token counts, and stderr."""
+"""A run's side pane: changed files, turn and token counts, and stderr."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _STDERR_LINES = 8
 
 
 class WriteList(OptionList):
-    """The list of changed files; the screen handles requests to compare or open one."""
+    """The list of changed files; the screen compares or opens a file on request."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
     @dataclass
     class DiffRequested(Message):
-        """Request to show how a run changed a file."""
+        """Ask to show how a run has changed a file."""
 
         write: FileWrite
 
     @dataclass
     class CallRequested(Message):
-        """Request to show a call that wrote a file."""
+        """Ask to show a call that wrote a file."""
 
         call: str
 
@@ -50,7 +50,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the changed files of a run; the cursor stays on its file."""
+        """Show the files a run has changed; the cursor stays on its file."""
         asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -75,7 +75,7 @@ class WriteList(OptionList):
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
-        """Show the last call that wrote the file, or else the change."""
+        """Show the last call that wrote the file or, if there is none, the file's diff."""
         write = self._chosen
         if write is not None and write.calls:
             self.post_message(self.CallRequested(write.calls[-1]))
@@ -99,7 +99,7 @@ class WriteList(OptionList):
 
 
 class RunSide(Vertical):
-    """The whole side pane, from top to bottom."""
+    """The whole side pane."""
 
     def __init__(self, glyphs: Glyphs, *, id: str) -> None:
         super().__init__(id=id)
@@ -112,7 +112,7 @@ class RunSide(Vertical):
         yield Static(id="counters")
 
     def show(self, run: LiveRun | None) -> None:
-        """Show the state of a run."""
+        """Show a run's state."""
         if run is None:
             return
         writes = self.query_one(WriteList)

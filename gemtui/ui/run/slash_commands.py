@@ -15,7 +15,7 @@ _WORD = re.compile(r"/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class OwnCommand:
-    """A slash command of gemtui; `action` is an action of the run pane or the app."""
+    """One of gemtui's slash commands; `action` is an action of the run pane or app."""
 
     name: str
     help: str
@@ -62,10 +62,10 @@ class Offer:
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
-    """Return the gemtui command in a prompt, with its argument; None without one.
+    """Return the gemtui command in a prompt and the command's argument, or None.
 
-    A project's file can't define a command with the same name, so that a command such as /stop is
-    never sent to a model.
+    A project's file can't redefine these commands, so a command such as /stop is never sent to a
+    model.
     """
     first, _, rest = prompt.rstrip().partition(" ")
     command = _BY_NAME.get(first.removeprefix("/")) if first.startswith("/") else None

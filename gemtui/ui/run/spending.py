@@ -1,4 +1,4 @@
-"""The usage of all sessions today, and of the shown one, below the prompt."""
+"""Today's token usage and that of the session on screen, shown below the prompt."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Today's usage, that of the shown run, and the prices, as of the last update.
+    """Today's usage, the usage of the run on screen, and prices, as last computed.
 
-    While a run works, only the CLI's record of its session has tokens: the stream has none before
-    the end (assets/gemini-cli.md#events).
+    While a run is working, token counts are found only in the session file that Gemini CLI writes;
+    the event stream has none until the end (assets/gemini-cli.md#events).
     """
 
     def __init__(self, screen: RunPane) -> None:
@@ -28,11 +28,11 @@ class Spending(RunPart):
         self._prices: Prices | None = None
         self._today: Sums | None = None
         self._recorded: tuple[str, Sequence[Outline]] = "", ()
-        """The id of the run that is shown, and what its session had recorded."""
+        """The id of the run on screen, and what its session had recorded."""
 
     @background("costs", exclusive=True)
     async def recompute(self) -> None:
-        """Sum up the usage; unreadable prices are only reported by stats and doctor."""
+        """Add up the usage; only stats and doctor report prices that can't be read."""
         if not self.screen.is_current:
             return
         app, now = self.screen.gemtui, self.screen.gemtui.clock().astimezone()
@@ -50,7 +50,7 @@ class Spending(RunPart):
         self.screen.show_options()
 
     def words(self) -> Iterator[str]:
-        """Yield the context's usage, and the costs of the conversation and of the day."""
+        """Yield how full the context is, and the cost of the conversation and of the day."""
         run, panes = self.screen.run_shown, self.screen.panes
         shown = panes.before if run is None else run.transcript()
         app, outlines = self.screen.gemtui, None if shown is None else shown.outlines

@@ -1,4 +1,4 @@
-"""Drawing for the worktrees screen: rows, changes, and two-column comparisons."""
+"""Rendering for the worktrees screen: rows, changes and two-column comparisons."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from gemtui.ui.transcript.card_body import draw_diff
 from gemtui.worktree_records import Worktree, made_at
 
 SIDE_BY_SIDE = 60
-"""Least width in cells at which a comparison has two columns."""
+"""Minimum width in cells for a comparison in two columns."""
 _NARROW = 40
-"""Width in cells below which a row shows only name and files."""
+"""Width in cells below which a row shows only the name and the files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeRow:
     """A worktree with its newest run and its changes.
 
-    `run`: None if no run is known. `changes`: None if they can't be determined; `why` then says
-    why.
+    `run`: None if no run is known. `changes`: None if they can't be determined, for the reason in
+    `why`.
     """
 
     worktree: Worktree
@@ -57,23 +57,23 @@ class WorktreeRow:
 
     @property
     def model(self) -> str:
-        """The model that was chosen for the newest run; "" if none was."""
+        """The model chosen for the newest run, or "" if none was."""
         return (self.run.model or "") if self.run is not None else ""
 
     @property
     def variant(self) -> str:
-        """The model and policies of the newest run, which distinguish runs of one prompt."""
+        """The newest run's model and policies, which set runs of the same prompt apart."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
     @property
     def label(self) -> str:
-        """The worktree's name, and the model and policies of its newest run."""
+        """The worktree's name, and its newest run's model and policies."""
         return ", ".join(filter(None, (self.worktree.name, self.variant)))
 
     @property
     def files(self) -> str:
-        """The number of changed files, or whether all changes have been applied."""
+        """The number of changed files, or a note that all changes have been applied."""
         if self.changes is None:
             return "?"
         if self.changes and all(each.is_applied for each in self.changes):
@@ -82,11 +82,11 @@ class WorktreeRow:
 
 
 def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
-    """Draw the row of one worktree.
+    """Render a worktree's row.
 
-    If there is little room, model, policies and age are left out, and the name loses its beginning:
-    names of worktrees with the same prompt differ at their ends. `marked`: the name of the worktree
-    that is marked for comparison, or None.
+    If there is little room, the model, policies and age are left out and the start of the name is
+    cut off, because names of worktrees for the same prompt differ at the end. `marked`: the name of
+    the worktree that is marked for comparison, or None.
     """
     glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
     chosen = f"{look.glyphs.selected} " if row.worktree.name == marked else ""
@@ -110,7 +110,7 @@ def facts_of(row: WorktreeRow, glyphs: Glyphs) -> Clean:
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
-    """Return the prompt and the changes of a worktree, file by file."""
+    """Return a worktree's prompt and its changes, file by file."""
     head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
     if row.changes is None:
         return (*head, note_line(row.why, look))
@@ -148,13 +148,13 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
     return body.lines or (note_line(body.note, look),)
 
 
-# --- two side by side -----------------------------------------------------------------------------
+# --- comparison --------------------------------------------------------------------------------
 
 
 def compared_lines(
     files: Sequence[ComparedFile], left: str, right: str, look: Look
 ) -> Sequence[Line]:
-    """Return the changes of two worktrees file by file, in two columns if they fit."""
+    """Return two worktrees' changes file by file, in two columns if there is room."""
     if not files:
         return (note_line("No changes in either worktree.", look),)
     if look.width < SIDE_BY_SIDE:
@@ -187,7 +187,7 @@ def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
 
 
 def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
-    """Yield two drawings side by side; the left one is padded to its width."""
+    """Yield the lines of two columns side by side, padding the left one."""
     between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
     for one, other in zip_longest(left, right, fillvalue=BLANK):
         room = half.width - width_of(one.pieces)
@@ -196,9 +196,10 @@ def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look
 
 
 def _grounded(line: Line) -> Pieces:
-    """Return the line's pieces, each with the line's background.
+    """Return the line's pieces with the line's own background applied to each.
 
-    The background of a line always fills its whole width, so it would cover both columns.
+    This is needed because a line's background always fills the full width and would cover both
+    columns.
     """
     ground = line.ground
     if ground is None:

@@ -1,4 +1,4 @@
-"""The worktrees of runs: compare two of them, apply one, remove the others."""
+"""The worktrees of runs: compare two of them, apply one, and remove the others."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ _MOST_LISTED = 200
 
 
 Variant = Mapping[str, Any]
-"""Options of a run, by name, in which it differs from others of the same prompt."""
+"""The options, by name, that set one run apart from others of the same prompt."""
 
 
 class Then(StrEnum):
-    """The action of the run pane after the worktrees screen has closed."""
+    """What the run pane does after the worktrees screen has closed."""
 
     SHOW = "show"
-    """Show the worktree's newest run, or prepare a new run in the worktree."""
+    """Show the worktree's newest run, or get ready for a new run in the worktree."""
     EACH = "each"
     """Send the worktree's first prompt again with other options, in new worktrees."""
 
 
 class WorktreeChoice(NamedTuple):
-    """A request to the run pane about a worktree.
+    """What the run pane should do with a worktree.
 
-    `variants`: for `Then.EACH`, the options in which each run differs. `prompt`: text to put into
-    the prompt.
+    `variants`: for `Then.EACH`, the options that set each run apart. `prompt`: text to put into the
+    prompt field.
     """
 
     then: Then
@@ -82,7 +82,7 @@ class WorktreeChoice(NamedTuple):
 
 
 class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeChoice, WorktreeRow]):
-    """A screen that returns a `WorktreeWanted`, or None."""
+    """A screen that returns a `WorktreeChoice`, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WORKTREES)
     AUTO_FOCUS = "RowList"
@@ -103,10 +103,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         self.set_interval(LOOK, self._look)
         self.call_after_refresh(self.action_reload)
 
-    # --- what is shown -------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Reload while a run is working in one of the worktrees."""
+        """Reload for as long as a run is working in one of the worktrees."""
         if self.is_current and any(row.running for row in self.rows.items):
             self.action_reload()
 
@@ -136,7 +136,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
-        """Show the changes of the worktree under the cursor, and of the marked one."""
+        """Show the changes in the worktree under the cursor, and those in the marked one."""
         row, other = self.rows.chosen, self._other
         self.set_class(other is not None, "-compared")
         of, heading, side = self.panes.above, self.panes.heading, self.panes.side
@@ -163,7 +163,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
     @property
     def _other(self) -> WorktreeRow | None:
-        """The marked worktree, unless the cursor is on it; None if there is none."""
+        """The marked worktree, or None if there is none or the cursor is on it."""
         row = self.rows.chosen
         found = (each for each in self.rows.items if each.worktree.name == self._marked)
         other = next(found, None)
@@ -235,7 +235,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
     @work(exclusive=True, group=DIALOG)
     async def action_review(self) -> None:
-        """Review what the runs changed, by hunk; reverted hunks won't be applied."""
+        """Review the runs' changes hunk by hunk; reverted hunks won't be applied."""
         row = self.rows.chosen
         if row is None or row.run is None:
             return
@@ -284,13 +284,13 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         await self._read()
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
-        """Apply the changes, or only plan it; return None after reporting a failure."""
+        """Apply the changes, or only plan that; if it fails, show why and return None."""
         with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree with what has been applied so far; None after a message."""
+        """Return the worktree including what has been applied; None after a message."""
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()
@@ -333,7 +333,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         await self._read()
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available now."""
+        """Return whether an action is available right now."""
         row = self.rows.chosen
         if action in ("close", "reload", "other_part"):
             return True
@@ -345,9 +345,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
 
 def _rows() -> list[WorktreeRow]:
-    """Return all worktrees with their newest runs and changes.
+    """Return all worktrees with their newest runs and their changes.
 
-    Blocking: call from a worker thread.
+    Blocking: call this from a worker thread.
     """
     runs, rows = list_runs(runs_dir()), list[WorktreeRow]()
     for each in list_worktrees():
@@ -378,7 +378,7 @@ _DOES = {
 
 
 def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
-    """Return one line for each file, saying what would be done to it."""
+    """Return one line per file that says what would be done to it."""
     words = [
         clean_line(f"{does}  {path}")
         for action, does in _DOES.items()

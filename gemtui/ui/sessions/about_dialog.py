@@ -1,4 +1,4 @@
-"""The facts about one session, and its copies, its subagents and its parent."""
+"""The facts about a session, and the sessions related to it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 
 
 _ASKED = 200
-"""Most characters of a question to show."""
+"""How many characters of a question are shown."""
 NOTE, NOTE_LINES = 400, 5
-"""Most characters and lines of a note to show; the marks form shows all of it."""
+"""How many characters and lines of a note are shown; the form shows all of it."""
 
 
 class AboutScreen(DialogScreen[Summary]):
     """A dialog that returns the related session to open, or None.
 
-    `marks`: the user's marks, by session id. `live`: the session's current state, if known. `fate`:
-    a text on when Gemini CLI removes the session. `undo`: a text on how the session can be undone.
+    `marks`: the user's name, tags, note and pin for each session, by session id. `live`: what the
+    session is doing right now, if known. `fate`: says when Gemini CLI will delete the session.
+    `undo`: says how the session's changes can be undone.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -57,7 +58,7 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        """Build the facts, then the list of related sessions."""
+        """Build the facts and the list of related sessions."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
             own("enter open   y copy id   esc close"),
@@ -90,7 +91,7 @@ class AboutScreen(DialogScreen[Summary]):
 
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """Yield a session's parent, subagents and copies, each with its relation."""
+    """Yield a session's parent, subagents and copies, each with the relation's name."""
     for each in sessions:
         if each.id == summary.parent:
             yield "parent", each
@@ -105,7 +106,7 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
 
 
 def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
-    """Yield the user's marks as name and value, and the title that a name replaces."""
+    """Yield the user's marks as names and values, plus any title that a name replaces."""
     if mark.name is not None:
         yield "name", clean_line(mark.name)
         yield "title", clean_line(summary.title)
@@ -118,7 +119,7 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 
 
 def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
-    """Yield the known facts about a session as name and value."""
+    """Yield the known facts about a session as names and values."""
     yield "id", clean_line(summary.id)
     yield (
         "project",
@@ -135,7 +136,7 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 
 def _now(live: LiveSession | None) -> Clean:
-    """Return the session's current state as text, "" if its hooks don't report one."""
+    """Describe what the session is doing, or return "" if its hooks don't report that."""
     if live is None or live.state not in WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""

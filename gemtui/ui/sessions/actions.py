@@ -1,4 +1,4 @@
-"""The user's actions on a session besides reading it, with their dialogs."""
+"""Actions on a session other than reading it, along with their dialogs."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 async def export(
     app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
 ) -> None:
-    """Ask for format and file, and export the session; several go into a folder.
+    """Ask for a format and a file, and export the session.
 
-    The user's names for sessions are used as titles, except in JSON records, which are left as
-    stored.
+    Several sessions are exported to a folder. The user's names for sessions become their titles,
+    except in JSON records, which stay as stored.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -83,10 +83,10 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
 def _write_all(
     sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Write a new file for each session; return the number written, and the problems.
+    """Write one new file per session; return the number written and the problems.
 
-    `titled`: the same sessions with the titles that are used for the file names. Raises OSError if
-    the folder can't be created.
+    `titled`: the same sessions with the titles to use for the file names. Raises OSError if the
+    folder can't be created.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []
@@ -105,7 +105,7 @@ def _write_all(
 
 
 def _claimed(folder: Path, stem: str, suffix: str) -> Path:
-    """Create a new empty file, numbered if necessary, and return its path.
+    """Create a new empty file, numbered if the name is taken, and return its path.
 
     Raises OSError.
     """
@@ -125,7 +125,7 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
-    """Show the stored record of a message; for a tool call, only that call's part."""
+    """Show a message's stored record; for a tool call, only the part about that call."""
     record = message.original
     if record is None:
         app.show_message("There is no stored record of this block.")
@@ -140,7 +140,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
 
 
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
-    """Show what could not be read, each problem with its file and line."""
+    """Show what couldn't be read, with the file and line of each problem."""
     if not problems:
         app.show_message("All session files could be read.")
         return
@@ -152,7 +152,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
 
 
 async def choose_home(app: AppBase, home: Path) -> Path | None:
-    """Ask for another folder with Gemini CLI's sessions; None if cancelled."""
+    """Ask for another folder with Gemini CLI sessions; return None if cancelled."""
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home)
     )
@@ -160,7 +160,7 @@ async def choose_home(app: AppBase, home: Path) -> Path | None:
 
 
 def _home(text: str) -> Path:
-    """Return the chosen folder, or the `.gemini` folder in it if there is one."""
+    """Return the chosen folder, or the `.gemini` folder inside it if there is one."""
     path = typed_path(text.strip()).absolute()
     return path / ".gemini" if is_folder(path / ".gemini") else path
 

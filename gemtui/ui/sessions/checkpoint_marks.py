@@ -1,4 +1,4 @@
-"""Marks for sessions with checkpoints, in the list and in the facts about a session."""
+"""Which sessions have checkpoints, as shown in the list and in a session's facts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class CheckpointedSessions:
         self._seen: Mapping[Path, int] | None = None
 
     def read(self) -> frozenset[str] | None:
-        """Return the ids; None if they are unchanged or can't be read.
+        """Return the ids, or None if they are unchanged or can't be read.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         try:
             files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
@@ -38,9 +38,9 @@ class CheckpointedSessions:
 
 
 def undo_words(session: Summary, now: datetime) -> str:
-    """Return a text on how a session can be undone, for the facts about it.
+    """Describe how a session's changes can be undone, for the session's facts.
 
-    Blocking: call from a worker thread.
+    Blocking: call this from a worker thread.
     """
     found = read_checkpoints(session)
     if found.newest is not None:

@@ -1,4 +1,4 @@
-"""Actions that continue from a stored session: run, review, undo, fork."""
+"""Actions that start from a stored session: run, review, undo and fork."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 
 class Continuing(SessionsPart):
-    """Leads from a session to a run, or to an earlier state."""
+    """Actions that lead from a session to a run, or back to an earlier state."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available: without a session, only a new run."""
+        """Return whether an action is available; without a session, only a new run is."""
         return action == "new_run" or self.screen.chosen is not None
 
     def action_new_run(self) -> None:
-        """Open the run pane for a new run in the session's project."""
+        """Open the run pane, ready for a new run in the session's project."""
         summary = self.screen.chosen
         folder = None if summary is None else _folder_of(summary)
         message = NewRunRequested(folder or self.screen.start.project or current_folder())
@@ -41,13 +41,13 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_go_on(self) -> None:
-        """Continue this session in the run pane, after restoring it if necessary."""
+        """Continue this session in the run pane, after restoring the session if necessary."""
         if (summary := self.screen.chosen) is not None:
             await self._go_on(summary)
 
     @dialog
     async def action_review(self) -> None:
-        """Review the session's changes by hunk; comments become the next prompt."""
+        """Review the session's changes by hunk; the comments become the next prompt."""
         from gemtui.ui.review.screen import review_session
 
         if (summary := self.screen.chosen) is not None:
@@ -61,7 +61,7 @@ class Continuing(SessionsPart):
         if live is not None and live.state not in GONE:
             gemtui.show_message(f"Process {live.pid} has this session open. Close it there first.")
             return
-        if live is not None:  # it was only written to a moment ago; its process is gone
+        if live is not None:  # its file has just been written, but its process is gone
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         back: Summary | None = summary
         if Flag.KEPT in summary.flags:
@@ -72,13 +72,13 @@ class Continuing(SessionsPart):
         if back is not None:
             self.screen.post_message(ContinueRequested(back, prompt))
 
-    # --- back to before a prompt ---------------------------------------------------------------
+    # --- going back to a prompt ----------------------------------------------------------------
 
     @dialog
     async def action_undo_to(self) -> None:
-        """Undo the changes to files and chat since before the prompt at the cursor.
+        """Undo the prompt at the cursor and all later ones, in the files and the chat.
 
-        In the list, the last one.
+        In the list of sessions, the session's last prompt is used.
         """
         from gemtui.ui.undo.start import show_undo
 
@@ -104,7 +104,7 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_fork(self) -> None:
-        """Start a new chat that branches off before the prompt at the cursor.
+        """Start a new chat that branches off just before the prompt at the cursor.
 
         In the list of sessions, the session's last prompt is used.
         """
@@ -117,7 +117,7 @@ class Continuing(SessionsPart):
             store.reload()
 
     def _main_session(self) -> Summary | None:
-        """Return the chosen session; if it is a subagent's, report that and return None."""
+        """Return the chosen session; if it is a subagent's, say so and return None."""
         summary = self.screen.chosen
         if summary is not None and summary.kind is SessionKind.SUBAGENT:
             words = "This session belongs to a subagent. Open the session that called it."
@@ -128,7 +128,7 @@ class Continuing(SessionsPart):
     def _prompt_number(self) -> Number:
         """Return a function that returns the number of the prompt at the cursor.
 
-        In the list, the last one.
+        In the list of sessions, it returns the number of the session's last prompt.
         """
         from gemtui.ui.undo.start import prompt_at
 

@@ -1,4 +1,4 @@
-"""Choose a day of the list of sessions to go to."""
+"""A dialog to jump to a day in the list of sessions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
 
 def day_screen(days: Sequence[DayCount], today: date, at: date | None) -> ChooseScreen:
-    """Return a screen that closes with the key of the first session of the chosen day.
+    """Return a dialog that closes with the key of the first session of the chosen day.
 
-    `at`: the day on which the cursor begins; None = the first one.
+    `at`: the day the cursor starts on; None means the first day.
     """
     choices = [
         Choice(each.first, _name(each.day, today), own(counted(each.count, "session")))

@@ -1,4 +1,4 @@
-"""Deleting sessions after a question that lists all files, and restoring them."""
+"""Delete sessions after a question that lists all their files, and restore them."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _ONLY_KEPT = (
 _NO_TRASH = "It can't be moved to the system's trash, so it would be deleted permanently."
 _LIVE = "It is still being written, so Gemini CLI may be using it."
 _LISTED = 500
-"""Most sessions whose files are listed in a question."""
+"""Maximum number of sessions whose files are listed in a question."""
 _BUSY = "A run is using this session. Stop the run first."
 
 
 @dataclass
 class DeletedSession:
-    """A deleted session with its files in the trash.
+    """A deleted session, with the files it has in the trash.
 
-    `whole`: whether all files of the session were deleted.
+    `whole`: whether all of the session's files were deleted.
     """
 
     session: Summary
@@ -58,7 +58,7 @@ class DeletedSession:
 
 
 class Deleting:
-    """A deletion of sessions; `gone` grows while the deletion is carried out."""
+    """A deletion of sessions; sessions are added to `gone` as they are deleted."""
 
     def __init__(self, app: AppBase, home: Path) -> None:
         self.gone: list[DeletedSession] = []
@@ -68,11 +68,11 @@ class Deleting:
 
     @property
     def undoable(self) -> bool:
-        """Whether some of the deleted files are in the trash."""
+        """Whether any of the deleted files are in the trash."""
         return any(each.trash.items for each in self.gone)
 
     async def run(self, sessions: Sequence[Summary]) -> None:
-        """Ask, delete, and report the result; a failed session does not stop the others."""
+        """Ask, delete, and show the result; if a session can't be deleted, continue."""
         kept = [each for each in sessions if Flag.KEPT in each.flags]
         sessions = [each for each in sessions if each not in kept]
         if kept:
@@ -81,7 +81,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Permanently delete sessions of which the vault has the only copy."""
+        """Permanently delete sessions whose only copy is in the vault."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
@@ -119,7 +119,7 @@ class Deleting:
         return busy
 
     def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
-        """Return a plan for each session, except those deleted along with another one."""
+        """Return a plan for each session that isn't deleted along with another one."""
         plans = []
         for session in sessions:
             try:
@@ -135,7 +135,7 @@ class Deleting:
     async def _carry_out(
         self, deletions: Sequence[Deletion], *, permanent: bool = False
     ) -> list[tuple[Deletion, str]]:
-        """Delete these sessions; return those that the trash refused, with the reasons."""
+        """Delete sessions; return those that couldn't be moved to the trash, with reasons."""
         refused = []
         for deletion in deletions:
             if await self._is_busy(deletion.session):
@@ -159,7 +159,7 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Remove a deleted session's copies in runs; otherwise it would seem lost."""
+        """Delete the copies that runs have of a session, which would otherwise seem lost."""
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
@@ -209,9 +209,9 @@ class Deleting:
     # --- undo ----------------------------------------------------------------------------------
 
     async def undo(self) -> list[Summary]:
-        """Restore what is in the trash; return the sessions that are complete again.
+        """Restore files from the trash; return the sessions that are complete again.
 
-        Failures are listed with the reason and the current location of the files.
+        A list shows the files that couldn't be restored, with the reason and where they are now.
         """
         waiting = [each for each in reversed(self.gone) if each.trash.items]
         left = await asyncio.to_thread(
@@ -228,7 +228,7 @@ class Deleting:
             self._app.show_message(f"Restored {len(back):,} sessions.")
         return back
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _say(self, wanted: int) -> None:
         words = [
@@ -261,7 +261,7 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
-    """Return what is left to delete, or None if that exceeds what the user agreed to."""
+    """Return what is left to delete, or None if that is more than the user agreed to."""
     try:
         rest = plan(deletion.session, deletion.home)
     except DeletionFailed:
@@ -282,7 +282,7 @@ def _titled(session: Summary) -> Iterator[Clean]:
 
 
 def _line(item: Item, home: Path) -> Clean:
-    """Return a line about an item; the size comes first, because a long path wraps."""
+    """Describe an item on one line, its size first because long paths wrap."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")

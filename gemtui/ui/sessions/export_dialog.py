@@ -1,4 +1,4 @@
-"""The dialog for an export: its format and file, and whether to redact secrets."""
+"""The export dialog: the format, the file, and whether to redact secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gemtui.ui.kit.new_file import free_name, place_of, problem_of
 
 
 class Export(NamedTuple):
-    """The format and the file of an export; `redact`: whether to replace secrets."""
+    """The format and file of an export; `redact`: whether to replace secrets."""
 
     format: Format
     path: Path
@@ -33,7 +33,7 @@ class Export(NamedTuple):
 
 
 class Preview(NamedTuple):
-    """The text that redaction would replace in a session.
+    """What redaction would replace in a session.
 
     `stem`: the file name without its suffix, with secrets replaced.
     """
@@ -53,11 +53,11 @@ FORMS = {
 
 
 class ExportScreen(FieldScreen[Export]):
-    """A dialog that returns an `Export` to a file that does not exist yet, or None.
+    """A dialog that returns an `Export`, or None.
 
-    `previews`: returns the preview of each session; each call reads the session and may raise
-    GemtuiError or OSError. `forbidden`: Gemini CLI's folder, where nothing may be written.
-    `folder`: export to a folder, which may exist.
+    `previews`: functions that return the preview of each session; they read the session and may
+    raise GemtuiError or OSError. `forbidden`: Gemini CLI's folder, where gemtui must not write.
+    `folder`: export to a folder, which may already exist; a single file must not exist yet.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -79,7 +79,7 @@ class ExportScreen(FieldScreen[Export]):
         self._suffix = self._suffix_of(Format.MARKDOWN)
 
     def compose(self) -> ComposeResult:
-        """Build the formats, the file name, the redaction, and the line for a problem."""
+        """Build the formats, the file name, the redaction, and a label for problems."""
         what = "folder" if self._folder else "file"
         with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
@@ -121,7 +121,7 @@ class ExportScreen(FieldScreen[Export]):
             self._say_problem()
 
     async def _preview(self) -> None:
-        """List what will be replaced, and remove secrets from the suggested file name."""
+        """List what will be redacted, and remove secrets from the suggested file name."""
         words = self.query_one("#replaced-words", Static)
         lines: list[Clean] = []
         self._searched = "Looking for secrets..."
@@ -152,7 +152,7 @@ class ExportScreen(FieldScreen[Export]):
 
     @on(OptionList.OptionSelected)
     def action_take(self) -> None:
-        """Close with the chosen export, unless the file name has a problem."""
+        """Close with the chosen export, unless there is a problem with the file name."""
         name = self.query_one(Input).value
         if not self._searched and not self._problem(name):
             redact = self.query_one(Tick).value

@@ -1,4 +1,4 @@
-"""All files that sessions wrote, in this project or all, the last written first."""
+"""The files that sessions wrote, in this project or all projects, latest first."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gemtui.ui.sessions.writes_screen import WritesScreen
 class Files:
     """The state of the file list, from which a later screen resumes.
 
-    `history`: the state of the history of the opened file, or None.
+    `history`: the state of the history of the file that was opened, or None.
     """
 
     everywhere: bool
@@ -46,9 +46,9 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file with its number of writes and sessions, its last write and its project.
+    """A file: its number of writes and sessions, its last write, and its project.
 
-    `id`: the path as a string, which is faster to compare.
+    `id`: the path as a string, which compares faster than a path.
     """
 
     id: str
@@ -61,10 +61,10 @@ class FileRow(NamedTuple):
 
 
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
-    """List the files that sessions wrote.
+    """Lists the files that sessions wrote.
 
-    `project`: the project to which the list can be limited, or None. `files`: the state of an
-    earlier screen, from which this screen resumes.
+    `project`: the project that the list can be limited to, or None. `files`: the state of an
+    earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
@@ -85,24 +85,24 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the search field, and the files below it."""
+        """Build the search field and the files below it."""
         rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield from self.composed(rows, own("search by path"))
 
     @property
     def _root(self) -> Path | None:
-        """The project to which the list is limited; None if it shows all projects."""
+        """The project that the list is limited to, or None if it shows all projects."""
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
-        """Start loading once the screen is visible; reopen the file that was open."""
+        """Start to load once the screen is visible, and reopen the file that was open."""
         self._update_header()
         self.call_after_refresh(self.read)
         if self.files.history is not None:
             self._look_into(self.files.history)
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Update this screen and the history above it to a newer state of the store."""
+        """Switch this screen and the history opened from it to a newer store state."""
         super().use_snapshot(snapshot)
         if self._history is not None:
             self._history.use_snapshot(snapshot)
@@ -110,25 +110,25 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- files ---------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return the sessions of the scope, and the start of the period."""
+        """Return the sessions in scope, and the start of the period."""
         begin = since(self.files.span, self.gemtui.clock())
         return sessions_with_calls(snapshot, project=self._root), begin
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[FileRow]:
-        """Return a row for each file; names of files in the project are relative to it."""
+        """Return a row per file; files in the project are named relative to the project."""
         del snapshot
         folders = frozenset[str]() if self._root is None else folder_names(self._root)
         rows = [_row(path, each, folders) for path, each in files_of(writes).items()]
         return sorted(rows, key=lambda row: row.when, reverse=True)
 
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
-        """Show the matching rows; the cursor stays on its file, at first on the newest."""
+        """Show the matching rows; the cursor stays on its file or starts on the newest."""
         self._all, self._whole = rows, whole
         self.find()
 
     @work(exclusive=True, group="search")
     async def find(self) -> None:
-        """Show the files whose path matches."""
+        """Show the files whose paths match the search."""
         found = await matching(self._all, lambda row: row.name, self.files.text)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
@@ -161,7 +161,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def scope_changed(self) -> None:
-        """Load the files of the new scope."""
+        """Load the files in the new scope."""
         self._all, self._whole, self.files.chosen = (), False, None
         self.find()
         self.read()
@@ -194,7 +194,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_recover(self) -> None:
-        """Rebuild the contents of the file from all sessions."""
+        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         if (row := self.rows.chosen) is not None:
@@ -202,7 +202,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.app.push_screen(RecoverScreen(Path(row.path), sessions, self._home))
 
     def action_open(self) -> None:
-        """Show all writes of the file."""
+        """Show all writes to the file."""
         if (row := self.rows.chosen) is not None:
             self._look_into(HistoryPosition(row.path))
 
@@ -237,7 +237,7 @@ def _row(path: PurePath, writes: Sequence[RecordedWrite], folders: frozenset[str
 
 
 def _draw(row: FileRow, look: Look) -> Pieces:
-    """Draw a file's path, its numbers of writes and sessions, and its age."""
+    """Render a file's path, its numbers of writes and sessions, and its age."""
     muted = look[Role.MUTED]
     words = f"  {counted(row.writes, 'write'):>9}  {counted(row.sessions, 'session'):>11}"
     right = (Piece(own(f"{words}  {relative(row.when, look.now):>4}"), muted),)

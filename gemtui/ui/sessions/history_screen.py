@@ -1,4 +1,4 @@
-"""The history of a file: each write, newest first, with its changes."""
+"""The history of a file: every write to it, newest first, with the changes."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 @dataclass(slots=True)
 class HistoryPosition:
-    """The file and the cursor of a history, from which a later screen resumes."""
+    """The file and the cursor of a history screen, from which a later screen resumes."""
 
     path: PurePath
     chosen: object = None
 
 
 class WriteRow(NamedTuple):
-    """A write, and the title of the main session to which it belongs."""
+    """A write, with the title of the main session it belongs to."""
 
     write: RecordedWrite
     title: str
 
     @property
     def key(self) -> object:
-        """A key that identifies the row."""
+        """A key that identifies this row."""
         return self.write.source.name, self.write.message, self.write.block
 
 
 class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
-    """Show all writes of a file, in all sessions.
+    """Shows all writes to a file, across all sessions.
 
-    `history`: the file, and the state of an earlier screen, from which this screen resumes.
+    `history`: the file, and the state of an earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
@@ -75,7 +75,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         self._whole = False
 
     def compose(self) -> ComposeResult:
-        """Build the header, the writes, the selected change, the status line and footer."""
+        """Build the header, writes, selected change, status line and footer."""
         rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
         side = LineView(what="the change")
         yield from self.beside(rows, side)
@@ -85,7 +85,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         self.call_after_refresh(self.read)
 
     def on_resize(self) -> None:
-        """Fit the path to the new width."""
+        """Shorten the path to the new width."""
         header = self.header
         room, path = header.content_size.width, Path(self.history.path)
         header.show_parts(titled_path("History of", path, room, self.gemtui.glyphs))
@@ -93,11 +93,11 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
     # --- writes --------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return all sessions, beginning with those that wrote the file."""
+        """Return all sessions, starting with those that wrote the file."""
         return wrote_first(sessions_with_calls(snapshot), self.history.path), None
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
-        """Return the writes of the file, newest first."""
+        """Return the writes to the file, newest first."""
         path = self.history.path
         mine = files_of(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
@@ -106,7 +106,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """Show the writes; the cursor stays on its write, at first on the newest."""
+        """Show the writes; the cursor stays on its write or starts on the newest."""
         self._whole = whole
         self.rows.empty = own("No stored session has written this file." if whole else "reading")
         self.rows.show(rows, fresh=self.history.chosen is None)
@@ -155,14 +155,14 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         edit(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
-        """Rebuild the contents of the file from all sessions."""
+        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         path, sessions = Path(self.history.path), self._snapshot.sessions
         self.app.push_screen(RecoverScreen(path, sessions, self._home))
 
     def action_patch(self) -> None:
-        """Show all changes to the file as a patch for the selected write's project."""
+        """Show all changes to the file, in the selected write's project, as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
@@ -178,7 +178,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Draw a write: symbol and title at the left; tool, lines or status, and age."""
+    """Render a write: symbol and title on the left; tool, lines or status, and age."""
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (

@@ -1,4 +1,4 @@
-"""Deleting sessions and undoing that, archiving them in the vault, restoring."""
+"""Delete sessions, undo that, archive sessions in the vault, and restore them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 
 class SessionKeeping(SessionsPart):
-    """Archives sessions in the vault if the vault is on; deletes and restores them."""
+    """Archives sessions if the vault is on, and deletes and restores sessions."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -36,29 +36,29 @@ class SessionKeeping(SessionsPart):
         return True
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether there is nothing to undo, which the key says."""
+        """Return whether undo would only say that there is nothing to undo."""
         return action == "undo" and self.screen.done.last is None
 
     # --- the vault -----------------------------------------------------------------------------
 
     @background("vault", exclusive=True)
     async def follow(self) -> None:
-        """Archive stored sessions while the vault is on, except in the demo."""
+        """Archive stored sessions while the vault is on (never in the demo)."""
         self._vault = self._new_feed()
         if not self.screen.start.demo:
             await self._vault.run()
 
     def archive_new(self) -> None:
-        """Archive every stored session that has not been archived yet."""
+        """Archive every stored session that hasn't been archived yet."""
         self._vault.archive_new()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Archive these changed files."""
+        """Archive the changed files among these paths."""
         self._vault.changed(paths)
 
     @property
     def words(self) -> Iterator[str]:
-        """The vault's progress and its problem, if any, as texts."""
+        """The vault's progress and its problem, if there is one, in words."""
         if (keeping := self._vault.progress) is not None:
             yield f"saving to the vault: {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
@@ -67,7 +67,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_vault(self) -> None:
-        """Show the vault and the next removals; let the user turn it on or off."""
+        """Show the vault and what will be removed next; it can be turned on or off there."""
         from gemtui.ui.sessions.vault_dialog import show_vault
 
         gemtui, store = self.screen.gemtui, self.screen.store
@@ -85,7 +85,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_restore(self) -> None:
-        """Restore an archived session to the store, after a confirmation."""
+        """Restore an archived session to the store after asking the user."""
         from gemtui.ui.kit.put_back import put_back
 
         if (summary := self.screen.chosen) is not None:
@@ -95,7 +95,7 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_delete(self) -> None:
-        """Delete the selected sessions, after a confirmation."""
+        """Delete the selected sessions after asking the user."""
         from gemtui.ui.sessions.deletion import Deleting
 
         screen = self.screen
@@ -112,7 +112,7 @@ class SessionKeeping(SessionsPart):
 
     @background("undo")
     async def action_undo(self) -> None:
-        """Undo the last action: a deletion, or a change of marks."""
+        """Undo the last deletion or the last change of names, tags, notes or pins."""
         if self.screen.done.last is None:
             self.screen.gemtui.show_message("There is nothing to undo since gemtui was started.")
         elif back := await self.screen.done.undo():

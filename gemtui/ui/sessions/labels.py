@@ -1,4 +1,4 @@
-"""Texts of the session list: the line above it, why it is empty, the periods."""
+"""Texts of the session list: its description, why it is empty, and the periods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.ui.kit.keys import BY_ID
 
 
 class Period(NamedTuple):
-    """A period that ends now; `days` is None for all time."""
+    """A period of time up to now, in days; `days` is None for all time."""
 
     words: str
     days: int | None
@@ -35,15 +35,15 @@ SPANS = (
 
 
 def since(span: int, now: datetime) -> datetime | None:
-    """Return the start of the period with this index; None for all time."""
+    """Return the start of the period with this index, or None for all time."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
 
 
 def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
-    """Return a header's parts: a title, and a path of which the end is kept.
+    """Return a title and a path as parts of a header, cutting the start of the path.
 
-    `room`: the number of cells for both.
+    `room`: how many cells there are for both.
     """
     left = max(LEAST, room - len(title) - 2 * len(GAP))
     shown = fit_end(short_path(path), left, own(glyphs.ellipsis))
@@ -51,7 +51,7 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Return texts that describe the list: the count, the scope and the sort order."""
+    """Describe the list in parts: the session count, the scope and the sort order."""
     amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
     words = [amount, "all projects" if view.everywhere else "this project"]
     if snapshot is not None and not snapshot.complete:
@@ -65,9 +65,9 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 
 
 def selection(selected: int, unlisted: int) -> str:
-    """Return a text with the number of selected sessions, and of those not listed.
+    """Describe the selection, or return "" if nothing is selected.
 
-    Without selected sessions, the text is "".
+    `unlisted`: how many of the selected sessions aren't in the list at the moment.
     """
     if not selected:
         return ""
@@ -75,7 +75,7 @@ def selection(selected: int, unlisted: int) -> str:
 
 
 def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of `crumbs`, then ever shorter versions.
+    """Yield the parts that `crumbs` returned, followed by ever shorter versions.
 
     The sort order is shortened first, then the scope.
     """
@@ -96,10 +96,10 @@ def empty_text(
     *,
     typing: bool = False,
 ) -> tuple[str, ...]:
-    """Return why the list is empty, and useful keys, one paragraph each.
+    """Return why the list is empty and which keys help, one paragraph per item.
 
-    `typing`: letters go to the search field, so the key that leaves that field must be pressed
-    first.
+    `typing`: whether the search field has the focus; letters then go there, so the key that leaves
+    the field comes first.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]

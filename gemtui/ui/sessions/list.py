@@ -1,4 +1,4 @@
-"""The list of sessions: rows of one or two lines, with folded groups and days."""
+"""The list of sessions: rows of one or two lines, with foldable groups and days."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ _MINUTE = 60.0
 
 
 class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
-    """The list of sessions, drawn, with its keys.
+    """The list of sessions on screen, with its keys.
 
-    Ages are relative to the app's clock (see `look_of`) and are redrawn every minute.
+    Ages are relative to the app's clock (see `look_of`) and are updated every minute.
     """
 
     BINDINGS = bindings(Where.LIST)
 
     class Highlighted(RowList.Highlighted):
-        """The cursor has moved to another session; None for a heading, or no row."""
+        """Posted when the cursor has moved to a session, or to a heading (None)."""
 
         def __init__(self, rows: SessionList) -> None:
             super().__init__(rows)
             self.summary = rows.highlighted
 
     class Opened(RowList.Opened):
-        """Request to open a session."""
+        """Posted when the user opens a session."""
 
         def __init__(self, rows: SessionList, summary: Summary) -> None:
             super().__init__(rows)
@@ -57,27 +57,27 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         self.selection = ListSelection(self)
         self.add_parts(self.selection, ViewKeys(self))
 
-    # --- interface -----------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     @property
     def selected(self) -> tuple[Summary, ...]:
-        """The selected sessions, newest first, whether listed or not."""
+        """The selected sessions, newest first, including any that aren't listed."""
         return self.summaries(self.selection.keys)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
-        """List these sessions; those that are gone are no longer selected."""
+        """List these sessions; sessions that no longer exist are deselected."""
         super().show_sessions(snapshot)
         if snapshot.complete:
             self.selection.keys = self._listing.known(self.selection.keys)
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update the current states of sessions, by session id."""
+        """Update what each session is doing, by session id."""
         if live != self._live:
             self._live = live
             self.refresh()
 
     def update_undoable(self, sessions: frozenset[str]) -> None:
-        """Update which sessions have checkpoints, by session id."""
+        """Update which sessions have checkpoints, given their ids."""
         if sessions != self._undoable:
             self._undoable = sessions
             self.refresh()
@@ -87,17 +87,17 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         place = self.find(session)
         return place is not None and self.in_sight(place)
 
-    # --- drawing -------------------------------------------------------------------------------
+    # --- rendering -----------------------------------------------------------------------------
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
-        """Draw a row."""
+        """Render a row."""
         height = self._places.bottom(place) - self._places.top(place)
         return draw_row(self.items[place], look, self._around(place), height)
 
     def _around(self, place: int) -> RowContext:
         row = self.items[place]
         session = row.entry.summary if isinstance(row, SessionRow) else None
-        copied = session is None or Flag.DUPLICATE in session.flags  # has no state of its own
+        copied = session is None or Flag.DUPLICATE in session.flags  # copies have no state
         return RowContext(
             query=ListQuery(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
@@ -111,7 +111,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         )
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
-        """Draw why there are no rows: indented lines below an empty one."""
+        """Explain why there are no rows, in indented lines below an empty one."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
         texts = empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
@@ -125,7 +125,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
     # --- events --------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
-        """Redraw every minute, because ages grow and days change their names."""
+        """Redraw every minute, because ages grow and the names of days change."""
         self.set_interval(_MINUTE, self._tick)
 
     def _tick(self) -> None:
@@ -134,13 +134,13 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         self.refresh()
 
     def opens(self, clicks: int) -> bool:
-        """Fold a group with one click; open a session with two."""
+        """Return whether these clicks open the row: one for a group, two for a session."""
         return super().opens(clicks) or isinstance(self.chosen, Heading)
 
     # --- actions -------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave actions enabled without rows: some change which rows there are."""
+        """Keep actions enabled even without rows, because some of them bring rows back."""
         del parameters
         return self.can(action)
 
@@ -153,7 +153,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.post_message(self.Opened(self, summary))
 
     def action_clear(self) -> None:
-        """Clear the selection or, if there is none, the search."""
+        """Clear the selection or, if nothing is selected, the search."""
         if not self.selection.clear():
             self.filter("")
 
@@ -163,7 +163,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.post_message(CopyRequested(summary.id, "the session id"))
 
     def action_copy_resume(self) -> None:
-        """Copy the command that resumes the session in its folder."""
+        """Copy the shell command that resumes the session in its folder."""
         if (summary := self.highlighted) is not None:
             self.post_message(
                 CopyRequested(resume_line(summary), "the command that resumes this session")

@@ -1,4 +1,4 @@
-"""The rows of the list of sessions: which there are, in which order, and where the cursor is."""
+"""The session list's rows: which there are, their order, and the cursor."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
-    """Sessions, arranged by a `View`, and headings of groups or days.
+    """Sessions arranged according to a `View`, with headings for groups or days.
 
-    `bar`: the search field above the list. `project`: the folder to which the list can be limited;
-    None if it always shows all projects.
+    `bar`: the search field above the list. `project`: the folder that the list can be limited to,
+    or None if it always shows all projects.
     """
 
     class Arranged(Message):
-        """The rows, or their description (`crumbs`), have changed."""
+        """Posted when the rows or their description (`crumbs`) have changed."""
 
     def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
         super().__init__(
-            lambda _row, _look: (),  # a subclass draws rows of several lines
+            lambda _row, _look: (),  # a subclass renders rows of several lines
             stops=lambda row: not isinstance(row, DayHeading),
             key=lambda row: row.key,
             height=row_height,
@@ -44,9 +44,9 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.view = View(everywhere=project is None)
         self.marks: Mapping[str, Mark] = {}
         self.rows = Rows()
-        """The listed rows."""
+        """The rows of the list."""
         self.days: Days | None = None
-        """The names of days, as of the last arrangement."""
+        """The names of days when the rows were last arranged."""
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
         self._wanted: object = None
@@ -55,24 +55,24 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
 
     @property
     def highlighted(self) -> Summary | None:
-        """The session under the cursor; None on a heading or without rows."""
+        """The session under the cursor, or None on a heading or without rows."""
         row = self.chosen
         return row.entry.summary if isinstance(row, SessionRow) else None
 
     def summaries(self, keys: set[str]) -> tuple[Summary, ...]:
-        """Return the sessions with these keys, newest first, whether listed or not."""
+        """Return the sessions with these keys, newest first, even if they aren't listed."""
         return self._listing.summaries(keys)
 
     @property
     def crumbs(self) -> tuple[str, ...]:
-        """A description of the listed sessions, the most important parts first."""
+        """A description of the listed sessions, most important part first."""
         return crumbs(self.view, self.rows, self._snapshot)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
-        """List these sessions, keeping the cursor and the scroll position.
+        """List these sessions, keeping the cursor and scroll position.
 
-        Until the store has been loaded completely, newer sessions may still appear at the top.
-        Therefore the cursor stays on the first session until then, unless the user has moved it.
+        While the store is still being loaded, newer sessions may appear at the top. Until that is
+        done, the cursor therefore stays on the first session, unless the user has moved it.
         """
         reading = self._snapshot is None or not self._snapshot.complete
         at_start = reading and not self._moved
@@ -83,54 +83,54 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.rearrange(self.view, typed=at_start)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks on sessions, by session id."""
+        """Update the user's marks, by session id."""
         self.marks = marks
         self._listing.mark(marks)
         self.rearrange(self.view)
 
     def filter(self, text: str) -> None:
-        """List only the matching sessions (see `ListQuery`); "" lists all sessions."""
+        """List only the sessions that match the search (see `ListQuery`); "" lists all."""
         if text != self.view.query:
             self.rearrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Sort by a property, in its natural direction or in the opposite one."""
+        """Sort by a property, in its usual direction or in reverse."""
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
-        """Group the sessions by project, or don't."""
+        """Turn grouping by project on or off."""
         self.rearrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:
-        """List the sessions of all projects, or only of the project given at creation."""
+        """List the sessions of all projects, or only of the list's own project."""
         self.rearrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
 
     def highlight(self, summary: Summary) -> bool:
-        """Move the cursor to a session; return False if it is not listed."""
+        """Move the cursor to a session; return False if it isn't listed."""
         return self.go_to(summary.name) or self.go_to(summary.id)
 
     def go_to(self, key: object) -> bool:
-        """Move the cursor to the row with a key; return False if it is not listed."""
+        """Move the cursor to the row with this key; return False if there is none."""
         if (place := self.find(key)) is not None:
             self.go(place)
         return place is not None
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to this row, or the next selectable one in the direction of `step`."""
+        """Move the cursor to a row, or from there in direction `step` to one it can be on."""
         if self._places:
             super().go(place, step)
             self._wanted = self._places.key(self._cursor)
             self._moved = True
 
-    # --- arranging -----------------------------------------------------------------------------
+    # --- arrangement ---------------------------------------------------------------------------
 
     def rearrange(self, view: View, *, typed: bool = False, wanted: object = None) -> None:
-        """Rebuild the rows, keeping the cursor on its session, or else at its position.
+        """Rebuild the rows, keeping the cursor on its session or else at its position.
 
-        `typed`: the search has changed. If the search leaves out the session under the cursor, the
-        cursor moves to the first match. When the search ends, the cursor stays on its session; only
-        if nothing had matched, it returns to the session from before the search. `wanted`: the key
-        of the row to which the cursor moves.
+        `typed`: whether the search text has changed. If the session under the cursor no longer
+        matches, the cursor moves to the first match. When the search is cleared, the cursor stays
+        on its session; if nothing had matched, it goes back to the session it was on before the
+        search. `wanted`: the key of the row to move the cursor to.
         """
         before, ends = self.chosen_key, bool(self.view.query) and not view.query
         self._wanted = wanted or (before if ends else None) or self._wanted
@@ -152,12 +152,12 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.post_message(self.Arranged())
 
     def lead(self, place: int) -> int:
-        """Return the heading directly above a row, which is shown with it."""
+        """Return the heading directly above a row, to be shown along with the row."""
         above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
         return place - 1 if above else place
 
     def report_cursor(self) -> None:
-        """Post that the cursor has moved, if it is on another row now."""
+        """Post `Highlighted` if the cursor is on a different row than before."""
         if self.chosen_key != self._told:
             self._told = self.chosen_key
             super().report_cursor()

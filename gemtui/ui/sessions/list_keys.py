@@ -1,4 +1,4 @@
-"""The keys that change which sessions are listed, and in which order."""
+"""Keys that change which sessions are listed and in which order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.sessions.list_base import ArrangedSessions
 
 
 class ViewKeys(KeyPart):
-    """The keys for scope, order, groups, days and hidden sessions of a list."""
+    """The keys for a list's scope, sort order, groups, days and hidden sessions."""
 
     def __init__(self, sessions: ArrangedSessions) -> None:
         self._list = sessions
@@ -44,7 +44,7 @@ class ViewKeys(KeyPart):
         self._list.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
 
     def action_days(self) -> None:
-        """Choose a day to go to; the list then goes by day."""
+        """Let the user choose a day to jump to; the list is then sorted by day."""
         from gemtui.ui.sessions.day_screen import day_screen
 
         view, app = self._list.view, self._list.app
@@ -66,11 +66,11 @@ class ViewKeys(KeyPart):
         self._arrange(reverse=not self._list.view.reverse)
 
     def action_group(self) -> None:
-        """Group by project, or stop grouping."""
+        """Turn grouping by project on or off."""
         self._arrange(grouped=not self._list.view.grouped)
 
     def action_hidden(self) -> None:
-        """Show or hide the hidden sessions."""
+        """Show or hide hidden sessions."""
         self._arrange(hidden=not self._list.view.hidden)
 
     def action_fold(self) -> None:

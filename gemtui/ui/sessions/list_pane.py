@@ -1,4 +1,4 @@
-"""The list of sessions with the lines above it: its description and the search."""
+"""The list of sessions, below its description and search field."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
 
 
 class Crumbs(Widget):
-    """One line that describes the list; parts that don't fit are cut or dropped."""
+    """A one-line description of the list; parts that don't fit are cut or left out."""
 
     DEFAULT_CSS = "Crumbs { height: 1; }"
 
@@ -37,14 +37,14 @@ class Crumbs(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """Return the only line."""
+        """Render the line."""
         look = look_of(self.app, self.size.width)
         line = Line(cut(self._pieces(look), look))
         strip = strip_of(line, look.width).adjust_cell_length(look.width)
         return strip.apply_style(self.rich_style)
 
     def _pieces(self, look: Look) -> Pieces:
-        """Return the longest form of the line that fits; "Sessions" is dropped first."""
+        """Return the longest form of the line that fits; "Sessions" is the first to go."""
         title = Piece(own("Sessions "), look[Role.HEADING])
         *forms, shortest = shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
@@ -67,7 +67,7 @@ def _joined(words: tuple[str, ...], look: Look) -> Pieces:
 
 
 class SessionPane(Vertical):
-    """A `SessionList` with its description and its search field."""
+    """A `SessionList` below its description and search field."""
 
     DEFAULT_CSS = "SessionPane { width: 1fr; height: 1fr; }"
 
@@ -80,14 +80,14 @@ class SessionPane(Vertical):
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Build the description, the search field, the line of live states and the list."""
+        """Build the description, search field, line about live sessions, and list."""
         yield self._crumbs
         yield self.bar
         yield self._live
         yield self.list
 
     def update_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
-        """Show sessions' current states, in their rows and in a line above the list."""
+        """Show what sessions are doing, in their rows and in a line above the list."""
         self.list.update_live({each.session: each.state for each in live})
         words = [*line_words(live, glyphs)]
         self._live.display = bool(words)

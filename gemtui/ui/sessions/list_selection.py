@@ -12,7 +12,7 @@ from gemtui.ui.sessions.list_base import ArrangedSessions
 
 
 class ListSelection(KeyPart):
-    """The selection, which includes sessions that a search has hidden.
+    """The selection, which can include sessions hidden by a search.
 
     `keys`: the keys of the selected rows.
     """
@@ -24,7 +24,7 @@ class ListSelection(KeyPart):
 
     @property
     def words(self) -> str:
-        """A text with the number of selected sessions; "" if there are none."""
+        """How many sessions are selected, in words; "" if there are none."""
         return selection(len(self.keys), len(self.keys) - len(self._listed))
 
     @property
@@ -32,21 +32,21 @@ class ListSelection(KeyPart):
         return {key for key in self.keys if self._list.find(key) is not None}
 
     def keep_listed(self) -> None:
-        """Deselect the sessions that are not listed."""
+        """Deselect sessions that aren't listed."""
         if (listed := self._listed) != self.keys:
             self._select(listed)
 
     def clear(self) -> bool:
-        """Deselect all sessions; return False if none was selected."""
+        """Deselect all sessions; return False if none were selected."""
         selected = bool(self.keys)
         if selected:
             self._select(set())
         return selected
 
     def action_select(self) -> None:
-        """Select or deselect the session and go to the next row.
+        """Select or deselect the session, and move to the next row.
 
-        On a heading, do the same for all sessions of its group.
+        On a heading, this applies to all sessions in its group.
         """
         row, rows = self._list.chosen, self._list.items
         if isinstance(row, SessionRow):
@@ -57,7 +57,7 @@ class ListSelection(KeyPart):
         self._list.action_step(1)
 
     def action_select_to(self) -> None:
-        """Select all sessions from the last selected one to this one."""
+        """Select all sessions between the one selected last and this one."""
         row, here = self._list.chosen, self._list.cursor
         if isinstance(row, SessionRow):
             start = self._list.find(self._last)

@@ -1,4 +1,4 @@
-"""Following the states of the sessions that are open in any terminal."""
+"""Follow what the sessions in all terminals are doing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gemtui.own_folders import make_own_folder
 from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0
-"""Seconds between two checks without an event; a killed process causes no event."""
+"""Seconds between two checks if no event arrives, as when a process is killed."""
 _STEP, _GATHER = 50, 200
-"""Milliseconds of silence before a change is reported, and the longest delay."""
+"""Milliseconds of silence before changes are reported, and the longest delay."""
 
 
 async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
-    """Call `show` in the event loop with the live sessions, again after each change.
+    """Call `show` with the live sessions now and after each change, until cancelled.
 
-    The coroutine runs until it is cancelled.
+    `show` is called in the event loop.
     """
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
@@ -33,19 +33,19 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
 
 
 def _prepare(live: LiveFolder) -> None:
-    """Create the folder so that it can be watched."""
+    """Create the folder, so that it can be watched."""
     with suppress(OSError):
         make_own_folder(live.folder)
     live.clear()
 
 
 async def _stirs(folder: Path) -> AsyncGenerator[None]:
-    """Yield immediately, after every change in the folder, and every `TICK` seconds."""
-    from watchfiles import awatch  # slow, so imported after the first rows
+    """Yield at once, after every change in the folder, and every `TICK` seconds."""
+    from watchfiles import awatch  # slow, so not imported before the first rows are shown
 
     yield
     stop = asyncio.Event()
-    with suppress(OSError, RuntimeError, ValueError):  # watchfiles raises RuntimeErrors
+    with suppress(OSError, RuntimeError, ValueError):  # watchfiles raises RuntimeError
         async with aclosing(
             awatch(
                 folder,

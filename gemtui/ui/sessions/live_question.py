@@ -1,4 +1,4 @@
-"""A question that a session asks in another terminal, on a separate screen."""
+"""A question from a session in another terminal, on a screen of its own."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PATH = 4_000
-"""Most characters of a path to show."""
+"""Maximum number of characters of a path to show."""
 _ANSWERED = "Already answered."
 
 
 class LiveQuestionScreen(FullScreen[bool]):
-    """One question of one session, which can only be answered in the terminal `tty`.
+    """A session's question, which can only be answered in the terminal named `tty`.
 
-    The screen returns whether to go to the next waiting session.
+    The screen returns whether to go on to the next waiting session.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WAITING)
@@ -58,7 +58,7 @@ class LiveQuestionScreen(FullScreen[bool]):
         self.query_one(DetailView).show(self._draw)
 
     def update_live(self, live: Sequence[LiveSession]) -> None:
-        """Update whether the question has been answered."""
+        """Update the note on whether the question has been answered meanwhile."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
@@ -79,7 +79,7 @@ class LiveQuestionScreen(FullScreen[bool]):
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
-    """Yield the question, the advice, and the change, command or other details."""
+    """Yield the question, some advice, and the change, command or other details."""
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)

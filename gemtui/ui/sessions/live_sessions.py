@@ -1,4 +1,4 @@
-"""The current states of sessions in all terminals, and their questions."""
+"""What sessions in all terminals are doing, and their questions."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class LiveSessions(SessionsPart):
-    """The live sessions that the extension's hooks report, once `follow` is called."""
+    """The sessions that the extension's hooks report, updated from `follow` on."""
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
         self._live: tuple[LiveSession, ...] | None = None
 
     def of(self, summary: Summary) -> LiveSession | None:
-        """Return what the hooks report about a session; None if they report nothing."""
+        """Return what the hooks report about a session, or None if they report nothing."""
         return next((each for each in self._live or () if each.session == summary.id), None)
 
     @background("live", exclusive=True)
     async def follow(self) -> None:
-        """Show the current states of sessions, and every change."""
+        """Show what sessions are doing, and update that on every change."""
         await asyncio.sleep(SETTLE)
         from gemtui.ui.sessions.live_feed import follow_live
 
         await follow_live(self._take)
 
     def _take(self, live: tuple[LiveSession, ...]) -> None:
-        """Show the states, and notify the user if a session begins to wait out of sight."""
+        """Show the sessions' states; notify the user if one out of sight starts to wait."""
         screen = self.screen
         if not screen.app.is_running:
             return
@@ -51,7 +51,7 @@ class LiveSessions(SessionsPart):
             cast("LiveQuestionScreen", top).update_live(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
-            by_run = each.question is not None and each.question.run  # such a run rings itself
+            by_run = each.question is not None and each.question.run  # runs do it themselves
             if (each.session, each.question) not in known and not by_run:
                 self._ring(each, seen=self._on_screen(each))
 
@@ -68,7 +68,7 @@ class LiveSessions(SessionsPart):
 
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
-        """Notify the user, unless the session is visible or another gemtui has notified."""
+        """Notify the user unless the session is on screen or another gemtui has done so."""
         from gemtui.sessions.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
@@ -81,11 +81,11 @@ class LiveSessions(SessionsPart):
         name = "" if session is None else named(session, screen.marks.marks).title
         screen.gemtui.ring(waiting_notice(live, name))
 
-    # --- what waits ----------------------------------------------------------------------------
+    # --- waiting sessions ----------------------------------------------------------------------
 
     @dialog
     async def action_waiting(self) -> None:
-        """Show the chosen session's question or the next one, then all others in turn."""
+        """Show the question of the chosen or the next waiting session, then all others."""
         from gemtui.sessions.live import terminal_of
         from gemtui.ui.sessions.live_question import LiveQuestionScreen
 
@@ -112,9 +112,9 @@ class LiveSessions(SessionsPart):
         return waiting[at % len(waiting)] if waiting else None
 
     def _highlight_everywhere(self, id: str) -> None:
-        """Move the list's cursor to a session, even if the list's filter hides it.
+        """Move the list's cursor to a session, even if it is currently filtered out.
 
-        If necessary, the search is cleared and all projects are shown.
+        If necessary, this clears the search and lists all projects.
         """
         screen, session = self.screen, self.screen.store.find(id)
         if session is None or (screen.chosen is not None and screen.chosen.id == id):

@@ -1,4 +1,4 @@
-"""Texts and symbols for the current states of sessions."""
+"""Texts and symbols for what sessions are doing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ WORDS = {
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
-"""The texts and colours of the states that the list shows."""
+"""The text and the colour role of each state that the list shows."""
 _NAME = 30
-"""Most cells of a project's name."""
+"""Maximum width of a project's name in cells."""
 _JUMP = "sessions.waiting"
 
 
@@ -41,20 +41,20 @@ def sign(state: LiveState, glyphs: Glyphs) -> str:
 
 
 def state_words(state: LiveState, glyphs: Glyphs) -> Content:
-    """Return the symbol and text for one of the states in `WORDS`, in its colour."""
+    """Return the symbol and the text for one of the states in `WORDS`, in its colour."""
     words, role = WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
     return Content.styled(f"{sign(state, glyphs)} {words}", style)
 
 
 def project_name(live: LiveSession) -> Clean:
-    """Return the name of a session's folder or, if it is unknown, of its process."""
+    """Return the name of a session's folder or, if that isn't known, of its process."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list; none if no session is waiting or working."""
+    """Yield the parts of the line above the list, if any session works or waits."""
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:
@@ -70,7 +70,10 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
 
 
 def waiting_notice(live: LiveSession, title: str) -> Notification:
-    """Return the notification that a session with this title waits for the user."""
+    """Return the notification that a session is waiting for the user.
+
+    `title`: the session's title.
+    """
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""
     return Notification(

@@ -1,4 +1,4 @@
-"""Loading the open session in threads, a first part before the rest."""
+"""Load the open session in threads: a first part right away, then the rest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Dropped, Transcript
 
 FIRST = 512 * 1024
-"""Number of bytes to read before anything is shown."""
+"""How many bytes are read before anything is shown."""
 
 
 class SessionLoader:
-    """Loads one session file.
+    """Loads a session file.
 
-    Call the methods from worker threads, except `stop` and `toggle_dropped`. They raise
-    NotASession, SessionTooLarge and OSError. `dropped`: whether the messages that were rewound,
-    replaced or failed are included; initially only if there are no other messages. `lost`: the
-    number of such messages, by reason, as of the last read. `gone`: whether the file has been
-    removed; what was read of it remains available.
+    Except for `stop` and `toggle_dropped`, call the methods from worker threads; they raise
+    NotASession, SessionTooLarge and OSError. `dropped`: whether to include messages that failed or
+    that were rewound or replaced; initially True only if there are no other messages. `lost`:
+    counts these messages by reason, as of the last read. `gone`: whether the file has been deleted;
+    what has been read of it stays available.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class SessionLoader:
             return self._transcript()
 
     def rest(self) -> Transcript | None:
-        """Read the rest; return the transcript, or None if there is nothing new."""
+        """Read the rest and return the transcript, or None if there is nothing new."""
         with self._lock:
             try:
                 changed, self.gone = self._refresh(), False
@@ -50,7 +50,7 @@ class SessionLoader:
             return self._transcript() if changed else None
 
     def transcript_so_far(self) -> Transcript:
-        """Return the transcript of what has been read so far."""
+        """Return the transcript of everything read so far."""
         with self._lock:
             return self._transcript()
 
@@ -73,25 +73,25 @@ class SessionLoader:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was in the file at the last read has been read."""
+        """Whether everything has been read that was in the file at the last read."""
         return self._log.complete
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The lines of the file that could not be read."""
+        """The lines of the file that couldn't be read."""
         return self._log.problems
 
     @property
     def has_partial_line(self) -> bool:
-        """Whether the last line is incomplete, so that more of it may follow."""
+        """Whether the last line is incomplete, because the rest hasn't been written yet."""
         return self._log.torn
 
     def stop(self) -> None:
-        """Make a read that is in progress end soon."""
+        """Make any read in progress end soon."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the file after any read in progress; bodies can't be read afterwards."""
+        """Close the file after any read in progress; bodies can't be read from then on."""
         self.stop()
         with self._lock:
             self._log.close()

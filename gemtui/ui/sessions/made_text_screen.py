@@ -1,4 +1,4 @@
-"""Text generated from sessions: loaded in a thread, shown, and written to a file."""
+"""Text generated from sessions: created in a thread, shown, and saved on request."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from gemtui.ui.kit.new_file import place_of, problem_of
 
 
 class MadeTextScreen(FullScreen[None]):
-    """A screen with generated text.
+    """A screen that shows generated text and can save it to a file.
 
-    `home`: Gemini CLI's folder, where no file may be written.
+    `home`: Gemini CLI's folder, where gemtui must not write.
     """
 
     text: str | None = None
-    """The text to write; None if there is none."""
+    """The text to save, or None if there is none yet."""
 
     def __init__(self, home: Path, *, id: str) -> None:
         super().__init__(id=id)
         self._home = home
 
     def question(self) -> Clean:
-        """Return the title of the dialog that asks for the file."""
+        """Return the title of the dialog that asks where to save the text."""
         raise NotImplementedError
 
     def offered(self) -> str:
-        """Return the suggested name of the file. Blocking: call from a worker thread."""
+        """Return a suggested file name. Blocking: call this from a worker thread."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable writing if there is no text."""
+        """Disable saving if there is no text."""
         del parameters
         return action != "write" or self.text is not None
 
     @work(exclusive=True, group=DIALOG)
     async def action_write(self) -> None:
-        """Ask for a new file, and write the text to that file."""
+        """Ask for a new file, and save the text to it."""
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(

@@ -1,4 +1,4 @@
-"""The keys that change names, tags, notes and pins of sessions."""
+"""Keys that change the names, tags, notes and pins of sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MarkKeys(SessionsPart):
-    """Changes the user's marks on sessions; each change can be undone."""
+    """Changes the user's marks on sessions: name, tags, note and pin; undo works."""
 
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""
@@ -26,7 +26,7 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
-        """Edit name, tags, note, pin and archive of the selected sessions in a form."""
+        """Edit the selected sessions' name, tags, note, pin and archive state in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets
@@ -46,11 +46,11 @@ class MarkKeys(SessionsPart):
             tried[-1].report()
 
     def action_pin(self) -> None:
-        """Pin the selected sessions; if all are pinned, unpin them."""
+        """Pin the selected sessions; if all of them are pinned, unpin them."""
         self._toggle("pinned")
 
     def action_archive(self) -> None:
-        """Archive the selected sessions; if all are archived, unarchive them."""
+        """Archive the selected sessions; if all of them are archived, unarchive them."""
         self._toggle("archived")
         self.screen.sessions.selection.keep_listed()
 
@@ -75,7 +75,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """If marks can't be changed, report why; return whether that is so."""
+        """Say why marks can't be changed; return False if they can."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.show_message(str(problem), problem=True)

@@ -1,4 +1,4 @@
-"""One change of names, tags, notes or pins, which is saved and can be undone."""
+"""A change of names, tags, notes or pins, which is saved and can be undone."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _TITLE = 40
-"""Most cells of a title in a message."""
+"""Maximum width in cells of a title in a message."""
 
 
 def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a session whose title is the user's name for it, if there is one."""
+    """Return a session with the user's name for it, if there is one, as its title."""
     mark = marks.get(session.id)
     return session if mark is None or mark.name is None else replace(session, title=mark.name)
 
 
 class Marking:
-    """An undoable change to the marks of sessions: shown at once, then saved.
+    """An undoable change of sessions' marks, shown immediately and then saved.
 
     `done`: a description of the change, such as "pinned". Raises MarkError for invalid values.
     """
@@ -56,18 +56,18 @@ class Marking:
             raise
 
     async def finish(self) -> None:
-        """Wait until the change has been saved, and report it, or why it failed."""
+        """Wait until the change has been saved, and show the result or why it failed."""
         with self._app.reporting():
             await self.wait_saved()
             self.report()
 
     def report(self) -> None:
-        """Report the change."""
+        """Show a message about the change."""
         undo = BY_ID["sessions.undo"].footer()
         self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change and report that; return the affected sessions not archived."""
+        """Undo the change and say so; return the affected sessions that aren't archived."""
         with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
             self.undoable = False

@@ -1,4 +1,4 @@
-"""The form for the marks on one or several sessions."""
+"""The form for the marks (name, tags, note, pin) of one or more sessions."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
 
 _TITLE, _TAGS = 72, 64
-"""Most cells of the title, and of the tags below their field, each on one line."""
+"""Maximum width in cells of the title, and of the line of tags below their field."""
 
 
 class MarksScreen(FormScreen[bool]):
-    """A form for name, tags, note, pin and archive; returns whether they changed.
+    """A form for name, tags, note, pin and archive; returns True if they were changed.
 
-    Returns True if something was changed. `about`: the session's own title, or the number of
-    sessions. `tags`: those in use, the most frequent first. `subject`: the sessions' ids. `keep`:
-    saves the change; its errors are shown here, and no input is lost.
+    `about`: the session's own title, or the number of sessions. `tags`: the tags in use, most
+    frequent first. `subject`: the sessions' ids. `keep`: saves the change; if it fails, the error
+    is shown in the form and no input is lost.
     """
 
     BINDINGS = bindings(Where.MARKS)
@@ -57,7 +57,7 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        """Build a row for each mark, the line for a problem, and the buttons."""
+        """Build a row for each mark, a label for problems, and the buttons."""
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
@@ -117,7 +117,7 @@ class MarksScreen(FormScreen[bool]):
             self.dismiss(changes)
 
     def _edit(self) -> MarkEdit:
-        """Return the changes. Raises MarkError."""
+        """Return the changes the user has made. Raises MarkError."""
         words = BETWEEN.split(self.query_one("#tags", Input).value)
         tags = {tag_of(word) for word in words if word}
         edit = MarkEdit(

@@ -1,8 +1,8 @@
-"""The user's marks in the app: following their file, changing and undoing them.
+"""The user's marks on sessions: follow their file, change them, and undo changes.
 
-The module uses asyncio and no widgets. A single thread does all work on the file, in the order of
-the requests. A change by a key is shown immediately, and it is saved even if the next key ends the
-app.
+This module uses asyncio but no widgets. A single thread does all work on the file, in the order in
+which it was requested. A change made by a key is shown immediately, and it is saved even if the
+next key quits the app.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK = 1.0
-"""Seconds between checks for changes by other programs."""
+"""Seconds between two checks for changes by other programs."""
 _FRESH = 1_000_000_000
 """Nanoseconds in which a file may change again without a new modification time."""
 _MISSING: tuple[int, ...] = ()
@@ -33,18 +33,18 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class MarksFeed:
-    """The marks in one file; `run` follows the file until it is cancelled.
+    """The marks in a file; `run` follows the file until cancelled.
 
-    `show()` is called in the event loop whenever `marks` or `problem` changes.
+    `show()` is called in the event loop whenever `marks` or `problem` has changed.
     """
 
     def __init__(self, path: Path, show: Callable[[], None]) -> None:
         self.marks = NO_MARKS
         """The marks by session id."""
         self.problem: MarksUnreadable | None = None
-        """Why the file can't be used, or None; `marks` are then the last ones read."""
+        """Why the file can't be used, or None; `marks` are then those last read."""
         self.ready = asyncio.Event()
-        """Set once the file has been read, or could not be read."""
+        """Set once the file has been read or has turned out to be unreadable."""
         self._path, self._show = path, show
         self._thread = ThreadPoolExecutor(1, "marks")
         self._stored, self._known = NO_MARKS, _UNKNOWN
@@ -52,7 +52,7 @@ class MarksFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Load the file now and again whenever it changes."""
+        """Load the file now, and again whenever it has changed."""
         while True:
             stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
             if stamp != self._known:
@@ -64,7 +64,7 @@ class MarksFeed:
             self._news.clear()
 
     async def close(self) -> None:
-        """Wait until everything is saved."""
+        """Wait until everything has been saved."""
         await asyncio.to_thread(self._thread.shutdown)
 
     async def _read(self, stamp: tuple[int, ...]) -> None:
@@ -82,31 +82,31 @@ class MarksFeed:
             self._show()
 
     def of(self, session: str) -> Mark:
-        """Return the mark of a session; an empty mark if there is none."""
+        """Return a session's mark, which is empty if it has none."""
         from gemtui.marks import Mark
 
         return self.marks.get(session) or Mark(session=session)
 
     def change(self, sessions: Sequence[str], edit: MarkEdit) -> MarkChange:
-        """Show and save a change. Raises MarkError for invalid values."""
+        """Show a change and start saving it. Raises MarkError for invalid values."""
         now = datetime.now(UTC)
         before = [self.of(session) for session in sessions]
         self._take([edit.apply(mark, now) for mark in before])
         return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
 
     def undo(self, change: MarkChange) -> Future[None]:
-        """Undo a change; later changes remain."""
+        """Undo a change without undoing later ones."""
         now = datetime.now(UTC)
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
 
     def _take(self, marks: Iterable[Mark]) -> None:
-        """Show marks that are being saved."""
+        """Show marks that are still being saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
         self._show()
 
     def _write(self, work: Callable[[Marks], T]) -> Future[T]:
-        """Change the file after all earlier requests, then reload it."""
+        """Change the file after all earlier requests have been done, then reload it."""
         from gemtui.marks import Marks
 
         loop = asyncio.get_running_loop()
@@ -122,10 +122,10 @@ class MarksFeed:
 
 
 class MarkChange(NamedTuple):
-    """A change of marks, with the marks that were shown before.
+    """A change of marks, along with the marks shown before it.
 
-    `kept`: completes once the change is saved, with the marks that were in the file before, or with
-    the errors of `Marks.edit`.
+    `kept`: completes once the change is saved. Its result is the marks that were in the file
+    before; its exceptions are those of `Marks.edit`.
     """
 
     edit: MarkEdit
@@ -140,7 +140,7 @@ def _all(path: Path) -> Mapping[str, Mark]:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return a value that changes with the file's state, or why it is inaccessible."""
+    """Return a value that changes with the file, or says why the file can't be read."""
     try:
         facts = path.stat()
     except FileNotFoundError:

@@ -11,18 +11,18 @@ from gemtui.sessions.summary import Summary
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 PREVIEW_DELAY = 0.08
-"""Seconds for which the cursor must rest on a session before the preview opens."""
+"""Seconds the cursor must stay on a session before the preview opens."""
 
 
 class _WayBack(NamedTuple):
-    """The action of esc, `go`, in the session whose file has the name `of`."""
+    """What esc does (`go`) in the session whose file is named `of`."""
 
     of: str
     go: Callable[[], object]
 
 
 class Navigation(SessionsPart):
-    """Moves between the list, sessions, and other places that led to a session."""
+    """Moves between the list, sessions, and the places that sessions are opened from."""
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
@@ -39,7 +39,7 @@ class Navigation(SessionsPart):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: esc returns to the session that is open now.
+        `deeper`: esc goes back to the session that is open now.
         """
         pane = self.screen.pane
         self.stop_preview()
@@ -51,7 +51,7 @@ class Navigation(SessionsPart):
         self.screen.call_after_refresh(lambda: pane.focus_target.focus())
 
     def preview(self, summary: Summary) -> None:
-        """Show a session beside the list once the cursor has rested on it."""
+        """Preview a session beside the list once the cursor has stayed on it for a moment."""
         pane = self.screen.pane
         if self.screen.side_by_side and not self.screen.reading:
             self._resting = self.screen.set_timer(PREVIEW_DELAY, lambda: pane.open(summary))
@@ -61,29 +61,29 @@ class Navigation(SessionsPart):
         if self._resting is not None:
             self._resting.stop()
 
-    # --- the cursor of the list ----------------------------------------------------------------
+    # --- list cursor ---------------------------------------------------------------------------
 
     def highlight(self, summary: Summary) -> None:
-        """Move the list's cursor to a session, now or as soon as the session is listed."""
+        """Move the list's cursor to a session, now or as soon as it is listed."""
         self._to_highlight = summary
         self.highlight_again()
 
     def highlight_again(self) -> None:
-        """Move the list's cursor to the pending session if it is listed now."""
+        """If the session that `highlight` waits for is now listed, move the cursor to it."""
         if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
             self._to_highlight = None
 
     def forget_highlight(self) -> None:
-        """Leave the cursor where the user has moved it."""
+        """Stop waiting to move the cursor, because the user has moved it."""
         self._to_highlight = None
 
-    # --- back ----------------------------------------------------------------------------------
+    # --- going back ----------------------------------------------------------------------------
 
     def go_back(self) -> bool:
-        """Go back one step; return False in the list.
+        """Go back one step; return False if already in the list.
 
-        From a session, this leads to its origin: a subagent's call, a search, or a file. If there
-        is no origin, a subagent's session leads to its parent, and any other session to the list.
+        From a session, this leads to where it was opened: a subagent's call, a search or a file.
+        Otherwise a subagent's session leads to its parent, and any other session to the list.
         """
         screen = self.screen
         if screen.reading and self._ways_back and self._ways_back[-1].of == self._read_file:
@@ -101,7 +101,7 @@ class Navigation(SessionsPart):
         return True
 
     def add_return(self, summary: Summary, go: Callable[[], object]) -> None:
-        """Make esc in a session call `go`."""
+        """Make esc call `go` in this session."""
         self._ways_back.append(_WayBack(summary.name, go))
 
     def return_point(self) -> Callable[[], object]:
@@ -120,12 +120,12 @@ class Navigation(SessionsPart):
 
     @property
     def _read_file(self) -> str:
-        """The name of the open session's file; "" if no session is open."""
+        """The name of the open session's file, or "" if no session is open."""
         summary = self.screen.pane.summary
         return "" if summary is None else summary.name
 
     def _back(self) -> bool:
-        """Return to the session left for this one; return False if there is none."""
+        """Go back to the session this one was opened from; return False if there is none."""
         pane = self.screen.pane
         if not pane.back():
             return False
@@ -134,9 +134,9 @@ class Navigation(SessionsPart):
         return True
 
     def _leave_for(self, parent: Summary) -> None:
-        """Go from a subagent's session to the card of the call that started the subagent.
+        """Go from a subagent's session to the call that started the subagent.
 
-        This is for a subagent's session that was not opened from that card.
+        Used if the session wasn't opened from that call.
         """
         subagent = self.screen.pane.summary
         self.show(parent)

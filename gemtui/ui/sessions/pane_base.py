@@ -1,4 +1,4 @@
-"""The sessions pane as its parts see it: list, open session, selection."""
+"""The sessions pane as its parts see it: list, open session and selection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SessionsPane(DialogGuardScreen[None]):
     """The sessions pane.
 
-    `start`: the app's initial state. `done`: the user's actions here, so that they can be undone.
+    `start`: the options the app was started with. `done`: the user's actions, for undo.
     """
 
     start: Start
@@ -30,7 +30,7 @@ class SessionsPane(DialogGuardScreen[None]):
     marks: MarksFeed
     done: UndoStack
     reading: reactive[bool] = reactive(False, init=False)
-    """Whether the transcript has the keys; a narrow terminal shows only that pane."""
+    """Whether the transcript has the focus; a narrow terminal then shows only that."""
 
     @property
     def sessions(self) -> SessionList:
@@ -44,17 +44,17 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether list and transcript are both visible."""
+        """Whether the list and the transcript are both visible."""
         return not self.has_class("-narrow") and not self.has_class("-zoom")
 
     @property
     def chosen(self) -> Summary | None:
-        """The session on which keys act: the open one, or else the one under the cursor."""
+        """The session that keys act on: the open one, or else the one under the cursor."""
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
     def targets(self) -> Sequence[Summary]:
-        """The sessions for an action: in the list, the selected ones if there are any."""
+        """The sessions to act on: in the list, the selected ones if there are any."""
         if not self.reading and (selected := self.sessions.selected):
             return selected
         return () if self.chosen is None else (self.chosen,)
@@ -72,4 +72,4 @@ class SessionsPane(DialogGuardScreen[None]):
 
 
 class SessionsPart(ScreenPart[SessionsPane]):
-    """One subject of the sessions pane."""
+    """A part of the sessions pane."""

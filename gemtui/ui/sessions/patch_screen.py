@@ -1,4 +1,4 @@
-"""The changes of sessions as one patch, to view, to copy, or to write to a file."""
+"""The changes made in sessions as a single patch to view, copy or save."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _NAMES = 20
-"""Most files to list for one note; further files are only counted."""
+"""Maximum number of files to name in a note; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """The scope of a patch: the files under `root` that these sessions wrote.
+    """What a patch covers: the files under `root` that these sessions wrote.
 
     `since`: leave out earlier writes. `only`: leave out all other files.
     """
@@ -52,9 +52,9 @@ class Patching:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, with notes on omissions and on other contents.
+    """A patch for `git apply`, with notes on what is missing or deviates.
 
-    `left_out`: the number of files that were left out.
+    `left_out`: how many files were left out.
     """
 
     text: str
@@ -64,7 +64,7 @@ class Patch:
 
 
 class PatchView(LineView):
-    """The patch, which is copied in full even if only part of it is drawn."""
+    """The view of a patch; even if only part is rendered, all of it can be copied."""
 
     patch: Patch | None = None
 
@@ -82,7 +82,7 @@ class PatchView(LineView):
 
 
 class PatchScreen(MadeTextScreen):
-    """Loads the sessions in a thread, then shows the patch."""
+    """A screen that loads the sessions in a thread and then shows the patch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
@@ -94,7 +94,7 @@ class PatchScreen(MadeTextScreen):
 
     @property
     def view(self) -> PatchView:
-        """The view of the patch."""
+        """The widget that shows the patch."""
         return self.query_one(PatchView)
 
     def compose(self) -> ComposeResult:
@@ -106,7 +106,7 @@ class PatchScreen(MadeTextScreen):
         self._read()
 
     def on_resize(self) -> None:
-        """Fit the path to the new width."""
+        """Shorten the path to the new width."""
         count = "" if self._patch is None else counted(self._patch.files, "file")
         room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
@@ -132,13 +132,13 @@ class PatchScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return the title of the dialog that asks for the patch's file."""
+        """Return the title of the dialog that asks where to save the patch."""
         return clean_line(f"Save the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
-        """Return a free file name that contains the name of the project's folder.
+        """Return a free file name based on the name of the project's folder.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         return free_name(file_name(self._patching.root.name), ".patch")
 
@@ -146,7 +146,7 @@ class PatchScreen(MadeTextScreen):
 def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Patch:
-    """Build the whole patch. Blocking: call from a worker thread."""
+    """Build the whole patch. Blocking: call this from a worker thread."""
     made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
         patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
@@ -165,7 +165,7 @@ def _made(
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
-    """Return the notes, then the patch as it will be written."""
+    """Return the notes, followed by the patch as it will be saved."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
         lines += _warning(own("no changes to export"), look)

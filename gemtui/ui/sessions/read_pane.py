@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 _PARENT = 40
-"""Most cells of a parent's title in the status line."""
+"""Maximum width in cells of a parent's title in the status line."""
 
 
 class _Left(Struct, frozen=True, kw_only=True):
-    """A session that was left for one of its subagents; its file is still open."""
+    """A session to go back to from one of its subagents; its file is still open."""
 
     summary: Summary
     reader: SessionLoader
@@ -55,21 +55,21 @@ class _Left(Struct, frozen=True, kw_only=True):
 
 
 class ReadPane(Vertical):
-    """Shows one session and follows its file; call `changed` when the file has grown.
+    """Shows a session and follows its file; call `changed` when the file has grown.
 
-    Files are read in threads. Opening another session cancels a read, so that no late result is
-    shown.
+    Files are read in threads. When another session is opened, any read in progress is cancelled, so
+    that its result isn't shown late.
     """
 
     class Changed(Message):
-        """Another session, or a newer state of the session, is shown."""
+        """Posted when another session, or a newer state of the session, is shown."""
 
     def __init__(self, *, glyphs: Glyphs, open_thoughts: bool, id: str) -> None:
         super().__init__(id=id)
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """A text on how and why the store is polled; None if the system reports changes."""
+        """Why and how often the store is polled, or None if the system reports changes."""
         self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
@@ -95,15 +95,16 @@ class ReadPane(Vertical):
 
     @property
     def focus_target(self) -> Widget:
-        """The widget to focus: the transcript, or the notice in its place."""
+        """The widget to focus: the transcript, or the notice shown in its place."""
         return self.query_one(NoticePane) if self.has_class("-notice") else self.view
 
-    # --- display -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     def open(self, summary: Summary, *, deeper: bool = False) -> None:
-        """Show a session, unless it is shown already.
+        """Show a session, unless it is already shown.
 
-        `deeper`: `back` returns to the session that is open now, and to its cursor position.
+        `deeper`: `back` then returns to the session that is open now, at the current cursor
+        position.
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
@@ -116,7 +117,7 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def back(self) -> bool:
-        """Return to the session left for this one; return False if there is none."""
+        """Go back to the session this one was opened from; return False if there is none."""
         if not self._left:
             return False
         left = self._left.pop()
@@ -127,14 +128,14 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """The stored session that started this subagent; None if there is none."""
+        """The stored session that started this subagent, or None."""
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
         return next((each for each in named if each.kind is SessionKind.MAIN), None)
 
     def go_to_call(self, call: str) -> None:
-        """Move the cursor to a tool call once it is loaded.
+        """Move the cursor to a tool call as soon as the call is loaded.
 
         `call`: the id of the call, or of the subagent that the call started.
         """
@@ -142,16 +143,16 @@ class ReadPane(Vertical):
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
     def go_to_block(self, message: str, block: int) -> None:
-        """Move the cursor to a block of the message with this id, once it is loaded."""
+        """Move the cursor to a block of the message with this id, once it has been loaded."""
         self._marked = None
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
     ) -> None:
-        """Move the cursor to a block once it is loaded, and search from there.
+        """Move the cursor to a block once it has been loaded, and search from there.
 
-        `query`, `wanted`: as in the transcript's `find`.
+        `query`, `wanted`: see the transcript's `find`.
         """
         self._marked = query, wanted
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
@@ -167,7 +168,7 @@ class ReadPane(Vertical):
         if wanted is None:
             return
         found = await asyncio.to_thread(wanted, transcript)
-        await self.view.laid_out.wait()  # on a narrow screen, the view is laid out a moment later
+        await self.view.laid_out.wait()  # a narrow screen lays it out a moment later
         if found is None and self._may_be_dropped(transcript):
             self._toggle_dropped()
         elif found is not None and transcript is self.view.page.transcript:
@@ -181,7 +182,7 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Return whether the target, if it exists, must be in a hidden message."""
+        """Return whether the target, if it exists at all, must be in a hidden message."""
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
             same
@@ -215,12 +216,12 @@ class ReadPane(Vertical):
             self._say_heading()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks on sessions, by session id."""
+        """Update the user's marks, by session id."""
         self._marks = marks
         self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
-        """Load what is new if the session's file is among these changed ones."""
+        """Load what is new, if the session's file is among these changed paths."""
         if self.summary is None:
             return
         path = self.summary.path
@@ -254,10 +255,10 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """Load the first screen and then the rest, or what is new in the shown session.
+        """Load the first part and then the rest, or what is new in the session on screen.
 
-        If a file can't be read at the moment, for instance because it is being written, it is shown
-        again as soon as possible.
+        If a file can't be read right now, for example because it is being written, it is read again
+        as soon as possible.
         """
         if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.read_first)
@@ -274,7 +275,10 @@ class ReadPane(Vertical):
         self._say_heading()
 
     def update_undoable(self, sessions: frozenset[str]) -> None:
-        """Mark prompts and calls that have checkpoints, if the open session is in `sessions`."""
+        """If the open session has checkpoints, mark the prompts and calls they belong to.
+
+        `sessions`: the ids of all sessions with checkpoints.
+        """
         self._undoable = sessions
         if self._shown is not None:
             self._look_for_checkpoints(self._shown)
@@ -300,13 +304,13 @@ class ReadPane(Vertical):
             self._let_go(before)
 
     def _leave(self) -> None:
-        """Close the files of all sessions to which `back` could return."""
+        """Close the files of all sessions that `back` could return to."""
         left, self._left = self._left, []
         for each in left:
             self._let_go(each.reader)
 
     def _let_go(self, reader: SessionLoader) -> None:
-        """Close a file, unless its session is shown or `back` can return to it."""
+        """Close a file, unless its session is on screen or `back` can return to it."""
         if reader is self._shown or any(reader is each.reader for each in self._left):
             return
         reader.stop()
@@ -340,7 +344,7 @@ class ReadPane(Vertical):
             if self._wanted is not None:
                 self._look_for_wanted()
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _say_heading(self) -> None:
         summary = self.summary
@@ -351,7 +355,7 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update the session's current state; the states are given by session id."""
+        """Update what the session is doing; `live` maps session ids to states."""
         if live != self._live:
             self._live = live
             self._say_heading()
@@ -382,12 +386,12 @@ class ReadPane(Vertical):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The lines of the session's file that could not be read."""
+        """The lines of the session's file that couldn't be read."""
         return () if self._shown is None else self._shown.problems
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Notes on the session's file, the most important first."""
+        """Notes on the session's file, most important first."""
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
@@ -410,7 +414,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """The position in the transcript, the most important part first."""
+        """The position in the transcript, most important part first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()
@@ -426,7 +430,7 @@ class ReadPane(Vertical):
 
 
 def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
-    """Return the summary of the file with this name, which may be a copy."""
+    """Return the summary of the session file with this name, which may be a copy."""
     session = next((each for each in sessions if name in each.names), None)
     files = () if session is None else (session, *session.copies)
     return next((each for each in files if each.name == name), None)

@@ -1,4 +1,4 @@
-"""A lost file, rebuilt from sessions, to view or to write to a new file."""
+"""A lost file, rebuilt from sessions, to view or to save as a new file."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gemtui.ui.sessions.made_text_screen import MadeTextScreen
 
 _SHORT_ID = 8
 _NUMBER = 5
-"""Cells for a line's number."""
+"""Width in cells of a line number."""
 
 
 class RecoveredView(LineView):
-    """The lines with their marks; copying takes the contents without the marks."""
+    """The rebuilt lines with their markers; copying leaves the markers out."""
 
     rebuilt: Rebuilt | None = None
 
@@ -46,7 +46,7 @@ class RecoveredView(LineView):
 
 
 class RecoverScreen(MadeTextScreen):
-    """Loads the sessions in a thread, then shows each line with its certainty."""
+    """A screen that loads the sessions in a thread and shows how certain each line is."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
     AUTO_FOCUS = "RecoveredView"
@@ -68,7 +68,7 @@ class RecoverScreen(MadeTextScreen):
         self._read()
 
     def on_resize(self) -> None:
-        """Fit the path to the new width."""
+        """Shorten the path to the new width."""
         room = self.header.content_size.width
         self.header.show_parts(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
 
@@ -104,13 +104,13 @@ class RecoverScreen(MadeTextScreen):
         self.refresh_bindings()
 
     def question(self) -> Clean:
-        """Return the title of the dialog that asks for the file."""
+        """Return the title of the dialog that asks where to save the file."""
         return own("Save the text to a new file")
 
     def offered(self) -> str:
-        """Return the path of the lost file, or a free name if a file exists there now.
+        """Return the lost file's path, or a free name if there is a file again.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         path = self._path
         if not path_exists(path) and path.parent.is_dir():
@@ -160,7 +160,7 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
-    """Yield a line of the file with its number and mark, wrapped to the width."""
+    """Yield a line of the file with its number and marker, wrapped to the width."""
     text = own(visible(line.text or "").expandtabs(4))
     front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
     room = max(1, look.width - _NUMBER - 3)

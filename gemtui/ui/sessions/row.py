@@ -1,8 +1,8 @@
-"""One row of the session list, drawn as one or two lines; pure functions.
+"""Render a row of the session list as one or two lines (pure functions).
 
-A row has two lines if the list is a narrow pane (title and age, then the facts), and one line with
-columns if the list is wide enough. Parts that don't fit are left out in a fixed order, but never
-the symbol, the title or a failure.
+If the list is a narrow pane, a row has two lines: title and age, then the facts. If the list is
+wide enough, a row is a single line with columns. What doesn't fit is left out in a fixed order, but
+never the symbol, the title or a failure.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
 
 ONE_LINE_FROM = 64
-"""Width of the list, in cells, from which a session has one line with columns."""
+"""Width in cells from which the list shows each session on one line with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Cells for a matching text that the row does not show otherwise."""
+"""Cells for the text that matches a search, if the row doesn't show it otherwise."""
 IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
 
 
 class RowContext(Struct, frozen=True, kw_only=True):
-    """The circumstances in which a row is drawn.
+    """Everything besides the row itself that affects how it is rendered.
 
-    `query`: the search whose matches are marked. `projects`: whether to show the project (not under
-    its heading, nor if all rows have the same one). `sort`: the property by which the rows are
-    sorted; every row shows it. `days`: the names of days, for a row under a day heading, or None.
-    `chosen`: whether the cursor is on the row. `selected`: whether the row is selected. `focused`:
-    whether the list has the focus. `live`: the session's current state, None if unknown.
-    `undoable`: whether the session has checkpoints of its files.
+    `query`: the search whose matches are highlighted. `projects`: whether to show the project;
+    False under a project heading, or if all rows have the same project. `sort`: the property that
+    the rows are sorted by, which every row shows. `days`: the names of days if the row is under a
+    day heading, or None. `chosen`: whether the cursor is on the row. `selected`: whether the row is
+    selected. `focused`: whether the list has the focus. `live`: what the session is doing, or None
+    if unknown. `undoable`: whether the session has checkpoints of its files.
     """
 
     query: ListQuery
@@ -58,15 +58,15 @@ class RowContext(Struct, frozen=True, kw_only=True):
 
 
 def row_height(row: Row, width: int) -> int:
-    """Return the number of lines of a row in a list of `width` cells."""
+    """Return how many lines a row takes in a list that is `width` cells wide."""
     return 2 if isinstance(row, SessionRow) and width < ONE_LINE_FROM else 1
 
 
 def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Strip, ...]:
-    """Return the lines of a row, each exactly `look.width` cells wide.
+    """Return a row's lines, each exactly `look.width` cells wide.
 
-    `height`: 1 or, for a session, 2. It is a parameter because the list may briefly have a
-    different width from the one for which its rows were laid out.
+    `height`: 1, or 2 for a session. It isn't derived from the width, because the list may briefly
+    have a different width from the one its rows were laid out for.
     """
     if isinstance(row, Heading):
         return (_heading(row, look, around),)
@@ -89,7 +89,7 @@ def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
 
 
 def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
-    """Return the text with the search's matches marked."""
+    """Return the text with the search's matches highlighted."""
     pieces: list[Piece] = []
     at = 0
     for start, end in around.query.spans(text):
@@ -100,7 +100,7 @@ def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces
 
 
 def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
-    """Return the cursor bar, a symbol on the first line, and a child row's indent."""
+    """Return the cursor bar, a symbol (first line only), and a child row's indent."""
     indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
     shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
     return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
@@ -142,7 +142,7 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
-    """Return the session's age, or that of its start if the list is sorted by it."""
+    """Return the session's age, or that of its start if the list is sorted by start."""
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
     apart = row.depth or row.entry.pinned  # its day may differ from that of the row above
@@ -152,7 +152,7 @@ def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
-    """Return the age or, for an earlier day, the part of the time not in the heading."""
+    """Return the age; for an earlier day, only the part that isn't in the heading."""
     if days is None or when.astimezone(days.tz).date() >= days.today:
         return relative(when, look.now)
     return days.moment(when)
@@ -167,7 +167,7 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 class RowFact(Struct, frozen=True):
-    """A fact on the second line; the highest `rank` is left out first, 0 never."""
+    """A fact on the second line; the highest `rank` is left out first, and 0 never."""
 
     rank: int
     text: Clean
@@ -201,7 +201,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
 
 
 def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
-    """Return the facts that fit, leaving out those with the highest ranks."""
+    """Return the facts that fit, leaving out those of highest rank first."""
     for rank in range(6, 0, -1):
         if _length(facts) > room:
             facts = [fact for fact in facts if fact.rank != rank]
@@ -213,7 +213,7 @@ def _length(facts: Iterable[RowFact]) -> int:
 
 
 def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    """Return the states of a session as words, because no symbol is used alone."""
+    """Return a session's states as words, because no state is shown as a symbol alone."""
     summary = entry.summary
     facts = []
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
@@ -255,7 +255,7 @@ _FLAG_WORDS = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """Return the matching text if the row does not show it otherwise."""
+    """Return the text that matches the search, if the row doesn't show it otherwise."""
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
         return None
@@ -276,7 +276,7 @@ def _models(entry: ListEntry) -> Clean:
 def _counted(number: int, thing: str, summary: Summary, look: Look) -> Clean:
     """Return a count such as "12 tools", or "" for zero.
 
-    For a session that has only been read in part, the number is replaced by an ellipsis.
+    If only part of the session has been read, an ellipsis replaces the number.
     """
     if summary.partial:
         return own(f"{look.glyphs.ellipsis} {thing}s")
@@ -298,7 +298,7 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 
 
 def _tokens(summary: Summary, around: RowContext) -> Clean:
-    """Return tokens in at most four characters and a noun: 812, 1.9k, 47k, 1.2M."""
+    """Return the token count in at most four characters with a noun: 812, 47k, 1.2M."""
     total = None if summary.partial else summary.tokens.total
     if total is None:
         return own("? tokens" if around.sort is Sort.TOKENS else "")
@@ -310,7 +310,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
 
 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    """Return the row as one line: columns at the right, states after the title."""
+    """Return the row as one line: states after the title, columns on the right."""
     right = _right_columns(row, look, around)
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
@@ -323,7 +323,7 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces:
-    """Return as many tags as fit after everything else."""
+    """Return as many tags as there is room for after everything else."""
     pieces: list[Piece] = []
     for tag in entry.tags:
         more = (_GAP, *_marked(tag, look[Role.MUTED], around, look))
@@ -360,7 +360,7 @@ def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
 
 
 def _number(text: Clean, style: Style, letters: int) -> Pieces:
-    """Return a count and its noun, with the digits aligned in all rows."""
+    """Return a count and its noun, with the digits of all rows aligned."""
     number, _, noun = text.partition(" ")
     return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
 
@@ -383,7 +383,7 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return a path that fits, leaving out its beginning if necessary."""
+    """Return a path, cutting its start if it doesn't fit."""
     piece, parts = Piece(path, style), path.split("/")
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]

@@ -1,4 +1,4 @@
-"""The sessions pane: the list, with the transcript beside or over it."""
+"""The sessions pane: the list, with the transcript beside or in front of it."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
 
 PATH_ROOM = 28
-"""Most cells of a path in the header."""
+"""Maximum width in cells of a path in the header."""
 ROOM = (60, 15)
-"""Columns and lines below which a hint says that the window is small."""
+"""Columns and lines below which a hint says that the window is too small."""
 
 
 class SessionsScreen(SessionsPane):
-    """List and transcript; its parts handle the keys and are told of changes."""
+    """The sessions pane; its parts handle the keys and are notified of changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
     AUTO_FOCUS = ""
@@ -103,9 +103,9 @@ class SessionsScreen(SessionsPane):
         yield FooterLine(ascii=ascii)
 
     def _breakpoints(self) -> Iterator[str]:
-        """Yield the CSS classes for this size.
+        """Yield the CSS classes for the screen's size.
 
-        They are set early so that the widgets are styled only once.
+        They are set early, so that the widgets are styled only once.
         """
         width, height = self.app.size
         for size, points in (
@@ -115,8 +115,8 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Update after changes in the other modes."""
-        event.refresh_styles = event.refresh_styles and self._seen  # the first styles are fresh
+        """Update after changes made in the other modes."""
+        event.refresh_styles = event.refresh_styles and self._seen  # fresh at first
         self._seen = True
         self._update_header()
 
@@ -135,11 +135,11 @@ class SessionsScreen(SessionsPane):
             self.sessions.focus()
         else:
             self.show(self.start.session)
-        # the focus was set before Textual knew the styles that depend on it
+        # the focus was set before Textual had the styles that depend on it
         self.call_after_refresh(self.update_node_styles)
 
     async def on_unmount(self) -> None:
-        """Close searched files, and save all marks."""
+        """Close the searched files, and wait until all marks have been saved."""
         self._search.close()
         await self.marks.close()
 
@@ -186,7 +186,7 @@ class SessionsScreen(SessionsPane):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self) -> None:
-        """Mark the sessions with checkpoints in the list, and the open one's prompts."""
+        """In the list, mark sessions with checkpoints; in the open one, its prompts."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
@@ -225,11 +225,11 @@ class SessionsScreen(SessionsPane):
 
     @on(EmptyStore.AgainRequested)
     def action_refresh(self) -> None:
-        """Load the whole store again."""
+        """Reload the whole store."""
         self._update_header()
         self._follow_store()
 
-    # --- what other panes ask ------------------------------------------------------------------
+    # --- requests from other panes -------------------------------------------------------------
 
     @property
     def read(self) -> bool:
@@ -237,17 +237,17 @@ class SessionsScreen(SessionsPane):
         return self.store.snapshot is not None and self.store.snapshot.complete
 
     def name_of(self, session: str) -> str | None:
-        """Return the name that the user gave to a session, by its id; None without one."""
+        """Return the name the user gave to the session with this id, or None."""
         mark = self.marks.marks.get(session)
         return None if mark is None else mark.name
 
     def kept(self) -> list[Summary]:
-        """Return the sessions that only the vault has, newest first."""
+        """Return the sessions that exist only in the vault, newest first."""
         kept = (each for each in self.store.sessions if Flag.KEPT in each.flags)
         return [named(each, self.marks.marks) for each in kept if not each.hidden]
 
     def show_history(self, path: PurePath) -> None:
-        """Show the writes of a file, over any screen, and open the chosen session."""
+        """Show the writes to a file, from any screen, and open the session chosen there."""
         self._files.show_history(path)
 
     def _take_marks(self) -> None:
@@ -259,7 +259,7 @@ class SessionsScreen(SessionsPane):
         self.update_status()
         self._search.mark()
 
-    # --- moving about --------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
@@ -270,7 +270,7 @@ class SessionsScreen(SessionsPane):
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """Go back one step; return False in the list."""
+        """Go back one step; return False if already in the list."""
         return self._navigation.go_back()
 
     @on(SessionList.Highlighted)
@@ -287,20 +287,20 @@ class SessionsScreen(SessionsPane):
         self.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Note which pane has the focus; a narrow terminal shows only that pane."""
+        """Record which pane has the focus; a narrow terminal shows only that one."""
         if self.pane in event.widget.ancestors:
             self.reading = True
         elif self.query_one(SessionPane) in event.widget.ancestors:
             self.reading = False
 
     def watch_reading(self, reading: bool) -> None:
-        """Show the focused pane, and the open session in the window title."""
+        """Show the focused pane, and the open session's title in the window title."""
         self.set_class(reading, "-reading")
         if not reading:
             self._navigation.forget_highlight()
         self.update_status()
 
-    # --- what a transcript asks ----------------------------------------------------------------
+    # --- requests from the transcript ----------------------------------------------------------
 
     @on(RawRequested)
     def _raw(self, event: RawRequested) -> None:
@@ -333,7 +333,7 @@ class SessionsScreen(SessionsPane):
         else:
             self.show(found, deeper=True)
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
         left = self.gemtui.tabs("app.sessions")
@@ -344,11 +344,11 @@ class SessionsScreen(SessionsPane):
         self.header.show_parts(left, right)
 
     def on_resize(self) -> None:
-        """Fit the paths to the new width."""
+        """Shorten the paths to the new width."""
         self._update_header()
 
     def _short(self, path: Path) -> Clean:
-        """Return the end of a path, which is its most significant part."""
+        """Shorten a path to its end, which is its most significant part."""
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 

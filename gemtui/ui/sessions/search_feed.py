@@ -1,4 +1,4 @@
-"""The search of one store, and the process that updates its index."""
+"""Full-text search in a store, and the process that keeps its index up to date."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class SearchFeed:
-    """The search of the store in `home`.
+    """Full-text search in the session store under `home`.
 
-    `show()` is called in the event loop whenever `progress` changes. `cache`: gemtui's cache
-    folder; None for no index, so that every search reads the files. `progress`: the state of the
-    index; None if unknown.
+    `show()` is called in the event loop whenever `progress` has changed. `cache`: gemtui's cache
+    folder; None means no index, so that every search reads the files. `progress`: the state of the
+    index, or None if unknown.
     """
 
     def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
@@ -30,7 +30,7 @@ class SearchFeed:
         self._begun = self._closed = False
 
     def search(self) -> Search:
-        """Return the search, which is created on first use."""
+        """The search; created on first use."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.search import Search
 
@@ -40,14 +40,14 @@ class SearchFeed:
         return self._search
 
     def keep_index(self) -> None:
-        """Start the process that updates the index, unless it has been started before."""
+        """Start the process that updates the index, unless it has already been started."""
         if self._begun or self._closed or self._cache is None:
             return
         self._begun = True
         loop = asyncio.get_running_loop()
 
         def told(progress: IndexProgress) -> None:
-            with suppress(RuntimeError):  # the app has ended
+            with suppress(RuntimeError):  # the app has already exited
                 loop.call_soon_threadsafe(self._take, progress)
 
         loop.run_in_executor(None, self._begin, self._cache, told)
@@ -55,7 +55,7 @@ class SearchFeed:
     def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
         """Start the process, unless the store has been closed in the meantime.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
@@ -77,8 +77,8 @@ class SearchFeed:
     def rest(self) -> None:
         """Close all files and release their memory.
 
-        Blocking: call from a worker thread while no search is running. Without this call, the C
-        library would keep the freed memory, which is tens of megabytes for a large store.
+        Blocking: call this from a worker thread while no search is running. Without this call, the
+        C library would hold on to the freed memory, tens of megabytes for a large store.
         """
         if self._search is not None:
             self._search.close()
@@ -87,7 +87,7 @@ class SearchFeed:
             trim(0)
 
     def close(self) -> None:
-        """Close the store's files and end the process, in the background."""
+        """Close the store's files and end the process, both in the background."""
         self._closed = True
         loop = asyncio.get_running_loop()
         if self._search is not None:

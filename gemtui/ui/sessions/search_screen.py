@@ -1,4 +1,4 @@
-"""Full-text search as you type: hits grouped by session, to open one of them."""
+"""Full-text search as you type: choose a hit to open, from a list by session."""
 
 from __future__ import annotations
 
@@ -43,15 +43,18 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 MOST = 200
-"""Most hits to show."""
+"""Maximum number of hits to show."""
 _AT_ONCE = 50
-"""Number of hits whose lines are read between two updates: about a screenful."""
+"""How many hits' lines are read between two updates: about a screenful."""
 _PAUSE = 0.5
-"""Most seconds that reading waits for an update, or for the next key."""
+"""Maximum number of seconds that reading waits for an update or the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
-"""Cells for the author of a hit, fewer on a narrow screen."""
+"""Widths in cells of a hit's author, normally and on a narrow screen.
+
+The third value is the width from which a screen isn't narrow.
+"""
 _LINE = 300
-"""Most characters of a hit's line."""
+"""Maximum number of characters of a hit's line."""
 _HELP = own('words "a phrase" -not  project: tool: file: tag: after:7d is:failed in:prompt')
 _NAMES = {
     DocumentKind.USER: "you",
@@ -63,7 +66,7 @@ _NAMES = {
 
 
 class OpenedHit(NamedTuple):
-    """A hit to open, with the search that marks its words in the transcript."""
+    """A hit to open, with the search whose words to highlight in the transcript."""
 
     hit: Hit
     query: str
@@ -91,9 +94,9 @@ class _Row(NamedTuple):
 class SearchScreen(TypedSearch[OpenedHit]):
     """A screen that returns the hit to open, or None.
 
-    `project`: the project to which the search can be limited, or None. `searching`: the state of an
-    earlier screen, from which this screen resumes. `indexing`: the state of the index, or None.
-    `marks`: the user's marks, by session id.
+    `project`: the project that the search can be limited to, or None. `searching`: the state of an
+    earlier screen to resume from. `indexing`: the state of the index, or None. `marks`: the user's
+    marks, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -117,7 +120,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._scoped = self._in_scope()
 
     def compose(self) -> ComposeResult:
-        """Build the search field, and the hits below it."""
+        """Build the search field and the hits below it."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
@@ -130,13 +133,13 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _in_scope(self) -> tuple[Summary, ...]:
         """Return the sessions to search.
 
-        The same object is returned while the sessions are the same.
+        As long as these are the same sessions, the same object is returned.
         """
         project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
     def _values(self) -> Mapping[Field, Sequence[str]]:
-        """Return the completions for the values of each field, the most frequent first."""
+        """Return the possible values of each search field, most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
@@ -157,16 +160,16 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks on sessions, by session id."""
+        """Update the user's marks, by session id."""
         self._marks = marks
         if self.query("#status"):
             self.query_one(Input).suggester = _Fields(self._values())
             self.find()
 
     def indexing(self, progress: IndexProgress) -> None:
-        """Show the progress of the index; search again once the index is complete.
+        """Show the progress of the index.
 
-        A search that ran before the index was complete is repeated with the index.
+        Once the index is complete, repeat a search that had to do without it.
         """
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
@@ -179,13 +182,13 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="find")
     async def find(self) -> None:
-        """Search all sessions; the results of an earlier search are dropped."""
+        """Search all sessions, discarding the results of any earlier search."""
         reading = self.begin_reading()
         self._update_header()
         await asyncio.to_thread(self._look, reading)
 
     def _look(self, reading: Reading) -> None:
-        """Search, then read the lines of the hits. Blocking: call from a worker thread."""
+        """Search, then read the hits' lines. Blocking: call this from a worker thread."""
         query = parse(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
             query,
@@ -212,7 +215,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 
     def _read_lines(self, hits: Sequence[Hit], query: Query, reading: Reading) -> None:
-        """Read the lines of hits. Blocking: call from a worker thread."""
+        """Read the lines of hits. Blocking: call this from a worker thread."""
         read: dict[Hit, Snippet] = {}
         for hit in hits:
             if reading.is_stopped():
@@ -221,7 +224,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         reading.show(self._take_lines, read)
 
     def _take(self, results: Results, painted: Event, first: bool) -> None:
-        """Show results; `first`: whether they are the first ones of this search."""
+        """Show results; `first` marks the first ones of this search."""
         self.call_after_refresh(painted.set)
         if first:
             self._lines = {}
@@ -251,7 +254,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             return _draw_hit(row, row.hit, look)
         return _draw_session(row.group, self._marks, look)
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
         narrow = not self.searching.everywhere and self.project is not None
@@ -291,7 +294,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def action_dropped(self) -> None:
-        """Switch between current and dropped messages."""
+        """Switch between searching current and dropped messages."""
         self.searching.dropped = not self.searching.dropped
         self.find()
 
@@ -302,7 +305,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
-        """Open the hit under the cursor, or the first hit found if there is none yet."""
+        """Open the hit under the cursor or, if there is none yet, the first hit found."""
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
@@ -310,19 +313,19 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
 
 class _Fields(Suggester):
-    """Completes field names and their values while they are typed."""
+    """Completes field names and their values while the user types."""
 
     def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self._values = values
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the completed text; None if there is no completion."""
+        """Return the completed text, or None."""
         return next(iter(completions(value, self._values)), None)
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:
-    """Return a text on the progress of the index, "" if it is not relevant."""
+    """Describe the progress of the index, or return "" if it doesn't matter."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
     if progress.state is IndexerState.INDEXING:
@@ -359,7 +362,7 @@ def _draw_session(group: SessionHits, marks: Mapping[str, Mark], look: Look) -> 
 
 
 def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
-    """Draw the author of a hit, and its line with the matches marked."""
+    """Render a hit: its author, and its line with the matches highlighted."""
     who = clean_line(hit.tool or _NAMES[hit.kind])
     role = {DocumentKind.USER: Role.ACCENT, DocumentKind.MODEL: Role.MODEL}.get(
         hit.kind, Role.MUTED
@@ -372,7 +375,7 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
 
 
 def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """Yield the line of a hit, starting shortly before the first match if necessary."""
+    """Yield a hit's line, cut so that the first match is visible."""
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3

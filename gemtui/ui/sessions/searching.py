@@ -1,4 +1,4 @@
-"""Searching sessions and written files from the sessions pane, and going back."""
+"""Search sessions and written files from the sessions pane, and come back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionSearch(SessionsPart):
-    """Full-text search; keeps the index up to date while the app runs."""
+    """Full-text search; it keeps the index up to date while the app is running."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -37,7 +37,7 @@ class SessionSearch(SessionsPart):
         self._feed.close()
 
     def go_to(self, home: Path) -> None:
-        """Search another store."""
+        """Search a different store."""
         self._feed.close()
         self._feed = self._feed_of(home)
 
@@ -59,7 +59,7 @@ class SessionSearch(SessionsPart):
 
     def _show_progress(self) -> None:
         screen, progress = self.screen, self._feed.progress
-        attached = screen.is_attached and screen.app.is_running  # the app may be exiting by then
+        attached = screen.is_attached and screen.app.is_running  # the app may be exiting by now
         if attached and progress is not None and (search := self._open) is not None:
             search.indexing(progress)
 
@@ -70,7 +70,7 @@ class SessionSearch(SessionsPart):
 
     @dialog
     async def action_search(self) -> None:
-        """Search all sessions, and open the chosen hit."""
+        """Search all sessions, and open the hit the user chooses."""
         from gemtui.ui.sessions.search_screen import Searching, SearchScreen
 
         screen = self.screen
@@ -101,7 +101,7 @@ class SessionSearch(SessionsPart):
 
 
 class WrittenFiles(SessionsPart):
-    """Shows the files that sessions wrote, and opens the session of a write."""
+    """Shows the files that sessions wrote, and opens the session behind a write."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -115,7 +115,7 @@ class WrittenFiles(SessionsPart):
             self._open.use_snapshot(snapshot)
 
     def show_history(self, path: PurePath) -> None:
-        """Show the writes of a file, over any screen, and open the chosen session."""
+        """Show the writes to a file, from any screen, and open the session chosen there."""
         from gemtui.ui.sessions.history_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))
@@ -131,7 +131,7 @@ class WrittenFiles(SessionsPart):
 
     @background("writes", exclusive=True)
     async def action_files(self) -> None:
-        """Show all files that sessions wrote, and the writes of each file."""
+        """Show all files that sessions wrote, and on request the writes to each."""
         from gemtui.ui.sessions.files_screen import Files, FilesScreen
 
         screen, store = self.screen, self.screen.store

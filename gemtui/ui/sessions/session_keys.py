@@ -1,4 +1,4 @@
-"""The keys that show or export facts about sessions: info, export, patch, stats."""
+"""Keys that show or export session data: info, export, patch and stats."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 
 class SessionKeys(SessionsPart):
-    """Actions that show or export the chosen session, the selected ones, or all."""
+    """Actions that show or export data of the chosen, the selected or all sessions."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
 
     def can(self, action: str) -> bool:
-        """Return whether an action has a session to show, or sessions to export."""
+        """Return whether there is a session to which the action applies."""
         chosen = self.screen.chosen is not None
         match action:
             case "info":
@@ -40,7 +40,7 @@ class SessionKeys(SessionsPart):
             await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
-        """Show the changes of the session, or of the selected sessions, as a patch."""
+        """Show the changes made in the session or the selected sessions as a patch."""
         from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
@@ -67,7 +67,7 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_info(self) -> None:
-        """Show all facts about the session, with links to related sessions."""
+        """Show all facts about the session, and let the user open related sessions."""
         from gemtui.kept.contents import deletion_reason
         from gemtui.ui.sessions.about_dialog import AboutScreen
         from gemtui.ui.sessions.checkpoint_marks import undo_words
@@ -88,14 +88,14 @@ class SessionKeys(SessionsPart):
             screen.show(relative)
 
     def action_stats(self) -> None:
-        """Show the statistics of the sessions."""
+        """Show usage statistics for the sessions."""
         from gemtui.ui.sessions.stats_screen import StatsScreen
 
         store, project = self.screen.store, self.screen.start.project
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:
-        """Show what could not be read in the store, the marks and the open session."""
+        """Show what couldn't be read in the store, the marks and the open session."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen

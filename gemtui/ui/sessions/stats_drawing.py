@@ -1,4 +1,4 @@
-"""Drawing statistics: totals, tables with bars, and the hours of the week."""
+"""Render usage statistics: totals, tables with bars, and the hours of the week."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 
 _ROWS = 10
-"""Most rows of a table; the table of days has `_DAYS`."""
+"""Maximum number of rows in a table, except the table of days, which has `_DAYS`."""
 _DAYS = 14
 _NAME, _BAR = 32, 40
-"""Most cells of a name and of a bar."""
+"""Maximum width in cells of a name and of a bar."""
 _WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -27,7 +27,7 @@ class _Column(NamedTuple):
 
 
 def number(count: int | None) -> str:
-    """Return a count in a short form such as 12.3k or 4.5M; "?" if unknown."""
+    """Return a count in a short form such as 12.3k or 4.5M, or "?" if unknown."""
     if count is None:
         return "?"
     for unit, size, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e4)):
@@ -47,7 +47,7 @@ _FAILED = _Column("failed", lambda sums: f"{sum(sums.failures.values()):,}")
 
 
 def draw_stats(stats: Stats, look: Look) -> list[Line]:
-    """Return the statistics as lines for a screen of `look.width` cells."""
+    """Return the statistics as lines for a screen that is `look.width` cells wide."""
     return list(_lines(stats, look))
 
 
@@ -88,7 +88,7 @@ def _project(key: str) -> str:
 
 
 def _days(stats: Stats) -> dict[str, Sums]:
-    """Return the last days, including those without activity."""
+    """Return the last days, including days without activity."""
     if not stats.days:
         return {}
     last = max(stats.days)
@@ -147,7 +147,7 @@ def _table(
 ) -> Iterator[Line]:
     """Yield a header line, and a row with a bar for each of the first groups.
 
-    Columns are dropped, the last one first, if there is no room for the names.
+    If there is too little room for the names, columns are left out, starting with the last.
     """
     if not groups:
         return
@@ -209,7 +209,7 @@ _PLAIN_SHADES = " .:*#"
 
 
 def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
-    """Return a bar of at most `width` cells, in proportion of `value` to `most`.
+    """Return a bar that is full, `width` cells long, if `value` equals `most`.
 
     Any value above zero is visible.
     """
@@ -223,7 +223,7 @@ def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
 
 
 def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
-    """Return one cell, darker the nearer `value` is to `most`; a space for zero."""
+    """Return a cell that is darker the closer `value` is to `most`; a space for 0."""
     if value <= 0 or most <= 0:
         return Clean(" ")
     shades = _PLAIN_SHADES if glyphs.name == "ascii" else _SHADES

@@ -1,4 +1,4 @@
-"""The statistics of this project or of all projects, on a separate screen."""
+"""Usage statistics for this project or all projects, on a screen of their own."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from gemtui.ui.sessions.stats_drawing import draw_stats
 _STEP = 0.5
 """Seconds between two updates of the screen while sessions are being read.
 
-Reading cached sessions takes less than that in total.
+Reading cached sessions takes less time than this altogether.
 """
 
 
 class StatsScreen(FullScreen[None]):
-    """Sums up the activity in these sessions in a thread, and shows partial sums.
+    """A screen that adds up the sessions' activity and shows partial results.
 
-    `project`: the project to which the statistics can be limited, or None.
+    `project`: the project that the statistics can be limited to, or None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
@@ -71,9 +71,9 @@ class StatsScreen(FullScreen[None]):
         await asyncio.to_thread(self._sum_up, prices, reading)
 
     def _sum_up(self, prices: Prices, reading: Reading) -> None:
-        """Sum up the sessions, showing partial sums, and the complete ones at the end.
+        """Add up the sessions, showing results so far and finally the complete ones.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)

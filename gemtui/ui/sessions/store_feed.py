@@ -1,7 +1,7 @@
-"""Updating the list from the store: the newest sessions, then all, then changes.
+"""Update the list from the store: the newest sessions, then all, then changes.
 
-The module uses asyncio and no widgets. Files are read in threads, one at a time. Changes during a
-read are collected and read together afterwards.
+This module uses asyncio but no widgets. Files are read in threads, one at a time. Changes that
+happen during a read are collected and read together afterwards.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 SETTLE = 0.1
 """Seconds reserved for painting the first rows."""
 MARKS_DELAY = 0.2
-"""Most seconds that the first rows wait for the user's marks."""
+"""Maximum number of seconds that the first rows wait for the user's marks."""
 LIVE_CHECK = 20.0
-"""Seconds after which live sessions are checked for growth."""
+"""Seconds between checks of whether live sessions are still growing."""
 
 
 class StoreFeed:
     """Loads the store and follows it until cancelled.
 
     `show` and `changed` are called in the event loop. `changed(paths, word)` reports files that
-    changed on disk; `word` says why the store is polled, None if the system reports changes.
+    changed on disk. `word` says why the store is polled, or is None if the system reports changes.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class StoreFeed:
     async def run(self) -> None:
         """Load the store, then follow it.
 
-        The watcher's first event covers changes that were made before it started.
+        The watcher's first event covers changes made before it was started.
         """
         index = None
         try:
@@ -79,7 +79,7 @@ class StoreFeed:
         self._news.set()
 
     async def _wait(self) -> None:
-        """Wait until something has changed, or a live session may have ended."""
+        """Wait until something has changed or a live session may have ended."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._news.wait(), LIVE_CHECK if self._live else None)
         self._news.clear()
@@ -100,7 +100,7 @@ class StoreFeed:
         return await asyncio.to_thread(index.update, paths, cancelled=self._stopped.is_set)
 
     async def _watch(self, index: Index) -> None:
-        from gemtui.sessions.watch import watch  # slow, so imported after the first rows
+        from gemtui.sessions.watch import watch  # slow, so not imported earlier
 
         async for change in watch(index.home, stop=asyncio.Event()):
             self._waiting |= change.paths
@@ -110,10 +110,10 @@ class StoreFeed:
 
 
 class OpenStore:
-    """The store in `home` as far as it has been loaded; replaced when `home` changes.
+    """The store under `home` as far as it has been loaded; `home` can change.
 
-    `show(before, snapshot)` is called with each newer state; `before` is None for the first one.
-    `changed`: as in `StoreFeed`.
+    `show(before, snapshot)` is called with each new state of the store; `before` is the previous
+    state, None at first. `changed`: see `StoreFeed`.
     """
 
     def __init__(
@@ -131,17 +131,17 @@ class OpenStore:
 
     @property
     def sessions(self) -> Sequence[Summary]:
-        """Return all stored sessions that have been found so far."""
+        """All stored sessions found so far."""
         return () if self.snapshot is None else self.snapshot.sessions
 
     def find(self, id: str) -> Summary | None:
-        """Return the session with this id, if it is one that lists show; else None."""
+        """Return the session with this id if lists show it, or else None."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
     async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
-        """Load the store from the start and follow it until cancelled.
+        """Load the store from the start, and follow it until cancelled.
 
-        `project`: the project whose sessions are loaded first, None for all. `marks`: set once the
+        `project`: the project whose sessions are loaded first, or None. `marks`: set once the
         user's marks have been loaded.
         """
         self.snapshot = None
@@ -158,6 +158,6 @@ class OpenStore:
         self._show(before, snapshot)
 
     def reload(self) -> None:
-        """Load the whole store again, because no event reports removals from the vault."""
+        """Reload the whole store, because removals from the vault don't cause an event."""
         if self._feed is not None:
             self._feed.read_again(self.home / "tmp")

@@ -1,4 +1,4 @@
-"""Completion of tags that are in use."""
+"""Completion for tags that are already in use."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ BETWEEN = re.compile(r"[\s,]+")
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
-    """Return the tags in use, the most frequent first."""
+    """Return the tags in use, most frequent first."""
     uses = Counter(tag for mark in marks.values() for tag in mark.tags)
     return [clean_line(tag) for tag, _ in uses.most_common()]
 
 
 class TagSuggester(Suggester):
-    """Completes the last word to a tag in use.
+    """Completes the last word of the input to a tag that is in use.
 
-    `sign`: complete only words with this prefix.
+    `sign`: only words with this prefix are completed.
     """
 
     def __init__(self, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> None:
@@ -35,7 +35,7 @@ class TagSuggester(Suggester):
         self._tags, self._sign = tags, sign
 
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the text with its last tag completed; None if no tag in use matches."""
+        """Return the input with its last tag completed, or None if no tag in use matches."""
         word = BETWEEN.split(value)[-1]
         begun = word.removeprefix("#").lower()
         if not begun or not word.startswith(self._sign):

@@ -1,4 +1,4 @@
-"""The common part of the search and written-files screens: a field above rows."""
+"""What the full-text search and the file list share: a search field above rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The typed text, the scope and the row, from which a later screen can resume."""
+    """The search text, scope and row, from which a later screen can resume."""
 
     text: str
     everywhere: bool
@@ -30,8 +30,8 @@ class Typed(Protocol):
 class TypedSearch(SteersRows, FullScreen[Answer]):
     """A screen with a search field above its rows.
 
-    `typed`: the state of an earlier screen, from which this screen resumes. `project`: the project
-    to which the rows can be limited, or None.
+    `typed`: the state of an earlier screen to resume from. `project`: the project that the rows can
+    be limited to, or None.
     """
 
     AUTO_FOCUS = "Input"
@@ -58,7 +58,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         )
 
     def find(self) -> object:
-        """Search for the typed text."""
+        """Search for the text in the field."""
         raise NotImplementedError
 
     def scope_changed(self) -> None:
@@ -85,14 +85,14 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         self.scope_changed()
 
     def action_close(self) -> None:
-        """Clear the search or, if there is none, return to the sessions."""
+        """Clear the search or, if there is none, go back to the sessions."""
         if self.typed.text:
             self.query_one(Input).value = ""
         else:
             self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
-        """Return the footer label of a key that currently has a different effect."""
+        """Return a key's temporary footer label, or None to use its usual label."""
         return "clear" if action == "close" and self.typed.text else None
 
     @on(Input.Changed)

@@ -9,18 +9,18 @@ from gemtui.sessions.summary import Summary
 
 
 class Undoable(Protocol):
-    """An action that has been carried out."""
+    """An action that has been carried out and may be undone."""
 
     @property
     def undoable(self) -> bool:
         """Whether any part of the action can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the action and report that; return the sessions that are restored."""
+        """Undo the action and say so; return the sessions that are back."""
 
 
 class UndoStack:
-    """The actions that have been carried out, the latest last."""
+    """The actions that have been carried out, latest last."""
 
     def __init__(self) -> None:
         self._done: list[Undoable] = []
@@ -31,13 +31,14 @@ class UndoStack:
         return next((each for each in reversed(self._done) if each.undoable), None)
 
     def add(self, done: Undoable) -> None:
-        """Add an action that has been carried out, or is about to be."""
+        """Add an action that has been carried out or is about to be."""
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the last action; return the sessions that are restored.
+        """Undo the last action; return the sessions that are back.
 
-        If the action could not be undone completely, it is tried again after all others.
+        If the action couldn't be undone completely, it goes to the bottom of the stack to be
+        retried last.
         """
         if (last := self.last) is None:
             return ()

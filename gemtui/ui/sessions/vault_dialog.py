@@ -1,4 +1,4 @@
-"""The dialogs of the vault: turning it on or off, its contents, next removals."""
+"""The vault dialogs: turn it on or off, see its contents and the next removals."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _WORDS = (
     "list, marked kept, and {key} restores them. gemtui itself never deletes them unasked.",
 )
 _MOST = 500
-"""Most sessions to list."""
+"""Maximum number of sessions to list."""
 _TITLE = 26
-"""Cells for a title in front of the reason for its removal."""
+"""Width in cells of a title before the reason for its removal."""
 
 
 async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
-    """Offer to turn the vault on, or show its contents.
+    """Offer to turn the vault on or, if it is on, show its contents.
 
-    Returns a session to open, True if the vault has been turned on, or else None.
+    Returns a session to open, True if the vault has been turned on, or None.
     """
     found = await asyncio.to_thread(_look, snapshot, app.clock())
     if not found.contents.on and not found.contents.files:
@@ -105,7 +105,7 @@ class VaultScreen(DialogScreen[Summary | str]):
         self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
 
     def compose(self) -> ComposeResult:
-        """Build the facts, the archived sessions, and the next removals."""
+        """Build the facts, the archived sessions and the next removals."""
         on = self._found.contents.on
         hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
         with Dialog(clean_line("The vault"), own(hint)):

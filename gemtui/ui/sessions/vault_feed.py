@@ -1,7 +1,7 @@
-"""Archiving changes of the store while the vault is on.
+"""Archive changes in the store while the vault is on.
 
-The module uses asyncio and no widgets. Files are read and written in a separate thread, one step at
-a time, so that nothing else has to wait if that thread waits for another program.
+This module uses asyncio but no widgets. Files are read and written in a thread of its own, one step
+at a time, so nothing else has to wait when that thread waits for another program.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ from threading import Event
 _AGAIN = 360
 """Seconds between routine checks.
 
-They copy files that have not changed for long enough (`vault.QUIET`).
+These copy files that have been unchanged for long enough (`vault.QUIET`).
 """
 _TOLD = 0.1
-"""Least seconds between two reports of progress."""
+"""Minimum number of seconds between two progress updates."""
 
 
 class VaultFeed:
-    """Archives the store in `home`; calls `show()` in the event loop after changes.
+    """Archives the store under `home` in the vault.
 
-    These are changes of `progress` (the number of files archived so far, and the total; None if
-    idle) or of `problem` (why not everything is archived, or None).
+    `show()` is called in the event loop whenever `progress` or `problem` has changed. `progress`:
+    the number of files archived so far and the total, or None when idle. `problem`: why some files
+    couldn't be archived, or None.
     """
 
     def __init__(self, home: Path, show: Callable[[], None]) -> None:
@@ -42,7 +43,7 @@ class VaultFeed:
         self._last = 0.0
 
     async def run(self) -> None:
-        """Archive reported changes until cancelled."""
+        """Archive the reported changes until cancelled."""
         try:
             while True:
                 everything = not await self._told()
@@ -64,8 +65,7 @@ class VaultFeed:
     async def _told(self) -> bool:
         """Wait until there is something to archive; return False for a routine check.
 
-        By then, files that were archived earlier may have been unchanged for long enough to be
-        copied.
+        A routine check is for files that were too recent to be copied earlier.
         """
         try:
             async with asyncio.timeout_at(self._again):
@@ -76,12 +76,12 @@ class VaultFeed:
         return True
 
     def archive_new(self) -> None:
-        """Archive every stored session that has not been archived yet."""
+        """Archive every stored session that hasn't been archived yet."""
         self._all = True
         self._tell_news()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Archive these files; a folder among them means the whole store."""
+        """Archive these files; a folder among them stands for the whole store."""
         self._changed |= set(paths)
         self._tell_news()
 
@@ -91,9 +91,9 @@ class VaultFeed:
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
-        """Archive these files, or the whole store for None; return a problem or None.
+        """Archive these files, or the whole store if None; return a problem or None.
 
-        Blocking: call from the vault's thread.
+        Blocking: call this from the vault's thread.
         """
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of

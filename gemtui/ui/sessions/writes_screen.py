@@ -1,6 +1,6 @@
-"""The common part of screens about writes, which read sessions in a thread.
+"""What screens about writes share: they read sessions in a thread.
 
-They read the sessions again when the store changes.
+They read the sessions again whenever the store changes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 SHOWN = 0.3
-"""Seconds between two updates while the sessions are being read."""
+"""Seconds between two updates while sessions are being read."""
 _PAUSE = 1.0
-"""Seconds before a constantly changing store is read again."""
+"""Seconds to wait before a constantly changing store is read again."""
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """A screen that returns the write at which to open a session, or None.
+    """A screen that returns the write whose session to open, or None.
 
-    During the first read, rows are added as they are found. During later reads, the old rows stay
+    During the first read, rows appear as they are found. During later reads, the old rows stay
     until everything has been read. `marks`: the user's marks, by session id.
     """
 
@@ -50,22 +50,22 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         self._news = asyncio.Event()
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return the sessions to read, in order, and the earliest time to include.
+        """Return the sessions in the order to read them, and the earliest time to include.
 
-        Blocking: call from a worker thread.
+        Blocking: call this from a worker thread.
         """
         raise NotImplementedError
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
-        """Return the rows for these writes. Blocking: call from a worker thread."""
+        """Return the rows for these writes. Blocking: call this from a worker thread."""
         raise NotImplementedError
 
     def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
-        """Show rows; `whole`: whether everything has been read."""
+        """Show rows; `whole` says whether everything has been read."""
         raise NotImplementedError
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, once the current one has been read."""
+        """Show a newer state of the store once the current one has been read."""
         self._snapshot = snapshot
         self._news.set()
 
