@@ -104,7 +104,7 @@ class Person:
                     await asyncio.sleep(min(pauses, _MOST_PAUSES) / 1000)
                     await settle(self.pilot)
         except TimeoutError:
-            raise AssertionError(f"never came, instead:\n{self.text}") from None
+            raise AssertionError(f"never came, instead:\n{self.text}\n{self.said}") from None
         draw(self.app)
 
     async def sees(self, *texts: str) -> None:

@@ -37,8 +37,7 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
         await me.sees("f5 carry it out")
         await me.press("f5")
         await me.sees("mode auto_edit", "Carry out the plan.")
-        await me.until(lambda: len(list_runs(runs_dir())) == 2)
-        await me.ended()
+        await me.all_ended(2)
         await me.until(lambda: "carry it out" not in me.text)
     remember_mode(AgentOptions(cwd=project, approval_mode="yolo"))
     assert remembered(project) == kept

@@ -59,6 +59,13 @@ class Runner(Person):
         await self.type(prompt)
         await self.press("enter")
 
+    async def all_ended(self, count: int) -> None:
+        """Wait until so many runs have begun in this app and have ended."""
+        runs = self.app.runs
+        await self.until(lambda: runs._registry and len(runs._registry.runs) == count)
+        await self.until(lambda: not runs.alive)
+        await self.ended()
+
     async def ended(self) -> None:
         await self.until(lambda: self.pane.run_shown and not self.pane.run_shown.alive)
         await self.until(lambda: self.pane.run_shown and self.pane.run_shown.told is not None)
@@ -368,8 +375,7 @@ async def test_a_failed_run_says_why_and_what_one_can_do(
         assert me.pane.prompt.text == "run"
         assert len(list_runs(runs_dir())) == 1, "r ran it again, in the middle of a word"
         await me.press("escape", "r")
-        await me.until(lambda: len(list_runs(runs_dir())) == 2)
-        await me.ended()
+        await me.all_ended(2)
         await me.press("e")
         assert me.pane.prompt.text == "hello"
 
@@ -601,8 +607,7 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         await me.press("down", "enter")
         await me.ended()
         await me.ask("again")
-        await me.until(lambda: len(list_runs(runs_dir())) == 2)
-        await me.ended()
+        await me.all_ended(2)
         allowed(project, "run_shell_command")
         await me.ask("once more")
         await me.sees("Before this run", "changed since the last run: tools.allowed")

@@ -10,7 +10,6 @@ from textual.screen import Screen
 
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.kit.theme_screen import ThemeScreen
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.sessions.stats_screen import StatsScreen
@@ -82,8 +81,7 @@ async def test_commands_lead_to_undo_review_and_other_screens_of_a_run(
         await me.ask("begin")
         await me.ended()
         await me.ask("/retry")
-        await me.until(lambda: len(list_runs(runs_dir())) == 2)
-        await me.ended()
+        await me.all_ended(2)
         for command, kind, keys in (
             ("review", ReviewScreen, ("escape",)),
             ("theme", ThemeScreen, ("escape",)),

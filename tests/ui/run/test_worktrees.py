@@ -50,8 +50,7 @@ async def test_a_run_in_a_worktree_is_applied_and_its_worktree_removed(
         assert any(f"working in the new worktree {worktree.name}" in each for each in me.said)
         assert tree_of(project) == before
         await me.ask("And on")  # in the same session and worktree
-        await me.until(lambda: len(list_runs(runs_dir())) == 2)
-        await me.ended()
+        await me.all_ended(2)
         assert {run.cwd for run in list_runs(runs_dir())} == {str(worktree.folder)}
         screen = await opened(me)
         await me.sees("added  made.txt", worktree.name)
@@ -130,8 +129,7 @@ async def test_the_same_prompt_goes_to_other_models_and_policies(
         await me.press("enter")
         await me.sees("there is no policy lax")
         await me.press(*["backspace"] * 5, "enter")
-        await me.until(lambda: len(list_runs(runs_dir())) == 5)
-        await me.ended()
+        await me.all_ended(5)
         chosen = {run.policies: run.prompt for run in list_runs(runs_dir())}
         assert chosen == {(): "Make it"} | {(path,): "Make it" for path in policies}
         await opened(me)
