@@ -17,9 +17,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from gemtui.agent import process_tree
-from gemtui.agent.adapter import Guard
 from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.cli_settings import CliSettings
@@ -61,6 +61,29 @@ LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
 """The number of empty reads between two checks that the supervisor is alive."""
+
+
+class Guard(Protocol):
+    """Protects files that a run may damage, such as the agent's session store.
+
+    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
+    The supervisor does the guard's work for as long as the run lasts, no matter which process
+    follows the run.
+    """
+
+    supervisor: str
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        """Prepare for a run in `folder`, before it starts.
+
+        If this method raises OSError, the run is not started.
+        """
+
+    def after(self, folder: RunFolder) -> None:
+        """Clean up after a run; its follower may call this repeatedly.
+
+        There is something left to clean up only if the run's supervisor was killed.
+        """
 
 
 class GeminiRun:
