@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.agent import process_tree
-from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions, Approve
 from gemtui.agent.run_folder import (
