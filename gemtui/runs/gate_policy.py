@@ -17,12 +17,11 @@ from pathlib import Path
 from gemtui.agent.cli_settings import at
 from gemtui.agent.run_folder import Request
 from gemtui.calls import later_files, paths
-from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
 from gemtui.calls.shell.git_repository import why_not_searched
-from gemtui.calls.started_files import starts_it
+from gemtui.calls.started_files import agents_that_start, starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
