@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,7 +13,14 @@ from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import Steering
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
+from gemtui.commands.output import (
+    columns,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    terminal_width,
+    to_stdout,
+)
 from gemtui.commands.runs_serve import answer, questions, queue, say
 from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.jsonout import encode, encode_array
@@ -42,7 +47,6 @@ from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import (
     Clean,
-    cells,
     clean,
     clean_line,
     counted,
@@ -237,6 +241,10 @@ def restore(id: str, as_json: bool) -> int:
     return command.restore_session(id, by_run=True, as_json=as_json)
 
 
+for _command in (questions, answer, say, queue):
+    runs.add_command(_command)
+
+
 @runs.command()
 @click.option("--prompts", is_flag=True, help="Also delete the prompt history of the run pane.")
 @json_option
@@ -274,15 +282,8 @@ def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
     """Yield a header and one line per run; prompts are truncated to fit the terminal."""
     if not runs:
         return
-    rows = [_HEAD, *(_row(each, now) for each in runs)]
-    cleaned = [[clean_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]
-    room = None
-    if sys.stdout.isatty():
-        room = max(0, shutil.get_terminal_size().columns - sum(width + 2 for width in widths[:-1]))
-    for *front, prompt in cleaned:
-        padded = (cell + " " * (widths[at] - cells(cell)) for at, cell in enumerate(front))
-        yield Clean("  ".join((*padded, prompt if room is None else ellipsis(prompt, room))))
+    rows = [_HEAD, *([*map(clean_line, _row(each, now))] for each in runs)]
+    yield from columns(rows, room=terminal_width(), cut=True)
 
 
 def _row(run: Run, now: datetime) -> tuple[str, ...]:
@@ -301,7 +302,3 @@ def _time(run: Run, now: datetime) -> str:
     """Return how long the run took, or has taken so far."""
     end = now if run.state is RunState.RUNNING else run.ended
     return "" if end is None else duration(end - run.started)
-
-
-for _command in (questions, answer, say, queue):
-    runs.add_command(_command)
