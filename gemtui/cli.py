@@ -656,7 +656,7 @@ def run(**words: Any) -> int:
 
 
 for _place, _name, _words in (
-    ("runs_cli", "runs", "List, show, answer, and stop runs."),
+    ("runs", "runs", "List, show, answer, and stop runs."),
     ("worktrees", "worktrees", "List, compare, apply, and remove worktrees that runs used."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),

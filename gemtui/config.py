@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from gemtui.errors import ConfigError
 from gemtui.files import read_small, write_whole
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.sessions.listing import Sort
 
 

@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
-from gemtui.own_folders import make_own_file
-from gemtui.paths import marks_file
+from gemtui.paths import make_own_file, marks_file
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
 
 VERSION = 2

@@ -5,8 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import cache_dir, config_file, data_dir, gemini_home, state_dir, typed_path
+from gemtui.paths import (
+    cache_dir,
+    config_file,
+    data_dir,
+    gemini_home,
+    make_own_folder,
+    state_dir,
+    typed_path,
+)
 
 
 @pytest.mark.parametrize(

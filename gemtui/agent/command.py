@@ -26,8 +26,8 @@ from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
 from gemtui.paths import gemini_home
-from gemtui.policy.file.levels import policy_text, rules
-from gemtui.policy.file.searches import DENY_OPTION
+from gemtui.policy.file.levels import DENY_OPTION, rules
+from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
 
@@ -283,7 +283,7 @@ def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine
     if denies_options(options, ruled, policies, machine.settings, environ):
         others.append(DENY_OPTION)
     pairs = ((DENIES, others), (ALLOWS, allows))
-    return {name: policy_text(part) for name, part in pairs if part}
+    return {name: text_of(part) for name, part in pairs if part}
 
 
 def _policies(

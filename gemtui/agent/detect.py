@@ -26,8 +26,7 @@ from gemtui.agent.capabilities import Capabilities, parse_help
 from gemtui.errors import CliNotFound
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import cache_dir
+from gemtui.paths import cache_dir, make_own_folder
 from gemtui.processes import find_program
 
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"

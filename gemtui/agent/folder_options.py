@@ -23,8 +23,7 @@ from gemtui.errors import OptionError
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import state_dir
+from gemtui.paths import make_own_folder, state_dir
 from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import CAPABILITIES
 

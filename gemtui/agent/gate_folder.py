@@ -8,6 +8,7 @@ answer to a question counts.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections import defaultdict
@@ -25,7 +26,9 @@ from gemtui.agent.approval import (
     PassedCall,
     Settled,
 )
+from gemtui.agent.options import Approve
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.tail import STEP
 from gemtui.files import read_small
 from gemtui.jsonfile import read_as, write_once
 
@@ -35,6 +38,10 @@ LARGEST = 192_000_000
 
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
+_POLLS = 50
+"""How often to poll for questions between two updates of the presence file."""
+_AGAIN = 0.5
+"""Seconds to wait before trying again to write an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +214,49 @@ class GateFolder:
 
     def _place(self, kind: str, number: int) -> Path:
         return self.path / f"{kind}-{number}.json"
+
+
+async def answer_questions(gate: GateFolder, approve: Approve) -> None:
+    """Pass each of a run's questions to `approve` as it is asked, until cancelled."""
+    async with asyncio.TaskGroup() as answering:
+        number, looks = 1, 0
+        while True:
+            if looks % _POLLS == 0:
+                with suppress(OSError):
+                    await asyncio.to_thread(gate.here)
+            looks += 1
+            while gate.has_question(number):
+                request = await asyncio.to_thread(gate.question, number)
+                if request is not None:
+                    answering.create_task(_answer(gate, request, approve))
+                number += 1
+            await asyncio.sleep(STEP)
+
+
+async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) -> None:
+    try:
+        answer = await approve(request)
+        if not isinstance(answer, Approval):
+            answer = Approval.deny(
+                f"the approval callback returned {type(answer).__name__} instead of an Approval"
+            )
+    except Exception as error:
+        answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
+    while not await asyncio.to_thread(_write, gate, request.number, answer):
+        await asyncio.sleep(_AGAIN)
+
+
+def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
+    """Write the answer; return False if that failed and the run is still waiting."""
+    with suppress(OSError):
+        try:
+            gate.answer(number, answer)
+        except (TypeError, ValueError):  # arguments that can't be serialised as JSON
+            gate.answer(
+                number,
+                Approval.deny(
+                    "the approval callback returned arguments that can't be written as JSON"
+                ),
+            )
+        return True
+    return False

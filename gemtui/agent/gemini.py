@@ -17,16 +17,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from gemtui.agent import process_tree
-from gemtui.agent.adapter import Guard
-from gemtui.agent.approve import answer_questions
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions, Approve
 from gemtui.agent.run_folder import (
@@ -61,6 +60,29 @@ LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
 """How many empty reads to allow before checking that the supervisor is alive."""
+
+
+class Guard(Protocol):
+    """Protects files that a run may damage, such as the agent's session store.
+
+    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
+    The supervisor does the guard's work for as long as the run lasts, no matter which process
+    follows the run.
+    """
+
+    supervisor: str
+
+    def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
+        """Prepare for a run in `folder`, before it starts.
+
+        If this method raises OSError, the run is not started.
+        """
+
+    def after(self, folder: RunFolder) -> None:
+        """Clean up after a run; its follower may call this repeatedly.
+
+        There is something left to clean up only if the run's supervisor was killed.
+        """
 
 
 class GeminiRun:

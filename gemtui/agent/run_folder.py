@@ -26,7 +26,7 @@ import orjson
 
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
 
 RUN_TAG = "GEMTUI_RUN"

@@ -1,6 +1,6 @@
 """Decide whether a run has to deny searches whose pattern is an option of git grep.
 
-Such a search can run any program (`gemtui/policy/file/searches.py`). A run that may run any command
+Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). A run that may run any command
 without asking gains nothing by it. In any other run, it would get around what the mode, the
 options, the policies or the settings deny.
 """

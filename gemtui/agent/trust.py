@@ -22,8 +22,7 @@ from gemtui.agent.command import TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import gemini_home, state_dir
+from gemtui.paths import gemini_home, make_own_folder, state_dir
 
 _TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
 _DISTRUST = "DO_NOT_TRUST"

@@ -1,7 +1,9 @@
-"""Find the files of a project that Gemini CLI's settings, or git, start as programs.
+"""Find files of a project that are started as programs, and agents that start programs.
 
-A model that may write such a file could run its own code, at the next call even, if a hook starts
-the file.
+A model that may write a started file could run its own code, at the next call even, if a hook
+starts the file. Gemini CLI 0.61 starts an agent's own MCP servers when the agent is invoked, and at
+each start the command that yields the password of an agent at another server
+(assets/gemini-cli.md#settings).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, Final
 
 from gemtui.calls.setting_effects import commands_of
 from gemtui.files import read_small, resolved
+from gemtui.paths import gemini_home
 
 _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
@@ -66,3 +69,28 @@ def _git_hooks(project: Path) -> Path | None:
             found = _HOOKS_PATH.findall(read_small(place / ".git" / "config"))
             return resolved(place / found[-1].decode(errors="replace").strip()) if found else None
     return None
+
+
+_LARGEST: Final = 1_000_000
+_HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
+_STARTS: Final = re.compile(rb"mcp_servers|agent_card|\\")
+"""A key in the front matter, or a backslash, since an escape could spell one."""
+
+
+def agents_that_start(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield the agent files, of the project and of the user, that may start programs.
+
+    A file is included if it can't be read or its front matter can't be parsed.
+    """
+    home = gemini_home(environ)
+    folders = (project / ".gemini" / "agents", home / "agents")
+    for folder in (*folders, *sorted(home.glob("extensions/*/agents"))):
+        yield from filter(_may_start, sorted(folder.glob("*.md")))
+
+
+def _may_start(file: Path) -> bool:
+    text = None
+    with suppress(OSError):
+        text = read_small(file, _LARGEST)
+    head = None if text is None else _HEAD.match(text)
+    return head is None or _STARTS.search(head[1]) is not None

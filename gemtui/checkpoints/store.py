@@ -23,7 +23,7 @@ import orjson
 from gemtui.checkpoints.states import GONE, FileState, decode
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import locked, make_folder
-from gemtui.own_folders import make_own_file, make_own_folder
+from gemtui.paths import make_own_file, make_own_folder
 from gemtui.sqlite_file import DAMAGE, Damaged, Newer, connect, identity, why
 
 VERSION = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
@@ -14,10 +14,12 @@ import click
 from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
 from gemtui.jsonout import encode
 from gemtui.paths import typed_path
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 
 _SLOW = 1.0
 """Seconds after which a note explains why the command takes long."""
+_NARROW = 20
+"""The width in cells below which a column is not wrapped."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
@@ -72,6 +74,49 @@ def lines_to_stdout(lines: Iterable[Clean]) -> None:
     """Print lines in the encoding of stdout; unsupported characters become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
+
+
+def columns(
+    rows: Sequence[Sequence[str]],
+    *,
+    numbers: frozenset[int] = frozenset(),
+    room: int | None = None,
+    cut: bool = False,
+) -> Iterator[Clean]:
+    """Yield the rows as lines with aligned columns.
+
+    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, to which
+    the last column is wrapped or, with `cut`, truncated; None for no limit.
+    """
+    cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
+    if not cleaned:
+        return
+    widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]
+    for *front, last in cleaned:
+        padded = []
+        for at, cell in enumerate(front):
+            blanks = " " * (widths[at] - cells(cell))
+            padded.append(blanks + cell if at in numbers else cell + blanks)
+        before = "".join(f"{cell}  " for cell in padded)
+        left = None if room is None else max(0, room - cells(Clean(before)))
+        for line in (ellipsis(last, left),) if cut and left is not None else _wrapped(last, left):
+            yield Clean(f"{before}{line}".rstrip())
+            before = " " * cells(Clean(before))
+
+
+def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
+    """Wrap text at spaces to lines of at most `room` cells; long words stay whole."""
+    if room is None or room < _NARROW:
+        yield text
+        return
+    line = ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if line and cells(Clean(longer)) > room:
+            yield line
+            longer = word
+        line = longer
+    yield line
 
 
 def terminal_width() -> int | None:

@@ -11,10 +11,9 @@ from typing import Any
 import click
 import orjson
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.policy_context import Situation, report_broken
-from gemtui.commands.rule_text import columns, rule_dict
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 from gemtui.paths import folder_here
@@ -295,6 +294,19 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
             }
             for share in counts.by_rule
         ],
+    }
+
+
+def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
+    """Return a rule for JSON reports: its place and priorities; None for no rule."""
+    if rule is None:
+        return None
+    return {
+        "source": rule.source,
+        "index": rule.index,
+        "tier": int(rule.tier),
+        "priority": rule.priority,
+        "effective": rule.effective,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.policy_calls import CallSelection
 from gemtui.commands.policy_tests import (
     example_findings,
@@ -21,7 +21,6 @@ from gemtui.commands.policy_tests import (
     replay_since,
     try_files,
 )
-from gemtui.commands.rule_text import columns
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.paths import current_folder, folder_here, typed_path

@@ -9,8 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.commands.policy_calls import CallSelection, Read, read_which, reference_lines, shown
-from gemtui.commands.rule_text import rule_dict
+from gemtui.commands.policy_calls import (
+    CallSelection,
+    Read,
+    read_which,
+    reference_lines,
+    rule_dict,
+    shown,
+)
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, files_at, text_at

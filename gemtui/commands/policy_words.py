@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
-from gemtui.commands.rule_text import columns
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.errors import PolicyNotFound
 from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy

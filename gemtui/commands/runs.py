@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
+import click
+
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import Steering
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
+from gemtui.commands.output import (
+    columns,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    terminal_width,
+    to_stdout,
+)
+from gemtui.commands.runs_serve import answer, questions, queue, say
+from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
@@ -38,7 +47,6 @@ from gemtui.runs.stop import stop as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import (
     Clean,
-    cells,
     clean,
     clean_line,
     counted,
@@ -51,12 +59,35 @@ from gemtui.text import (
 from gemtui.transcript.line_diff import hunks_of
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
+_id = click.argument("id", shell_complete=run_ids)
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
 _FOLDER_WIDTH = 24
 
 
-def list_all(*, as_json: bool) -> None:
+@click.group(invoke_without_command=True)
+@json_option
+@click.pass_context
+def runs(ctx: click.Context, as_json: bool) -> None:
+    """List, show, answer, and stop runs, and restore sessions from their backups.
+
+    Without a command, list the runs. ID is the id of a run or of its session, a unique prefix of
+    either, or `latest`.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+        return
+    _list(as_json=as_json)
+
+
+@runs.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List past and current runs, newest first."""
+    _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> None:
     """List the runs, after removing the oldest ones beyond the limits."""
     place = runs_dir()
     prune(place)
@@ -81,8 +112,11 @@ def list_all(*, as_json: bool) -> None:
         note(f"{folder} {BROKEN}")
 
 
-def show(id: str, *, as_json: bool) -> None:
-    """Print one run. Raises RunNotFound, RunAmbiguous."""
+@runs.command()
+@_id
+@json_option
+def show(id: str, as_json: bool) -> None:
+    """Show everything about one run, including its whole prompt."""
     run = with_outcome(find_run(runs_dir(), id))
     from gemtui.runs.file_tracker import recorded_files
 
@@ -170,10 +204,14 @@ def _file(write: FileWrite, root: Path) -> Clean:
     return Clean(f"{'':<9}{clean_line(' '.join(words))}")
 
 
-def stop(id: str, *, as_json: bool) -> int:
-    """End all processes of a run; return 1 if there were none, or if some remain.
+@runs.command()
+@_id
+@json_option
+def stop(id: str, as_json: bool) -> int:
+    """Stop a run and everything that it started.
 
-    Raises RunNotFound, RunAmbiguous, OSError.
+    This includes background commands of a finished run, and processes left behind because the run's
+    supervisor was killed. Exit code 1 if there was nothing to stop.
     """
     run = find_run(runs_dir(), id)
     pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
@@ -189,8 +227,34 @@ def stop(id: str, *, as_json: bool) -> int:
     return 0 if ended else 1
 
 
-def clear(*, as_json: bool) -> None:
-    """Remove the records of ended runs, except those with a session's only copy."""
+@runs.command()
+@_id
+@json_option
+def restore(id: str, as_json: bool) -> int:
+    """Restore a lost session from a run's backup.
+
+    ID is the id of the session or of the run. Only missing files are restored, in their newest
+    saved state, as with `gemtui vault restore`. Exit code 1 if nothing was restored.
+    """
+    from gemtui.commands import vault as command
+
+    return command.restore_session(id, by_run=True, as_json=as_json)
+
+
+for _command in (questions, answer, say, queue):
+    runs.add_command(_command)
+
+
+@runs.command()
+@click.option("--prompts", is_flag=True, help="Also delete the prompt history of the run pane.")
+@json_option
+def clear(prompts: bool, as_json: bool) -> None:
+    """Delete the records of finished runs.
+
+    A run that holds the only copy of a session is kept, and its id is printed.
+    """
+    if prompts:
+        _clear_prompts()
     place = runs_dir()
     waited = sum(run.undelivered for run in list_runs(place) if not run.alive)
     removed, kept = clear_runs(place), last_copies(place)
@@ -207,7 +271,7 @@ def clear(*, as_json: bool) -> None:
         note(last_copy_words(copy))
 
 
-def clear_prompts() -> None:
+def _clear_prompts() -> None:
     """Remove the run pane's history of prompts. Raises OSError."""
     place = prompts_file()
     place.unlink(missing_ok=True)
@@ -218,15 +282,8 @@ def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
     """Yield a header and one line per run; prompts are truncated to fit the terminal."""
     if not runs:
         return
-    rows = [_HEAD, *(_row(each, now) for each in runs)]
-    cleaned = [[clean_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*cleaned, strict=True)]
-    room = None
-    if sys.stdout.isatty():
-        room = max(0, shutil.get_terminal_size().columns - sum(width + 2 for width in widths[:-1]))
-    for *front, prompt in cleaned:
-        padded = (cell + " " * (widths[at] - cells(cell)) for at, cell in enumerate(front))
-        yield Clean("  ".join((*padded, prompt if room is None else ellipsis(prompt, room))))
+    rows = [_HEAD, *([*map(clean_line, _row(each, now))] for each in runs)]
+    yield from columns(rows, room=terminal_width(), cut=True)
 
 
 def _row(run: Run, now: datetime) -> tuple[str, ...]:

@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gemtui.agent.approval import Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import LARGEST, Steering
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
+from gemtui.commands.shared_options import json_option, run_ids
+from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.jsonout import encode_array
 from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation
 from gemtui.runs.ending import RunState
@@ -33,6 +36,7 @@ from gemtui.runs.steered import load_steered
 from gemtui.text import Clean, clean_line, duration, visible_line
 from gemtui.transcript.model import Consent
 
+_run = click.argument("id", metavar="RUN", shell_complete=run_ids)
 _SHORT = 8
 _CONSENTS = {
     Consent.ALLOWED: "allowed",
@@ -43,10 +47,29 @@ _CONSENTS = {
 }
 
 
-def questions(id: str | None, *, as_json: bool) -> None:
-    """Print unanswered questions, of all runs or of one.
+def _question_names(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    try:
+        run = find_run(runs_dir(), str(ctx.params.get("id") or ""))
+    except (RunNotFound, RunAmbiguous):
+        return []
+    waiting = [(each.name, each.asked.question) for each in waiting_questions([run])]
+    return [
+        CompletionItem(name, help=clean_line(f"{question.request.tool_name} {question.about}"))
+        for name, question in waiting
+        if name.startswith(incomplete)
+    ]
 
-    Raises RunNotFound, RunAmbiguous.
+
+@click.command()
+@click.argument("id", metavar="[RUN]", required=False, shell_complete=run_ids)
+@json_option
+def questions(id: str | None, as_json: bool) -> None:
+    """List the questions that are waiting for an answer, of all runs or of RUN.
+
+    Each question is printed with the tool call, what the call would do, and the command that
+    answers it. --json prints the complete texts.
     """
     place = runs_dir()
     runs = list_runs(place) if id is None else (find_run(place, id),)
@@ -90,13 +113,29 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
 # --- answers -------------------------------------------------------------------------------------
 
 
-def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_json: bool) -> int:
-    """Answer a question; return 1 if the answer had no effect.
+@click.command()
+@_run
+@click.argument("name", metavar="N", shell_complete=_question_names)
+@click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
+@click.option(
+    "--because", metavar="TEXT", default="", help="With deny: the reason to give to the model."
+)
+@click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
+@json_option
+def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
+    """Answer question N of a waiting run, from any terminal.
 
-    `name`: the question's name, as printed by `questions`. A number alone refers to the call as it
-    was first shown; allowing it then requires the run's own id. Raises click.UsageError,
-    RunNotFound, RunAmbiguous, OSError.
+    N is the question's number, or its id as printed by `gemtui runs questions`, such as
+    3.9f2c41d05b7a6e18. The id stands for exactly what was shown: if the call has changed since, the
+    answer is not accepted. A plain number stands for the call as it was first asked about. Exit
+    code 1 if the answer had no effect, because somebody else answered first or because the call
+    would now do something different.
     """
+    allow = verdict == "allow"
+    if because and allow:
+        raise click.UsageError("--because works only with deny")
+    if similar and not allow:
+        raise click.UsageError("--similar works only with allow")
     parsed = parse_name(name)
     if parsed is None:
         raise click.UsageError(
@@ -195,11 +234,15 @@ def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | No
 # --- messages and prompts ------------------------------------------------------------------------
 
 
-def say(id: str, text: str, *, as_json: bool) -> int:
-    """Send a message to a run's agent, which reads it with its next tool result.
+@click.command()
+@_run
+@click.argument("text")
+@json_option
+def say(id: str, text: str, as_json: bool) -> int:
+    """Send a message to a working run, which reads it with its next tool result.
 
-    Return 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
-    RunAmbiguous, OSError.
+    With TEXT -, the message is read from stdin. Exit code 1 if the run has ended, or was not
+    started with "Ask me".
     """
     run, words = find_run(runs_dir(), id), _text(text)
     if not _is_listening(run):
@@ -216,10 +259,15 @@ def say(id: str, text: str, *, as_json: bool) -> int:
     return 0
 
 
-def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
-    """Queue a prompt for a run, or print the queue.
+@click.command()
+@_run
+@click.argument("prompt", required=False)
+@json_option
+def queue(id: str, prompt: str | None, as_json: bool) -> None:
+    """Queue PROMPT until RUN has ended; without PROMPT, list the queue.
 
-    Raises click.UsageError, RunNotFound, RunAmbiguous, OSError.
+    With PROMPT -, the prompt is read from stdin. "Ask me" runs send queued prompts themselves; for
+    other runs, the app sends them.
     """
     run = find_run(runs_dir(), id)
     steering = Steering.of(run.folder)

@@ -65,6 +65,16 @@ def session_ids(
     return items or [CompletionItem(incomplete, type="file")]
 
 
+def run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the id of a run."""
+    from gemtui.runs.listing import LATEST, list_runs, runs_dir
+    from gemtui.text import clean_line
+
+    offered = [(LATEST, "the newest run")]
+    offered += [(run.id, clean_line(run.prompt)) for run in list_runs(runs_dir())]
+    return [CompletionItem(id, help=words) for id, words in offered if id.startswith(incomplete)]
+
+
 class Moment(click.ParamType[datetime]):
     """A typed date or time, in local time unless it names a zone.
 

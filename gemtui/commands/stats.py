@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
 from gemtui.paths import cache_dir
@@ -17,7 +17,7 @@ from gemtui.sessions.summary import iso
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats, Sums, counted_sessions
-from gemtui.text import Clean, cells, clean_line, counted, ellipsis, short_path
+from gemtui.text import Clean, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
 """The most rows of each table; --json has all."""
@@ -126,17 +126,13 @@ def _number(number: int | None) -> str:
 
 
 def _table(
-    head: str, groups: Mapping[str, Sums], columns: Mapping[str, Callable[[Sums], str]]
+    head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]
 ) -> Iterator[Clean]:
     """Yield an empty line, a header, and the first rows."""
     shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
-    rows = [(head, *columns)]
-    rows += [(name, *(cell(sums) for cell in columns.values())) for name, sums in shown]
-    widths = [max(cells(Clean(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    rows = [(head, *cells)]
+    rows += [(name, *(cell(sums) for cell in cells.values())) for name, sums in shown]
     yield Clean("")
-    for name, *numbers in rows:
-        front = name + " " * (widths[0] - cells(Clean(name)))
-        rest = (cell.rjust(width) for cell, width in zip(numbers, widths[1:], strict=True))
-        yield Clean("  ".join((front, *rest)))
+    yield from columns(rows, numbers=frozenset(range(1, len(rows[0]))))
     if len(groups) > _ROWS:
         yield Clean(f"and {len(groups) - _ROWS} more: use --json to list all")

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
 from gemtui.commands.output import (
+    columns,
     json_to_stdout,
     lines_to_stdout,
     note,
@@ -31,7 +32,7 @@ from gemtui.runs.worktrees import (
     runs_of,
     worktree_changes,
 )
-from gemtui.text import Clean, cells, clean_line, ellipsis, relative, short_path, visible
+from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.patch import NoPatch
 from gemtui.worktree_records import (
     LATEST,
@@ -85,8 +86,9 @@ def _list(*, as_json: bool) -> None:
         rows = [_row(each, runs_of(each, runs)) for each in found]
         json_to_stdout({"version": 1, "worktrees": rows})
         return
-    lines_to_stdout(_table([_cells(each, runs_of(each, runs)) for each in found]))
-    if not found:
+    if found:
+        lines_to_stdout(columns([_HEAD, *(_cells(each, runs_of(each, runs)) for each in found)]))
+    else:
         note("no worktrees: create one with gemtui run --worktree")
 
 
@@ -129,18 +131,6 @@ def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
         short_path(worktree.repository),
         ellipsis(clean_line(worktree.prompt), _PROMPT),
     )
-
-
-def _table(rows: Sequence[tuple[Clean, ...]]) -> Iterator[Clean]:
-    if not rows:
-        return
-    table = [tuple(map(Clean, _HEAD)), *rows]
-    widths = [max(cells(row[at]) for row in table) for at in range(len(_HEAD))]
-    for row in table:
-        padded = (
-            text + " " * (width - cells(text)) for text, width in zip(row, widths, strict=True)
-        )
-        yield Clean("  ".join(padded).rstrip())
 
 
 # --- changes -------------------------------------------------------------------------------------
@@ -199,10 +189,7 @@ def _compared(file: ComparedFile) -> dict[str, Any]:
 def _beside(files: Sequence[ComparedFile], left: str, right: str) -> Iterator[Clean]:
     rows = [(clean_line("FILE"), clean_line(left), clean_line(right))]
     rows += [(_name_of(each), _brief(each.left), _brief(each.right)) for each in files]
-    widths = [max(cells(row[at]) for row in rows) for at in range(2)]
-    for row in rows:
-        padded = (row[at] + " " * (widths[at] - cells(row[at])) for at in range(2))
-        yield Clean("  ".join((*padded, row[2])))
+    yield from columns(rows)
     yield Clean("")
 
 

@@ -13,7 +13,7 @@ from gemtui.agent.cli_settings import CliSettings
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.edit.store import policies_dir
+from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.text import counted
 

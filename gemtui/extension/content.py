@@ -13,8 +13,7 @@ from gemtui.extension.starter import STARTER, starter
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import extension_dir, live_dir
+from gemtui.paths import extension_dir, live_dir, make_own_folder
 from gemtui.processes import python
 
 NAME = "gemtui"

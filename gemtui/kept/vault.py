@@ -39,8 +39,7 @@ from gemtui.kept.files import (
     same_version,
     temporary,
 )
-from gemtui.own_folders import make_own_file, make_own_folder
-from gemtui.paths import vault_dir
+from gemtui.paths import make_own_file, make_own_folder, vault_dir
 from gemtui.sessions.belongings import folders_beside
 from gemtui.sessions.store import ChatFile, Store, place_of
 from gemtui.sessions.vault_files import COPIES, TEMPORARY, files_below, in_tree, is_temporary, trees

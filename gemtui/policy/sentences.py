@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.policy.match import command_patterns, path_patterns
-from gemtui.policy.match.path_pattern_text import files_of, projects_of
+from gemtui.policy.match.path_patterns import files_of, projects_of
 from gemtui.policy.match.pattern_forms import anywhere_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, nearest, problem_with

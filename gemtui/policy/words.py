@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from gemtui.policy.match.command_patterns import allowed_words, mentioned_words
-from gemtui.policy.match.path_pattern_text import files_of, projects_of
+from gemtui.policy.match.path_patterns import files_of, projects_of
 from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 

@@ -17,7 +17,6 @@ from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.agents import agents_that_start
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -27,6 +26,7 @@ from gemtui.calls.env_files import (
     written_by,
 )
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
+from gemtui.calls.started_files import agents_that_start
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode

@@ -17,19 +17,18 @@ from pathlib import Path
 from gemtui.agent.cli_settings import at
 from gemtui.agent.run_folder import Request
 from gemtui.calls import later_files, paths
-from gemtui.calls.agents import agents_that_start
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
 from gemtui.calls.shell.git_repository import why_not_searched
-from gemtui.calls.started_files import starts_it
+from gemtui.calls.started_files import agents_that_start, starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
+from gemtui.policy.file.levels import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
-from gemtui.policy.file.searches import DENY_OPTION, OPTION, is_option, is_search
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
@@ -182,8 +181,8 @@ class GatePolicy:
         """Return why a search may do more than read the project, as a sentence, or None."""
         if self.mode is ApprovalMode.YOLO or not is_search(call):
             return None
-        if is_option(call):
-            return OPTION
+        if is_option_search(call):
+            return OPTION_REASON
         named = str(call.args.get("dir_path") or "").replace("\0", "")
         place = paths.real_path(paths.resolved(str(self._workspace), named))
         folders = (Path(place),) if named else self._folders

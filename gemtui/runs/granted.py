@@ -30,7 +30,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.call_groups import EDITS
-from gemtui.runs.like_this import SHELL, is_plain, real_path
+from gemtui.runs.like_this import SHELL, is_plain
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
@@ -120,9 +120,9 @@ class Granted:
         if call.tool in EDITS and isinstance(path, str):
             if not is_plain(path):
                 return None
-            return {**call.args, "file_path": str(real_path(path, self._workspace))}
+            return {**call.args, "file_path": str(resolved(self._workspace / path))}
         if call.tool == SHELL and isinstance(folder, str) and folder:
-            place = real_path(folder, self._workspace) if "\0" not in folder else Path("/")
+            place = resolved(self._workspace / folder) if "\0" not in folder else Path("/")
             return call.args if place.is_relative_to(resolved(self._workspace)) else None
         return call.args
 

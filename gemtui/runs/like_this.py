@@ -96,7 +96,7 @@ def _file(path: str, cwd: Path) -> LikeThis:
     place = place_of(path, cwd)
     if isinstance(place, str):
         return LikeThis(words=place)
-    real = real_path(path, cwd)
+    real = resolved(cwd / path)
     if not real.is_relative_to(resolved(cwd)):
         return LikeThis(words="a symbolic link in its path leads outside of the project")
     pattern = files_pattern([str(real)], [])
@@ -112,11 +112,6 @@ def is_plain(path: str) -> bool:
     The CLI decodes `%2e`, and removes NULs and `@`.
     """
     return not ("%" in path or "\0" in path or path.startswith("@"))
-
-
-def real_path(path: str, cwd: Path) -> Path:
-    """Resolve the path named in a call, relative to the run's folder."""
-    return resolved(cwd / path)
 
 
 _OPENS = {

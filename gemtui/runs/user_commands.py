@@ -26,8 +26,7 @@ from typing import Any
 from gemtui.agent.run_folder import RunFolder
 from gemtui.files import is_folder
 from gemtui.jsonfile import read_as, write_again
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import failed_commands_dir
+from gemtui.paths import failed_commands_dir, make_own_folder
 from gemtui.processes import FOLDER, find_program, python
 from gemtui.text import clean_line
 

@@ -27,8 +27,7 @@ from gemtui.checkpoints.store import CheckpointStore, Reason, open_store
 from gemtui.checkpoints.undo import APPLY, open_project
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import current_folder, worktrees_dir
+from gemtui.paths import current_folder, make_own_folder, worktrees_dir
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.ending import RunState

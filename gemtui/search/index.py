@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from gemtui.files import close_folder, locked, open_regular, write_whole
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.search.documents import FileDocuments
 from gemtui.search.file_list import FileList, Indexed, IndexedFile, NoIndex, list_file
 from gemtui.search.text_index import CHECKED, TextIndex, minor_version

@@ -24,7 +24,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from gemtui.own_folders import make_own_file
+from gemtui.paths import make_own_file
 from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.policy.edit import store
+from gemtui.policy.edit.named_policies import policies_dir
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 
@@ -165,7 +166,7 @@ def test_all_policies_are_listed(gemtui: Gemtui, place: Path, home: Path) -> Non
     lines = [" ".join(line.split()) for line in answer.out.splitlines()]
     assert lines[:3] == [
         "NAME RULES FINDINGS OF FILE",
-        f"work 2 none gemtui {store.policies_dir() / 'work.toml'}",
+        f"work 2 none gemtui {policies_dir() / 'work.toml'}",
         f"u 1 1 error Gemini CLI {home}/.gemini/policies/u.toml",
     ]
     assert any(line.startswith("yolo everything is allowed") for line in lines)

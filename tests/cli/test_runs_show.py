@@ -9,7 +9,7 @@ import pytest
 from gemtui.agent.approval import ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.steering import Steering
-from gemtui.commands.runs import clear, list_all, show
+from gemtui.cli import main
 from gemtui.runs.listing import runs_dir
 from gemtui.transcript.model import Consent
 from tests.runs.test_listing import add_run
@@ -25,11 +25,11 @@ def test_what_a_run_asked_is_told(
     gate.ask(ApprovalRequest(tool_name="run_shell_command", arguments=hostile, number=1))
     gate.ask(ApprovalRequest(tool_name="write_file", arguments={"file_path": "a.txt"}, number=2))
     gate.settle(1, Settled(consent=Consent.DENIED, reason="not yet"))
-    show(run.id, as_json=False)
+    main(["runs", "show", run.id])
     told = capsysbinary.readouterr().out.decode()
     assert "asked    denied: run_shell_command git push \u241b]0;x\u2407 (not yet)" in told
     assert "asked    waits: write_file a.txt" in told
-    show(run.id, as_json=True)
+    main(["runs", "show", run.id, "--json"])
     questions = json.loads(capsysbinary.readouterr().out)["run"]["questions"]
     assert [each["consent"] for each in questions] == ["denied", "waits"]
 
@@ -41,13 +41,13 @@ def test_what_waits_is_named_listed_and_said_where_it_goes(
     steering = Steering.of(run)
     steering.queue("then \x1b[31mthis\nand that")
     steering.send_message("faster")
-    show(run.id, as_json=False)
+    main(["runs", "show", run.id])
     told = capsysbinary.readouterr().out.decode()
     assert "waits    faster\nwaits    then \u241b[31mthis\u240aand that\n" in told
-    show(run.id, as_json=True)
+    main(["runs", "show", run.id, "--json"])
     found = json.loads(capsysbinary.readouterr().out)["run"]
     assert (found["undelivered"], found["waiting"][0]) == (2, "faster")
-    list_all(as_json=False)
+    main(["runs"])
     assert b"2 queued prompts for run waiting" in capsysbinary.readouterr().err
-    clear(as_json=False)
+    main(["runs", "clear"])
     assert b"including 2 queued prompts" in capsysbinary.readouterr().err

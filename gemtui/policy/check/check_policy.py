@@ -18,8 +18,7 @@ from typing import Any
 from gemtui.files import read_small
 from gemtui.policy.check.check_rule import rule_drafts, schema_draft
 from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
-from gemtui.policy.check.missed_forms import missed_forms
-from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, pitfalls
+from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, missed_forms, pitfalls
 from gemtui.policy.check.shadows import kept_visible, related
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of

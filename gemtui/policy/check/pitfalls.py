@@ -6,7 +6,7 @@ The replacement is a rule that the engine applies as a reader would understand t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gemtui.calls.shell.parser import parse_command
@@ -18,6 +18,7 @@ from gemtui.policy.engine.results import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import value_text
 from gemtui.policy.match import pattern_forms as forms
+from gemtui.policy.match.command_patterns import command_words
 from gemtui.policy.match.matching import SHELL, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
@@ -370,3 +371,63 @@ def _findings(policy: Policy, engine: Engine) -> Iterator[Finding]:
             way_out = "add a rule with a lower priority that denies all other calls of the tool"
             draft = warned("decision", said, way_out, mode=mode)
             yield from findings([draft], rule.source, rule.index)
+
+
+# --- forms of a test command --------------------------------------------------------------------
+
+_TESTERS = frozenset(
+    {"ctest", "jest", "mocha", "nox", "phpunit", "pytest", "rspec", "test", "tox", "unittest",
+     "vitest"}
+)  # fmt: skip
+"""Words that make a command one that runs tests, such as `npm test` and `python -m pytest`."""
+_FORMS = {
+    "`2>&1`": "{} 2>&1",
+    "`| tail`": "{} | tail",
+    "`cd FOLDER &&`": "cd src && {}",
+    "`CI=1` before it": "CI=1 {}",
+}
+
+
+def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
+    """Find rules that allow a test command, but not all forms in which agents run it.
+
+    Agents rarely run a plain `npm test`: they change the folder, join stderr, and shorten the
+    output. A commandPrefix covers none of these in Gemini CLI (assets/gemini-cli.md#shell-rules),
+    so that the calls are asked about or denied although a rule seems to allow them.
+
+    `rules`: in load order; a form that any of them allows is not missed. Returns a mapping from
+    each rule's index in `rules` to its findings.
+    """
+    found: dict[int, tuple[FindingDraft, ...]] = {}
+    engines: dict[ApprovalMode, Engine] = {}
+    for place, rule in enumerate(rules):
+        prefixes = [prefix for prefix in rule.command_prefixes if _runs_tests(prefix)]
+        if not prefixes or rule.decision is not Decision.ALLOW or rule.subagent or rule.mcp_name:
+            continue
+        mode = next((m for m in ApprovalMode if not rule.modes or m.in_rules in rule.modes), None)
+        if mode is not None:
+            if mode not in engines:
+                engines[mode] = Engine(Policy(rules=tuple(rules)), mode=mode, setup=Setup())
+            drafts = (_missed(prefix, engines[mode]) for prefix in prefixes)
+            found[place] = tuple(draft for draft in drafts if draft is not None)
+    return found
+
+
+def _runs_tests(prefix: str) -> bool:
+    try:
+        return not _TESTERS.isdisjoint(command_words(prefix))
+    except (ValueError, IndexError):
+        return False
+
+
+def _missed(prefix: str, engine: Engine) -> FindingDraft | None:
+    def allows(command: str) -> bool:
+        return engine.outcome(Call(SHELL, {"command": command})).decision is Decision.ALLOW
+
+    missed = [name for name, form in _FORMS.items() if not allows(form.format(prefix))]
+    if not missed or not allows(prefix):
+        return None
+    names = ", ".join(missed)
+    said = f'"{prefix}" misses forms in which agents often run it: {names}'
+    way_out = f"add the rule that gemtui policy words 'allow {prefix}' prints"
+    return warned("commandPrefix", said, way_out)

@@ -24,25 +24,10 @@ from gemtui.files import (
     sync_folder,
     write_whole,
 )
-from gemtui.own_folders import make_own_folder
-from gemtui.paths import gemini_home
+from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.named_policies import ENDING, find_policy, path_of, policies_dir
+from gemtui.policy.edit.named_policies import ENDING, path_of, policies_dir
 from gemtui.policy.file.policy import LARGEST
-
-__all__ = [
-    "Opened",
-    "Origin",
-    "PolicyFile",
-    "create",
-    "delete",
-    "find_policy",
-    "list_policies",
-    "open_policy",
-    "policies_dir",
-    "rename",
-    "save",
-]
 
 
 class Origin(StrEnum):

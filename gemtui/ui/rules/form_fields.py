@@ -15,8 +15,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gemtui.policy.match.path_pattern_text import files_of
-from gemtui.policy.match.path_patterns import folder_pattern
+from gemtui.policy.match.path_patterns import files_of, folder_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import visible
 

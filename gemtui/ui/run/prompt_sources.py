@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from gemtui.files import read_small, write_whole
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.text import clean
 
 MOST_PROMPTS = 200

@@ -14,7 +14,8 @@ from textual.content import Content
 
 from gemtui.checkpoints.plan import Action
 from gemtui.errors import GemtuiError
-from gemtui.policy.edit.store import Origin, find_policy, list_policies
+from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.review import ReviewSubject
 from gemtui.runs.worktrees import (

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0

@@ -11,6 +11,7 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.paths import gemini_home
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
+from gemtui.policy.edit.named_policies import find_policy, policies_dir
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.model.rules import Decision, Rule
 
@@ -74,14 +75,14 @@ def test_a_policy_is_found_by_name_or_path(own_places: None, tmp_path: Path) -> 
     ours = store.create("work", TEXT).file.path
     other = tmp_path / "work"
     other.write_text("")
-    assert store.find_policy("work") == ours
-    assert store.find_policy("work.toml") == ours
-    assert store.find_policy(str(other)) == other
-    assert store.find_policy(str(tmp_path), folders=True) == tmp_path
+    assert find_policy("work") == ours
+    assert find_policy("work.toml") == ours
+    assert find_policy(str(other)) == other
+    assert find_policy(str(tmp_path), folders=True) == tmp_path
     with pytest.raises(PolicyNotFound, match=r"no policy frob.*check the name"):
-        store.find_policy("frob")
+        find_policy("frob")
     with pytest.raises(PolicyNotFound):
-        store.find_policy(str(tmp_path))
+        find_policy(str(tmp_path))
 
 
 # --- reading and writing -------------------------------------------------------------------------
@@ -117,7 +118,7 @@ def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path) -
 def test_ours_needs_no_backup(own_places: None) -> None:
     opened = store.create("work", TEXT)
     store.save(opened, opened.document.add(RULE))
-    assert [each.name for each in store.policies_dir().iterdir()] == ["work.toml"]
+    assert [each.name for each in policies_dir().iterdir()] == ["work.toml"]
 
 
 def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> None:
@@ -235,7 +236,7 @@ def _touched(path: Path) -> Path:
 def test_a_new_policy_is_for_its_user_alone(own_places: None) -> None:
     opened = store.create("work", TEXT)
     path = opened.file.path
-    assert path == store.policies_dir() / "work.toml"
+    assert path == policies_dir() / "work.toml"
     assert (opened.file.name, opened.file.origin) == ("work", Origin.OURS)
     assert (mode(path), mode(path.parent)) == (0o600, 0o700)
     assert path.read_text() == opened.document.text == TEXT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.own_folders import make_own_folder
+from gemtui.paths import make_own_folder
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.worktrees import make_worktree

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemtui.policy.match.path_pattern_text import files_of
-from gemtui.policy.match.path_patterns import files_pattern, folder_pattern
+from gemtui.policy.match.path_patterns import files_of, files_pattern, folder_pattern
 
 ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 
