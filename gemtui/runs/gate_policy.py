@@ -24,6 +24,7 @@ from gemtui.calls.shell.git_repository import why_not_searched
 from gemtui.calls.started_files import agents_that_start, starts_it
 from gemtui.files import resolved
 from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.engine.own_refusals import roots_of
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.levels import DENY_OPTION, OPTION_REASON, is_option_search, is_search
@@ -103,6 +104,7 @@ class GatePolicy:
         self._folders = tuple(
             resolved(each) for each in (self._workspace, *setup.include_directories)
         )
+        self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
@@ -185,7 +187,7 @@ class GatePolicy:
             return OPTION_REASON
         named = str(call.args.get("dir_path") or "").replace("\0", "")
         place = paths.real_path(paths.resolved(str(self._workspace), named))
-        folders = (Path(place),) if named else self._folders
+        folders = (Path(place),) if named else self._searched
         why = next(filter(None, map(why_not_searched, folders)), None)
         return None if why is None else _sentence(why)
 

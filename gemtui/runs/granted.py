@@ -12,17 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.calls.shell.dangers import dangers
-from gemtui.calls.shell.git_repository import same_repository
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
-from gemtui.calls.shell.reads_only import (
-    CommandPlace,
-    is_known_program,
-    program,
-    why_acts,
-    why_git_may_act,
-)
-from gemtui.calls.shell.unasked import place_of, why_commands_act
+from gemtui.calls.shell.similar import why_not_covered
+from gemtui.calls.shell.unasked import place_of
 from gemtui.files import resolved
 from gemtui.policy.edit import store
 from gemtui.policy.edit.named_policies import path_of
@@ -91,28 +84,22 @@ class Granted:
         """Return whether each command of a call has an approved prefix.
 
         Commands are parsed the way bash would, because the CLI only compares strings and recognises
-        more whitespace than bash does. In addition, programs that are known as read-only must only
-        read, and other git commands must not have options that write a file or run a program.
+        more whitespace than bash does. Dangerous commands are never approved by a prefix.
         """
         place = place_of(self._workspace, string(call.args.get("dir_path")))
+        command = unwrapped(string(call.args.get("command")))
         try:
-            commands = plain_commands(unwrapped(string(call.args.get("command"))))
+            commands = plain_commands(command)
         except Unclear:
             return False
-        if isinstance(place, str) or self._reaches_out(call, place):
+        if isinstance(place, str) or dangers(command, place.project, str(place.folder)):
             return False
         prefixes = [each.split(" ") for rule in policy.rules for each in rule.command_prefixes]
         return all(
             any(_texts(words)[: len(prefix)] == prefix for prefix in prefixes)
-            and _why_wider(words, commands, place) is None
+            and why_not_covered(words, commands, place) is None
             for words in commands
         )
-
-    def _reaches_out(self, call: Call, place: CommandPlace) -> bool:
-        """Return whether a command writes to paths that could not have been approved."""
-        command = unwrapped(string(call.args.get("command")))
-        there = dangers(command, place.project, str(place.folder))
-        return not set(there) <= set(dangers(command))
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
         """Return the arguments with the real path of a file; None if it is unknown."""
@@ -129,19 +116,6 @@ class Granted:
 
 def _texts(words: Sequence[PlainWord]) -> list[str]:
     return [word.text for word in words]
-
-
-def _why_wider(
-    words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
-) -> str | None:
-    """Return why a command does more than `like_this` describes, or None."""
-    if program(words) == "git" and not same_repository(place.project, place.folder):
-        return "its folder belongs to another git repository"
-    if program(words) == "cd":
-        return why_commands_act(commands, place)
-    if is_known_program(words):
-        return why_acts(words, place)
-    return why_git_may_act(words) if program(words) == "git" else None
 
 
 def _allows(policy: Policy) -> Policy:

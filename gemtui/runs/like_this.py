@@ -10,9 +10,10 @@ from pathlib import Path
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.shell.dangers import dangers
-from gemtui.calls.shell.parser import parse_command
+from gemtui.calls.shell.parser import parse_command, unwrapped
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
-from gemtui.calls.shell.reads_only import is_known_program
+from gemtui.calls.shell.similar import what_is_covered, why_not_covered
+from gemtui.calls.shell.unasked import place_of as command_place
 from gemtui.files import resolved
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, place_of
@@ -68,25 +69,33 @@ def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
         if isinstance(found_prefix, NoPrefix):
             return LikeThis(words=f"{found_prefix.what}: {found_prefix.why}")
         prefixes[found_prefix.text] = _opens(part.text, found_prefix)
+    if (why := _why_not_itself(command, cwd, folder)) is not None:
+        return LikeThis(words=why)
     texts = tuple(prefixes)
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
     opens = "; ".join(dict.fromkeys(prefixes.values()))
     return LikeThis(words=f"commands that start with {' or '.join(texts)}, {opens}", rule=rule)
 
 
+def _why_not_itself(command: str, cwd: Path, folder: str | None) -> str | None:
+    """Return why `Granted` would not cover the command itself, or None."""
+    place = command_place(cwd, folder or "")
+    if isinstance(place, str):
+        return place
+    try:
+        commands = plain_commands(unwrapped(command))
+    except Unclear as unclear:
+        return str(unclear)
+    reasons = (why_not_covered(words, commands, place) for words in commands)
+    return next(filter(None, reasons), None)
+
+
 def _opens(text: str, prefix: Prefix) -> str:
     """Describe what a prefix allows in `Granted`, which is less than in a policy."""
     try:
-        words = plain_commands(text)[0]
+        return what_is_covered(plain_commands(text)[0]) or prefix.opens
     except Unclear:
         return prefix.opens
-    if is_known_program(words):
-        return "with arguments that only read files of the project"
-    if prefix.program == "git":
-        return (
-            "with any arguments except those that write elsewhere or run programs, such as --output"
-        )
-    return prefix.opens
 
 
 def _file(path: str, cwd: Path) -> LikeThis:

@@ -191,9 +191,10 @@ def test_a_search_whose_pattern_is_an_option_is_denied_by_hook_and_policy(tool: 
 
 
 def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
-    policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.DEFAULT)
+    plain = Setup(workspace=tmp_path)
 
-    def way(folder: str = "") -> Way:
+    def way(folder: str = "", setup: Setup = plain) -> Way:
+        policy = GatePolicy(Policy(), setup, ApprovalMode.DEFAULT)
         return policy.judge(Call("grep_search", {"pattern": "x", "dir_path": folder})).way
 
     assert way() is Way.PASS
@@ -214,6 +215,11 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     assert way("sub") is Way.PASS
     (module / "config").write_text("[grep]\n\tfullName\n")
     assert way("sub") is Way.REFUSE
+    added = Setup(workspace=sub, settings={"context": {"includeDirectories": [str(tmp_path)]}})
+    config.write_text("[grep]\n\tfullName\n")
+    (module / "config").write_text("")
+    assert way(setup=Setup(workspace=sub)) is Way.PASS
+    assert way(setup=added) is Way.REFUSE
     for text in (
         "#" * 5_000_000,
         "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n",

@@ -134,12 +134,18 @@ async def test_nothing_runs_unasked_but_what_only_reads(gated: GeminiCli) -> Non
     evil = f"sh -c 'touch {project}/ran; cat \"$1\"' -"
     subprocess.run([*git, "config", "diff.evil.textconv", evil], check=True)
     (project / "a.bin").write_text("2\n")
+    led = project / "led"
+    subprocess.run(["git", "init", "-q", led], check=True)
+    for key, value in (("core.worktree", gated.folder), ("grep.fullName", "true")):
+        subprocess.run(["git", "-C", led, "config", key, value], check=True)
+    (gated.folder / "outside.txt").write_text("plum\n")
     turns = [
         answer(
             shell("ls\u00a0x/e.sh"),
             shell("git diff"),
             call("grep_search", pattern="--open-files-in-pager=touch ran;", include_pattern="1"),
             call("grep_search", pattern="[2]"),
+            call("grep_search", pattern="[p]lum", dir_path="led", include_pattern=":/"),
             write(".gemini/settings.json", '{"tools": {"allowed": ["run_shell_command"]}}\n'),
             write("plain.txt"),
             shell("ls"),
@@ -159,6 +165,8 @@ async def test_nothing_runs_unasked_but_what_only_reads(gated: GeminiCli) -> Non
     assert sorted(requests) == [".gemini/settings.json", "git diff", "ls\u00a0x/e.sh"]
     assert "Write its first character as" in told
     assert "Found 1 match" in told
+    assert "plum" not in told.replace("[p]lum", "")
+    assert "changes the paths that searches show" in told
     assert (project / "plain.txt").exists()
     assert not (project / "ran").exists()
     assert not (project / ".gemini").exists()

@@ -75,7 +75,8 @@ class Reader:
     patterns: bool = False
 
 
-def _long(text: str) -> frozenset[str]:
+def long_options(text: str) -> frozenset[str]:
+    """Return the names in a text as long options."""
     return frozenset(f"--{name}" for name in text.split())
 
 
@@ -89,7 +90,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "cat": Reader(
         could=_OUTSIDE,
         flags="AbeEnstTuv",
-        long=_long(
+        long=long_options(
             """number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"""
         ),
         patterns=True,
@@ -98,7 +99,7 @@ READERS: Final[Mapping[str, Reader]] = {
         could=_OUTSIDE,
         flags="nsz",
         valued="bcdf",
-        long=_long(
+        long=long_options(
             """bytes characters complement delimiter fields only-delimited output-delimiter
             zero-terminated"""
         ),
@@ -111,7 +112,7 @@ READERS: Final[Mapping[str, Reader]] = {
         could="read patterns from files (`-f`), follow symbolic links out of the project (`-R`)",
         flags="EFGHILPTabchilnoqrsvwx",
         valued="ABCem",
-        long=_long(
+        long=long_options(
             """after-context basic-regexp before-context binary byte-offset color colour context
             count exclude exclude-dir extended-regexp files-with-matches files-without-match
             fixed-strings ignore-case include initial-tab invert-match line-number line-regexp
@@ -125,19 +126,19 @@ READERS: Final[Mapping[str, Reader]] = {
         could=_OUTSIDE,
         flags="qvz",
         valued="cn",
-        long=_long("bytes lines quiet silent verbose zero-terminated"),
+        long=long_options("bytes lines quiet silent verbose zero-terminated"),
         numbers=True,
         patterns=True,
     ),
     "id": Reader(
         flags="Gagnruz",
-        long=_long("group groups name real user zero"),
+        long=long_options("group groups name real user zero"),
         operands=Operands.WORDS,
     ),
     "ls": Reader(
         could="list folders outside of the project, also through symbolic links (`-L`, `-H`)",
         flags="1ABCFGNQRSUXabcdfghiklmnopqrstuvx",
-        long=_long(
+        long=long_options(
             """all almost-all author block-size classify color directory escape file-type format
             full-time group-directories-first hide human-readable ignore ignore-backups
             indicator-style inode kibibytes literal no-group numeric-uid-gid quote-name
@@ -149,13 +150,13 @@ READERS: Final[Mapping[str, Reader]] = {
         could=_OUTSIDE,
         flags="p",
         valued="bdfhilnsvw",
-        long=_long("body-numbering number-format number-separator number-width"),
+        long=long_options("body-numbering number-format number-separator number-width"),
         patterns=True,
     ),
     "numfmt": Reader(
         flags="z",
         valued="d",
-        long=_long(
+        long=long_options(
             """delimiter field format from from-unit grouping header invalid padding round suffix to
             to-unit zero-terminated"""
         ),
@@ -165,15 +166,15 @@ READERS: Final[Mapping[str, Reader]] = {
         could=_OUTSIDE,
         flags="sz",
         valued="d",
-        long=_long("delimiters serial zero-terminated"),
+        long=long_options("delimiters serial zero-terminated"),
         patterns=True,
     ),
-    "pwd": Reader(flags="LP", long=_long("logical physical"), operands=Operands.WORDS),
+    "pwd": Reader(flags="LP", long=long_options("logical physical"), operands=Operands.WORDS),
     "rev": Reader(could=_OUTSIDE, patterns=True),
     "seq": Reader(
         flags="w",
         valued="fs",
-        long=_long("equal-width format separator"),
+        long=long_options("equal-width format separator"),
         operands=Operands.WORDS,
         numbers=True,
     ),
@@ -181,29 +182,33 @@ READERS: Final[Mapping[str, Reader]] = {
         could="inspect files outside of the project, also through symbolic links (`-L`)",
         flags="ft",
         valued="c",
-        long=_long("file-system format printf terse"),
+        long=long_options("file-system format printf terse"),
         patterns=True,
     ),
     "tac": Reader(
-        could=_OUTSIDE, flags="br", valued="s", long=_long("before regex separator"), patterns=True
+        could=_OUTSIDE,
+        flags="br",
+        valued="s",
+        long=long_options("before regex separator"),
+        patterns=True,
     ),
     "tail": Reader(
         could=f"{_OUTSIDE}, {_ENDLESS}",
         flags="qvz",
         valued="cn",
-        long=_long("bytes lines quiet silent verbose zero-terminated"),
+        long=long_options("bytes lines quiet silent verbose zero-terminated"),
         numbers=True,
         patterns=True,
     ),
     "tr": Reader(
         flags="Ccdst",
-        long=_long("complement delete squeeze-repeats truncate-set1"),
+        long=long_options("complement delete squeeze-repeats truncate-set1"),
         operands=Operands.WORDS,
     ),
     "true": Reader(operands=Operands.WORDS),
     "uname": Reader(
         flags="aimnoprsv",
-        long=_long(
+        long=long_options(
             """all hardware-platform kernel-name kernel-release kernel-version machine nodename
             operating-system processor"""
         ),
@@ -213,7 +218,7 @@ READERS: Final[Mapping[str, Reader]] = {
         could="write to its second file",
         flags="Dcdiuz",
         valued="fsw",
-        long=_long(
+        long=long_options(
             """all-repeated check-chars count group ignore-case repeated skip-chars skip-fields
             unique zero-terminated"""
         ),
@@ -222,7 +227,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "wc": Reader(
         could="read a list of files (`--files0-from`)",
         flags="Lclmw",
-        long=_long("bytes chars lines max-line-length total words"),
+        long=long_options("bytes chars lines max-line-length total words"),
         patterns=True,
     ),
     "which": Reader(flags="as", operands=Operands.WORDS),
@@ -231,7 +236,7 @@ READERS: Final[Mapping[str, Reader]] = {
         could="write a file (`-o` on macOS, also combined with other options, as in `-Do`)",
         flags="Ddi",
         valued="w",
-        long=_long("decode ignore-garbage wrap"),
+        long=long_options("decode ignore-garbage wrap"),
         most=1,
     ),
     "rg": Reader(
@@ -241,7 +246,7 @@ READERS: Final[Mapping[str, Reader]] = {
         ),
         flags="FHINPSUachilnopqsuvwx",
         valued="ABCegmtT",
-        long=_long(
+        long=long_options(
             """after-context before-context case-sensitive color column context count count-matches
             files files-with-matches files-without-match fixed-strings glob heading hidden
             ignore-case invert-match json line-number line-regexp max-count max-depth multiline
@@ -253,7 +258,7 @@ READERS: Final[Mapping[str, Reader]] = {
 }
 """The programs that parse options and operands in the usual way."""
 
-_LOG: Final = _long(
+_LOG: Final = long_options(
     """abbrev abbrev-commit after all all-match author before branches cherry-mark cherry-pick color
     committer date date-order decorate decorate-refs decorate-refs-exclude dense do-walk
     extended-regexp first-parent fixed-strings follow format full-history full-index graph grep
@@ -262,7 +267,7 @@ _LOG: Final = _long(
     oneline pretty reflog regexp-ignore-case remotes reverse simplify-by-decoration simplify-merges
     since skip tags topo-order until"""
 )
-_DIFF: Final = _long(
+_DIFF: Final = long_options(
     """abbrev binary break-rewrites check color color-moved compact-summary cumulative
     diff-algorithm diff-filter dirstat dst-prefix exit-code find-copies find-copies-harder
     find-renames full-index function-context histogram ignore-all-space ignore-blank-lines
@@ -287,7 +292,7 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
     "status": Reader(
         flags="bsvz",
         attached="u",
-        long=_long(
+        long=long_options(
             """ahead-behind branch column find-renames ignored long no-ahead-behind no-column
             no-renames porcelain renames short show-stash untracked-files verbose"""
         ),
@@ -299,14 +304,14 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         flags="RWabpsuwz",
         valued="GS",
         attached="BCMU",
-        long=_DIFF | _long("cached merge-base staged"),
+        long=_DIFF | long_options("cached merge-base staged"),
         operands=Operands.GIT,
     ),
     "show": _GIT_LOG,
     "branch": Reader(
         could="create, rename and delete branches",
         flags="alrv",
-        long=_long("all color format list no-color remotes show-current verbose"),
+        long=long_options("all color format list no-color remotes show-current verbose"),
         operands=Operands.GIT,
         most=0,
     ),
@@ -391,9 +396,9 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     if name == "sed":
         return _why_sed_acts(words[1:], place)
     if name == "cd":
-        return _why_files_act(Reader(flags="LP"), words[1:], place)
+        return why_reader_acts(Reader(flags="LP"), words[1:], place)
     reader = READERS.get(name)
-    return _NOT_READING if reader is None else _why_files_act(reader, words[1:], place)
+    return _NOT_READING if reader is None else why_reader_acts(reader, words[1:], place)
 
 
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
@@ -409,7 +414,8 @@ def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
     return None
 
 
-def _why_files_act(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
+    """Return why arguments are not among those of a reader, as a clause, or None."""
     operands: list[PlainWord] = []
     left = iter(words)
     for word in left:
@@ -481,7 +487,7 @@ def _why_git_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None
     if reader is None:
         return "gemtui does not know it as a git command that only reads"
     left = [word for word in words[1:] if word.text != "--no-pager"]
-    return _why_files_act(reader, left[1:], place)
+    return why_reader_acts(reader, left[1:], place)
 
 
 def _why_find_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:

@@ -159,7 +159,9 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
         return (
-            Prefix(text=" ".join(named), opens=_git(name)) if second in allowed else _no(named, why)
+            Prefix(text=" ".join(named), opens=_only(name))
+            if second in allowed
+            else _no(named, why)
         )
     if second in programs.BAD_SECOND:
         return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
@@ -179,10 +181,10 @@ def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
     return Prefix(text=" ".join(named), opens=_installs(third))
 
 
-def _git(name: str) -> str:
-    if name == "git":
-        return "with any arguments; some, such as --output, can write a file"
-    return _ANYTHING
+def _only(name: str) -> str:
+    if name == "kubectl":
+        return "with any arguments; some, such as --kubeconfig, can run programs"
+    return "with any arguments; some, such as --output, can write a file"
 
 
 def _installs(word: str) -> str:
