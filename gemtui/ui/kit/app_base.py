@@ -358,7 +358,9 @@ class AppBase(App[None]):
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
-    def show_message(self, text: str, *, problem: bool = False) -> None:
+    def show_message(
+        self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
+    ) -> None:
         """Show a message for some seconds, in the status line if it fits.
 
         Errors and longer messages appear at the top right instead, over the screen's first lines.
@@ -367,8 +369,11 @@ class AppBase(App[None]):
             return
         line = next(iter(self.screen.query("#status").results(BarLine)), None)
         told = clean_line(text)
-        if problem or line is None or not line.show_message(told, self.NOTIFICATION_TIMEOUT):
-            self.notify(clean(text), severity="error" if problem else "information", markup=False)
+        if problem or line is None or not line.show_message(told, seconds):
+            self.notify(
+                clean(text), severity="error" if problem else "information", timeout=seconds,
+                markup=False,
+            )  # fmt: skip
 
     def _end_message(self) -> None:
         for line in self.screen.query("#status").results(BarLine) if self.screen_stack else ():
