@@ -1,8 +1,8 @@
 """Decide whether a run has to deny searches whose pattern is an option of git grep.
 
-Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). A run that may run any command
-without asking gains nothing by it. In any other run, it would get around what the mode, the
-options, the policies or the settings deny.
+Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). A run that may run
+any command without asking gains nothing from it. In any other run, it would get around what the
+mode, the options, the policies or the settings deny.
 """
 
 from __future__ import annotations

@@ -587,6 +587,11 @@ def folder_of(place: Path, root: Path) -> Path:
     return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 
+def has_checkpoints(folder: Path) -> bool:
+    """Return whether a folder contains checkpoints."""
+    return (folder / _FILE).is_file()
+
+
 @contextmanager
 def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
     """Open the checkpoints in a folder, creating them if `root` is given.
@@ -599,7 +604,7 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointSto
         if root is not None:
             make_own_folder(folder)
             make_own_file(path)
-        elif not path.is_file():
+        elif not has_checkpoints(folder):
             raise CheckpointsUnreadable(path, "there are no checkpoints")
         with closing(connect(path, wait=_WAIT)) as database:
             _make_ready(database, root)
@@ -647,3 +652,9 @@ def only_one(folder: Path) -> Iterator[None]:
     make_folder(folder)
     with locked(folder / _LOCK):
         yield
+
+
+def is_in_use(folder: Path) -> bool:
+    """Return whether a process holds the lock of `only_one`."""
+    with locked(folder / _LOCK, wait=False) as free:
+        return not free

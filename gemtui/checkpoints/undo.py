@@ -14,7 +14,16 @@ from gemtui.checkpoints.apply import Applied, apply, decoded, encode, tasks_of
 from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
-from gemtui.checkpoints.store import CheckpointStore, Reason, Undo, WritingCall, only_one
+from gemtui.checkpoints.store import (
+    CheckpointStore,
+    Reason,
+    Undo,
+    WritingCall,
+    has_checkpoints,
+    is_in_use,
+    only_one,
+    open_store,
+)
 from gemtui.checkpoints.take import Before, Taker, open_taker
 from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
@@ -137,7 +146,7 @@ class Project:
         """
         undo = self.newest_undo()
         if undo is None:
-            raise UndoError("nothing to redo in this folder")
+            raise UndoError(" ".join((*self._settled, "nothing to redo in this folder")))
 
         def changes() -> Histories:
             return histories(self.store, lambda call: call.id == undo.call)
@@ -257,6 +266,22 @@ def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> It
         yield project
 
 
+def interrupted_undo(folder: Path) -> str | None:
+    """Return the kind of change that was interrupted and is not finished yet.
+
+    This is "undo", "redo", or "revert"; None if there is none, or if another process holds the lock
+    and may be finishing it. `folder`: the folder of a project's checkpoints, which need not exist.
+    Raises OSError, CheckpointsUnreadable.
+    """
+    if not has_checkpoints(folder):
+        return None
+    with open_store(folder) as store:
+        found = [each for each in store.undos() if each.plan is not None]
+    if not found or is_in_use(folder):
+        return None
+    return _kind_of(found[-1])
+
+
 def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
     if paths is None:
         return changes
@@ -285,10 +310,13 @@ def _state(store: CheckpointStore, content: bytes | None) -> FileState:
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
+def _kind_of(undo: Undo) -> str:
+    return "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
+
+
 def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
     """Yield the notes about an interrupted undo, redo or review that was completed."""
-    what = "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
-    yield f"First, an interrupted {what} in this folder was completed."
+    yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
     for path, why in done.failed.items():
         yield f"It left {os.fsdecode(path)} alone: {why}"
 

@@ -29,6 +29,7 @@ from gemtui.checkpoints.undo import (
     FilesUndone,
     UndoTarget,
     covered_calls,
+    interrupted_undo,
     open_project,
 )
 from gemtui.errors import CheckpointsUnreadable, UndoError
@@ -183,6 +184,21 @@ def redo_project(
         to=done.prompt, session=done.session, files=done, fork=done.session or None,
         notes=done.notes,
     )  # fmt: skip
+
+
+def interrupted_words(folder: Path) -> str | None:
+    """Return a sentence about a change of a folder's files that is not finished; None without one.
+
+    For instance "An undo in this folder was interrupted." Raises nothing: whatever needs the
+    checkpoints reports why they can't be read.
+    """
+    place, _, _ = project_of(folder)
+    with suppress(OSError, CheckpointsUnreadable):
+        kind = interrupted_undo(place)
+        if kind is not None:
+            article = "An" if kind == "undo" else "A"
+            return f"{article} {kind} in this folder was interrupted."
+    return None
 
 
 def _undo_files(

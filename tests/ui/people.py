@@ -58,9 +58,9 @@ def _listen(app: GemtuiApp) -> None:
     """Keep what it says: on a busy machine it is gone before somebody looks."""
     say, heard = app.show_message, _HEARD.setdefault(app, [])
 
-    def keep(text: str, *, problem: bool = False) -> None:
+    def keep(text: str, **how: Any) -> None:
         heard.append(clean_line(text))
-        say(text, problem=problem)
+        say(text, **how)
 
     app.show_message = keep  # type: ignore[method-assign]
 

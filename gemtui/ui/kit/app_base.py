@@ -359,8 +359,10 @@ class AppBase(App[None]):
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
-    def show_message(self, text: str, *, problem: bool = False) -> None:
-        """Show a message for a few seconds, in the status line if it fits there.
+    def show_message(
+        self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
+    ) -> None:
+        """Show a message for some seconds, in the status line if it fits there.
 
         Errors and messages too long for the status line appear as a toast at the top right instead.
         """
@@ -368,8 +370,11 @@ class AppBase(App[None]):
             return
         line = next(iter(self.screen.query("#status").results(BarLine)), None)
         told = clean_line(text)
-        if problem or line is None or not line.show_message(told, self.NOTIFICATION_TIMEOUT):
-            self.notify(clean(text), severity="error" if problem else "information", markup=False)
+        if problem or line is None or not line.show_message(told, seconds):
+            self.notify(
+                clean(text), severity="error" if problem else "information", timeout=seconds,
+                markup=False,
+            )  # fmt: skip
 
     def reporting(self, failed: str = "") -> Reporting:
         """Return a context that reports a GemtuiError or OSError, and then ends its block.

@@ -23,7 +23,7 @@ from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
     FileRequested,
@@ -57,6 +57,8 @@ PATH_ROOM = 28
 """Maximum width in cells of a path in the header."""
 ROOM = (60, 15)
 """Columns and lines below which a hint says that the window is too small."""
+_TIME_TO_READ = 30.0
+"""Seconds for which an important message about the start is shown."""
 
 
 class SessionsScreen(SessionsPane):
@@ -192,10 +194,24 @@ class SessionsScreen(SessionsPane):
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
 
             self._checkpointed = CheckpointedSessions()
+            self._report_interrupted_undo()
         found = await asyncio.to_thread(self._checkpointed.read)
         if found is not None:
             self.sessions.update_undoable(found)
             self.pane.update_undoable(found)
+
+    @work(group="interrupted")
+    async def _report_interrupted_undo(self) -> None:
+        """Report a change of the project's files that was interrupted and is not finished."""
+        from gemtui.runs.undo import interrupted_words
+
+        if self.start.project is None or self.start.demo:
+            return
+        words = await asyncio.to_thread(interrupted_words, self.start.project)
+        if words is not None:
+            key = BY_ID["sessions.redo"].footer()
+            words += f" Press {key} on a session of this folder to finish it."
+            self.gemtui.show_message(words, problem=True, seconds=_TIME_TO_READ)
 
     def _has_project(self, snapshot: Snapshot) -> bool:
         wanted = str(self.start.project)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from gemtui.agent.run_folder import Owner, Request, RunFolder
-from gemtui.checkpoints.store import Reason, WritingCall
+from gemtui.checkpoints.project_files import ProjectFiles
+from gemtui.checkpoints.store import Reason, WritingCall, only_one
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
 from gemtui.runs.checkpointing import project_of
 from gemtui.runs.listing import runs_dir
+from gemtui.runs.undo import interrupted_words, redo_project, undo_session
+from gemtui.sessions.index import Index
+from gemtui.sessions.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
 from tests.sessions.stores import uuid
 from tests.ui.people import NARROW, WIDE, Person, person
@@ -154,7 +159,7 @@ async def test_files_or_the_chat_alone_are_undone_on_demand(project: Path) -> No
         await me.sees("before prompt 3 of 3")
         await me.press("s")
         await me.sees("files only", "nothing has changed yet")
-        assert "new chat" not in me.text
+        await me.until(lambda: "new chat" not in me.text)
         await me.press("s")
         await me.sees("chat only", "files are not changed")
         await me.press("y")
@@ -177,6 +182,66 @@ async def test_while_a_run_works_undo_is_refused_with_the_reason(project: Path) 
         await me.sees("A run is working in")
         await me.press("y", "d")
         assert (project / HOSTILE).exists()
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, act: Callable[[Summary], object]) -> None:
+    """Act on the session in a process that ends just before it writes its first file."""
+    pid = os.fork()
+    if pid == 0:
+        monkeypatch.setattr(ProjectFiles, "write", lambda *_: os._exit(0))
+        try:
+            act(Index(gemini_home(), cache=None).find(uuid(1)))
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.fixture
+def undo_interrupted(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    interrupted(monkeypatch, lambda session: undo_session(session, 2))
+    assert not (project / "moon.py").exists()
+    assert (project / "sea.py").read_text() == "storm\n"
+    return project
+
+
+async def test_at_the_start_an_interrupted_undo_is_announced_and_its_key_finishes_it(
+    undo_interrupted: Path,
+) -> None:
+    project = undo_interrupted
+    async with person(gemini_home(), NARROW, project=project) as me:
+        words = "An undo in this folder was interrupted. Press R on a session of this folder"
+        await me.until(lambda: any(each.startswith(words) for each in me.said))
+        assert (project / "sea.py").read_text() == "storm\n"
+        await me.press("R")
+        await me.sees("an interrupted undo in this folder was completed", "restore moon.py")
+        assert (project / "sea.py").read_text() == "calm\n"
+        await me.press("y")
+        await me.sees("done")
+        assert (project / "moon.py").read_text() == "full\n"
+        assert (project / "sea.py").read_text() == "storm\n"
+    assert interrupted_words(project) is None
+
+
+async def test_an_interrupted_redo_is_announced_and_finished_although_none_is_left(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undo_session(Index(gemini_home(), cache=None).find(uuid(1)), 2)
+    interrupted(monkeypatch, lambda _: redo_project(project))
+    async with person(gemini_home(), WIDE, project=project) as me:
+        words = "A redo in this folder was interrupted."
+        await me.until(lambda: any(each.startswith(words) for each in me.said))
+        await me.press("R")
+        words = "First, an interrupted redo in this folder was completed. nothing to redo"
+        await me.until(lambda: any(each.startswith(words) for each in me.said))
+        assert (project / "moon.py").read_text() == "full\n"
+
+
+def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(
+    undo_interrupted: Path,
+) -> None:
+    assert interrupted_words(undo_interrupted) == "An undo in this folder was interrupted."
+    with only_one(project_of(undo_interrupted)[0]):
+        assert interrupted_words(undo_interrupted) is None
 
 
 async def test_a_fork_goes_on_before_a_prompt_and_leaves_files_alone(project: Path) -> None:
