@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -25,6 +24,8 @@ async def tail(
     caller can do something else. The file need not exist yet. A file that is not a regular file, or
     that can't be read, yields no data.
     """
+    import asyncio  # a supervisor reads lines only, and starts sooner without it
+
     while (file := _opened(path)) is None:
         if ended():
             return
