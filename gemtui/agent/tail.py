@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -25,6 +24,8 @@ async def tail(
     that the caller can do something else. The file need not exist yet. If it isn't a regular file
     or can't be read, nothing is yielded.
     """
+    import asyncio  # a supervisor reads lines only, and starts sooner without it
+
     while (file := _opened(path)) is None:
         if ended():
             return

@@ -19,7 +19,6 @@ from typing import Any
 import orjson
 
 from gemtui.agent import wire
-from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.tail import NewLines
 from gemtui.checkpoints.project_files import LARGEST
@@ -38,7 +37,6 @@ from gemtui.runs.checkpoint_state import (
     CheckpointState,
     write_checkpoint_state,
 )
-from gemtui.runs.listing import runs_dir
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
@@ -350,17 +348,23 @@ def prune_checkpoints() -> CheckpointsUsage:
     Raises ConfigError.
     """
     config = load_config(config_file())
-
-    def goes_on(run: str) -> bool:
-        if not run:
-            return False
-        folder = RunFolder(runs_dir() / run)
-        return folder.exit() is None and (folder.is_starting() or owner_lives(folder.owner()))
-
     return prune(
         checkpoints_dir(),
         before=time.time() - config.checkpoint_days * 86400,
         most_bytes=config.checkpoint_bytes,
-        goes_on=goes_on,
+        goes_on=_goes_on,
         needed={folder_of(checkpoints_dir(), each.tree) for each in list_worktrees()},
     )
+
+
+def _goes_on(run: str) -> bool:
+    """Return whether the run with this id is still working.
+
+    The modules that know runs are imported here: a supervisor needs them only for old checkpoints,
+    and they are half of all that it would import.
+    """
+    from gemtui.agent.gemini import owner_lives
+    from gemtui.runs.listing import runs_dir
+
+    folder = RunFolder(runs_dir() / run)
+    return folder.exit() is None and (folder.is_starting() or owner_lives(folder.owner()))
