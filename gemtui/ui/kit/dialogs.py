@@ -11,6 +11,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultType
+from textual.widget import Widget
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
@@ -123,6 +124,16 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
     _key = BY_ID["confirm_for_good.confirm"].footer()
+
+
+def labelled(label: str, field: Widget) -> Horizontal:
+    """Return a row of a form: a field with its label in front."""
+    return Horizontal(Label(own(label)), field, classes="row")
+
+
+def fact(name: str, value: Clean) -> Horizontal:
+    """Return a row of a dialog that shows facts."""
+    return Horizontal(Label(own(name)), Static(value), classes="fact")
 
 
 class FormScreen(FieldScreen[ScreenResultType]):

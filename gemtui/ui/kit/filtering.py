@@ -12,14 +12,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.suggester import Suggester
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
@@ -31,7 +30,7 @@ _MANY = 2_000
 class FilterBar(Horizontal):
     """A horizontal rule that turns into `/` and an input while the user searches.
 
-    The bar only posts the search text; the parent does the filtering. `suggester` completes words.
+    The bar only posts the search text; the parent does the filtering. `complete`: as in `Input`.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -65,16 +64,16 @@ class FilterBar(Horizontal):
 
         opens: bool = False
 
-    def __init__(self, suggester: Suggester | None = None) -> None:
+    def __init__(self, complete: Complete | None = None) -> None:
         super().__init__()
-        self._suggester = suggester
+        self._complete = complete
 
     def compose(self) -> ComposeResult:
         """Build the rule and the search field; a CSS class decides which one is visible."""
         ascii = look_of(self.app, 1).glyphs.name == "ascii"
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
-        yield Input(select_on_focus=False, suggester=self._suggester)
+        yield Input(select_on_focus=False, complete=self._complete)
 
     @property
     def text(self) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.sessions.live import LiveSession
@@ -16,8 +15,9 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.dialogs import fact
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.live_words import WORDS
@@ -73,7 +73,7 @@ class AboutScreen(DialogScreen[Summary]):
             )
             for name, value in (*marked, *facts(self._summary), *more):
                 if value:
-                    yield Horizontal(Label(own(name)), Static(value), classes="fact")
+                    yield fact(name, value)
             if self._relatives:
                 yield OptionList(*map(self._option, self._relatives))
 

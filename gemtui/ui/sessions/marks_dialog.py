@@ -9,7 +9,6 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
@@ -19,9 +18,9 @@ from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.dialogs import FormScreen
+from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
+from gemtui.ui.sessions.tags import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64
 """Maximum width in cells of the title, and of the line of tags below their field."""
@@ -66,14 +65,14 @@ class MarksScreen(FormScreen[bool]):
             yield Label(Content.styled(about, "bold"))
             if self._one is not None:
                 name = Input(self._old_name, placeholder=visible_line(about), id="name")
-                yield _row("Name", name)
+                yield labelled("Name", name)
             tags = Input(
                 visible_line(" ".join(sorted(self._common))),
                 placeholder=own("separated by spaces"),
                 id="tags",
-                suggester=TagSuggester(lambda: self._tags),
+                complete=lambda text: complete_tag(text, lambda: self._tags),
             )
-            yield _row("Tags", tags)
+            yield labelled("Tags", tags)
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
             if self._one is not None:
@@ -141,7 +140,3 @@ class MarksScreen(FormScreen[bool]):
 
     def _all(self, state: str) -> bool:
         return all(getattr(mark, state) for mark in self._marks)
-
-
-def _row(label: str, field: Widget) -> Horizontal:
-    return Horizontal(Label(own(label)), field, classes="row")

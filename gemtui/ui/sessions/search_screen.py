@@ -15,7 +15,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.suggester import Suggester
 
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
@@ -118,13 +117,14 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
         self._scoped = self._in_scope()
+        self._values = self._values_now()
 
     def compose(self) -> ComposeResult:
         """Build the search field and the hits below it."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
-        yield from self.composed(rows, own("search all sessions"), _Fields(self._values()))
+        yield from self.composed(rows, own("search all sessions"), self._complete)
 
     def on_mount(self) -> None:
         """Resume the previous search."""
@@ -138,7 +138,11 @@ class SearchScreen(TypedSearch[OpenedHit]):
         project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
-    def _values(self) -> Mapping[Field, Sequence[str]]:
+    def _complete(self, text: str) -> str | None:
+        """Return the text with its last field name or value completed, or None."""
+        return next(iter(completions(text, self._values)), None)
+
+    def _values_now(self) -> Mapping[Field, Sequence[str]]:
         """Return the possible values of each search field, most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
@@ -163,7 +167,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         """Update the user's marks, by session id."""
         self._marks = marks
         if self.query("#status"):
-            self.query_one(Input).suggester = _Fields(self._values())
+            self._values = self._values_now()
             self.find()
 
     def indexing(self, progress: IndexProgress) -> None:
@@ -310,18 +314,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
             self.dismiss(OpenedHit(row.hit, self.searching.text, pattern))
-
-
-class _Fields(Suggester):
-    """Completes field names and their values while the user types."""
-
-    def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._values = values
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the completed text, or None."""
-        return next(iter(completions(value, self._values)), None)
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:

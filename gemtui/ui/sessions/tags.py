@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from textual.suggester import Suggester
-
 from gemtui.text import Clean, clean_line
 
 if TYPE_CHECKING:
@@ -24,21 +22,14 @@ def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
     return [clean_line(tag) for tag, _ in uses.most_common()]
 
 
-class TagSuggester(Suggester):
-    """Completes the last word of the input to a tag that is in use.
+def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> str | None:
+    """Return a text with its last word completed to a tag in use, or None if none matches.
 
     `sign`: only words with this prefix are completed.
     """
-
-    def __init__(self, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._tags, self._sign = tags, sign
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the input with its last tag completed, or None if no tag in use matches."""
-        word = BETWEEN.split(value)[-1]
-        begun = word.removeprefix("#").lower()
-        if not begun or not word.startswith(self._sign):
-            return None
-        found = next((tag for tag in self._tags() if tag.startswith(begun)), None)
-        return None if found is None else value + found[len(begun) :]
+    word = BETWEEN.split(text)[-1]
+    begun = word.removeprefix("#").lower()
+    if not begun or not word.startswith(sign):
+        return None
+    found = next((tag for tag in tags() if tag.startswith(begun)), None)
+    return None if found is None else text + found[len(begun) :]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.extension.status import HookState, extension_state
@@ -21,9 +20,9 @@ from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.dialogs import ConfirmScreen
+from gemtui.ui.kit.dialogs import ConfirmScreen, fact
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
@@ -110,15 +109,15 @@ class VaultScreen(DialogScreen[Summary | str]):
         hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
-                yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
+                yield fact(name, clean_line(text))
             if self._found.listed:
                 text = f"{counted(len(self._found.listed), 'session')} at Gemini CLI's next start"
                 words = clean_line(f"{text}; {STOP}")
-                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+                yield fact("next", words)
             elif self._found.first is not None:
                 session, when = self._found.first
                 words = clean_line(f"{session.title}, {deletion_date_text(when)}; {STOP}")
-                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+                yield fact("next", words)
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))
 
