@@ -21,8 +21,7 @@ from gemtui.ui.kit.parts import HasParts
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.labels import empty_text, resume_line
 from gemtui.ui.sessions.list_base import ArrangedSessions
-from gemtui.ui.sessions.list_keys import ViewKeys
-from gemtui.ui.sessions.list_selection import ListSelection
+from gemtui.ui.sessions.list_keys import ListSelection, ViewKeys
 from gemtui.ui.sessions.row import RowContext, draw_row
 
 _MINUTE = 60.0

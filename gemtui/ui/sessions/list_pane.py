@@ -20,7 +20,7 @@ from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.live_words import line_words
-from gemtui.ui.sessions.tags import complete_tag, tags_in_use
+from gemtui.ui.sessions.marking import complete_tag, tags_in_use
 
 
 class Crumbs(Widget):

@@ -20,7 +20,7 @@ from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.sessions.tags import BETWEEN, complete_tag
+from gemtui.ui.sessions.marking import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64
 """Maximum width in cells of the title, and of the line of tags below their field."""

@@ -34,8 +34,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
-from gemtui.ui.sessions.marking import named
-from gemtui.ui.sessions.tags import tags_in_use
+from gemtui.ui.sessions.marking import named, tags_in_use
 from gemtui.ui.sessions.typed_search import TypedSearch
 
 if TYPE_CHECKING:
