@@ -387,9 +387,7 @@ class AppBase(App[None]):
 
         `what`: what the message after copying calls the text.
         """
-        self.push_screen(
-            RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
-        )
+        self.push_screen(RawScreen(clean_line(title), clean(text), what=what))
 
 
 class Reporting:

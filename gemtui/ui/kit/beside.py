@@ -20,11 +20,11 @@ class RowsBesideLines(Container):
     `above` is the heading of the list, and `heading` that of the detail view.
     """
 
-    def __init__(self, rows: RowList[Any], side: LineView, *, mark: str) -> None:
+    def __init__(self, rows: RowList[Any], side: LineView) -> None:
         super().__init__(id="write-panes")
         self.rows, self.side = rows, side
-        self.above = BarLine(id="rows-heading", classes="heading", mark=mark)
-        self.heading = BarLine(id="write-heading", classes="heading", mark=mark)
+        self.above = BarLine(id="rows-heading", classes="heading")
+        self.heading = BarLine(id="write-heading", classes="heading")
 
     def compose(self) -> ComposeResult:
         """Build the list and the detail view, each under its heading."""
@@ -41,7 +41,7 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
 
     def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
         """Yield all widgets of the screen."""
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+        yield from self.framed(RowsBesideLines(rows, side))
 
     @property
     def panes(self) -> RowsBesideLines:

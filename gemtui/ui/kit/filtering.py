@@ -17,7 +17,7 @@ from textual.worker import Worker, WorkerCancelled
 
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Pieces, own
-from gemtui.ui.draw.theme import Look, look_of
+from gemtui.ui.draw.theme import Look, glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -70,7 +70,7 @@ class FilterBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Build the rule and the search field; a CSS class decides which one is visible."""
-        ascii = look_of(self.app, 1).glyphs.name == "ascii"
+        ascii = glyphs_of(self.app).ascii
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
         yield Input(select_on_focus=False, complete=self._complete)

@@ -52,12 +52,11 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield all widgets of a screen that has this body."""
-        mark = self.gemtui.glyphs.ellipsis
-        yield BarLine(id="header", mark=mark)
+        yield BarLine(id="header")
         yield from body
         if self.HAS_STATUS:
-            yield BarLine(id="status", mark=mark)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+            yield BarLine(id="status")
+        yield FooterLine()
 
     @property
     def is_open(self) -> bool:

@@ -13,6 +13,7 @@ from textual.message import Message
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, CopyRequested
@@ -29,9 +30,8 @@ class NoticePane(VerticalScroll, can_focus=True):
     class AgainRequested(Message):
         """Ask to try again."""
 
-    def __init__(self, *, ascii: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._ascii = ascii
         self._text = ""
 
     def compose(self) -> ComposeResult:
@@ -46,7 +46,7 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.query_one(Static).update(Content("\n").join(parts))
 
     def _key(self, key: Key) -> Content:
-        shown = f"{key.footer(ascii=self._ascii):<5}"
+        shown = f"{key.footer(ascii=glyphs_of(self.app).ascii):<5}"
         return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:

@@ -76,15 +76,15 @@ class RawScreen(AnsweringScreen[None]):
     `what`: what the message after copying calls the text.
     """
 
-    def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
+    def __init__(self, title: Clean, text: Clean, *, what: str) -> None:
         super().__init__()
-        self._heading, self._text, self._what, self._ascii = title, text, what, ascii
+        self._heading, self._text, self._what = title, text, what
 
     def compose(self) -> ComposeResult:
         """Build the title, the text and the footer."""
         yield BarLine(id="header")
         yield RawText(self._text, self._what)
-        yield FooterLine(ascii=self._ascii)
+        yield FooterLine()
 
     @property
     def reached_end(self) -> bool:

@@ -17,7 +17,7 @@ from gemtui.policy.words import decision_word
 from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
 from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
-from gemtui.ui.draw.theme import Glyphs, Look, Role
+from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy.command_preview import CommandPreview
@@ -110,9 +110,8 @@ def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Conte
 class PolicySide(Vertical):
     """Command, file, examples and findings, from top to bottom."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="policy-side")
-        self._glyphs = glyphs
         self._marked: TextDiff | None = None
         self._texts: tuple[str, str] | None = None
         self._text: str | None = None
@@ -135,7 +134,7 @@ class PolicySide(Vertical):
         self.query_one("#command-heading", Static).update(
             heading("Command", shown.recipient or OURS)
         )
-        self.query_one("#command", Static).update(command_content(shown, self._glyphs))
+        self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
     def show(
         self,
@@ -189,21 +188,21 @@ class PolicySide(Vertical):
             passed = sum(each.passes for each in tried)
             lines.append(heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
             ordered = sorted(tried, key=lambda each: each.passes)
-            lines += [example_line(each, self._glyphs) for each in ordered[:MOST_FINDINGS]]
+            lines += [example_line(each, glyphs_of(self.app)) for each in ordered[:MOST_FINDINGS]]
         self.query_one("#examples", Static).update(Content("\n").join(lines))
 
     def _say_findings(
         self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
     ) -> None:
-        found = sorted(findings, key=lambda finding: finding.rule != rule)
+        glyphs, found = glyphs_of(self.app), sorted(findings, key=lambda each: each.rule != rule)
         self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
         lines = [
             line
             for finding in found[:MOST_FINDINGS]
-            for line in finding_lines(finding, self._glyphs, fixable=finding in fixable)
+            for line in finding_lines(finding, glyphs, fixable=finding in fixable)
         ]
         if len(found) > MOST_FINDINGS:
-            lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
+            lines.append(Content(f"{glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
         self.query_one("#findings", Static).update(Content("\n").join(lines))
 
 

@@ -18,7 +18,7 @@ from gemtui.policy.sentences import Sentence, completions, read_sentences, rules
 from gemtui.policy.words import condition_words, decision_word, tools_words
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import Glyphs, look_of
+from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.field_screen import FieldScreen
@@ -90,7 +90,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         last = [each.rpartition(";")[2].strip() for each in found[:_OFFERED]]
         self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
         made = await asyncio.to_thread(_make, text, self._project, self._draft)
-        glyphs = look_of(self.app, 1).glyphs
+        glyphs = glyphs_of(self.app)
         self.query_one("#made-rules", Static).update(
             Content("\n").join(_made_lines(made.sentences, glyphs))
         )

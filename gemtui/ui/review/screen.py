@@ -93,12 +93,11 @@ class ReviewScreen(DialogGuardScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
         files = RowList[ReviewRow](
             self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
         )
         side = Vertical(
-            BarLine(id="review-heading", classes="heading", mark=glyphs.ellipsis),
+            BarLine(id="review-heading", classes="heading"),
             RowList[DiffRow](self._draw_line, id="review-diff"),
             id="review-side",
         )

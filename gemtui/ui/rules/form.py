@@ -19,7 +19,7 @@ from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import EMPTY, own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Dialog, Input, Select, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen, labelled
@@ -213,7 +213,7 @@ class RuleForm(FormScreen[Rule]):
         self.refresh_bindings()
 
     def _found_lines(self) -> Iterator[Content]:
-        glyphs = look_of(self.app, 1).glyphs
+        glyphs = glyphs_of(self.app)
         for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
             :MOST_FINDINGS
         ]:
@@ -227,7 +227,7 @@ class RuleForm(FormScreen[Rule]):
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:
-        sign = look_of(self.app, 1).glyphs.failed
+        sign = glyphs_of(self.app).failed
         words = f"{sign} {LABELS[problem.field]}: {problem.message}"
         return Content.styled(clean_line(words), "$text-error")
 

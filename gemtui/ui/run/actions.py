@@ -117,9 +117,7 @@ async def _agreed(
             break
         whole = visible("\n".join(report.lines()))
         heading = Clean("What this folder's settings do without asking")
-        await app.push_screen_wait(
-            RawScreen(heading, whole, what="the list", ascii=app.config.ascii)
-        )
+        await app.push_screen_wait(RawScreen(heading, whole, what="the list"))
     if answer == "yes":
         await _remember(app, report)
     return answer == "yes"

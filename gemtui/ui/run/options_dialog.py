@@ -33,7 +33,7 @@ from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.before_run import before_run_report
 from gemtui.text import Clean, clean_line, short_path, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, labelled
@@ -148,7 +148,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#told-lines", Static).update(Content("\n").join(map(Content, lines)))
         summary = self.query_one("#told-summary", Static)
         summary.display = bool(lines)
-        mark = look_of(self.app, 1).glyphs.warning
+        mark = glyphs_of(self.app).warning
         summary.update(clean_line(f"{mark} {report.summary() or 'settings changed'}: see above"))
 
     # --- hints ---------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         """Show a problem next to its field, and focus that field."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
-        problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
+        problem.update(clean_line(f"{glyphs_of(self.app).failed} {error.what}"))
         problem.add_class("-wrong")
         self.query_one(f"#{name}").focus()
         self.call_after_refresh(problem.scroll_visible, animate=False)

@@ -103,13 +103,12 @@ class RunScreen(RunPane):
         self.add_parts(self.next_run, self._sending, self._asking, self._keys)
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        yield RunPanes(glyphs)
-        yield QuestionPane(glyphs)
-        yield StatusLine(mark=glyphs.ellipsis)
+        yield BarLine(id="header")
+        yield RunPanes()
+        yield QuestionPane()
+        yield StatusLine()
         yield PromptBox(History(prompts_file()), id="prompt")
-        yield FooterLine(ascii=glyphs.name == "ascii")
+        yield FooterLine()
 
     def on_mount(self) -> None:
         """Show an active run, if there is one, and look for Gemini CLI."""

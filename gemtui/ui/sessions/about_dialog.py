@@ -14,7 +14,7 @@ from gemtui.sessions.live import LiveSession
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import fact
@@ -64,7 +64,7 @@ class AboutScreen(DialogScreen[Summary]):
             own("enter open   y copy id   esc close"),
         ):
             mark = self._marks.get(self._summary.id)
-            cut = look_of(self.app, 1).glyphs.ellipsis
+            cut = glyphs_of(self.app).ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
             more = (
                 ("now", _now(self._live)),

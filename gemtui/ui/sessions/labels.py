@@ -128,7 +128,7 @@ def resume_line(summary: Summary) -> Clean:
 
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
     if view.query:
-        quoted = f'"{view.query}"' if glyphs.name == "ascii" else f"“{view.query}”"
+        quoted = f'"{view.query}"' if glyphs.ascii else f"“{view.query}”"
         return f"Nothing matches {quoted}. Press {_key('clear')} to clear the search."
     if snapshot is None or not snapshot.complete:
         return f"Reading{glyphs.ellipsis}"

@@ -14,7 +14,7 @@ from gemtui.errors import GemtuiError
 from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
@@ -60,7 +60,7 @@ class MarksScreen(FormScreen[bool]):
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
-            mark = look_of(self.app, 1).glyphs.ellipsis
+            mark = glyphs_of(self.app).ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
             if self._one is not None:
@@ -96,7 +96,7 @@ class MarksScreen(FormScreen[bool]):
         some = bool(self._some)
         tags = " ".join(sorted(self._some) if some else self._tags)
         words = clean_line(f"{'some have' if some else 'in use'}: {tags}" if tags else "")
-        return ellipsis(words, _TAGS, mark=look_of(self.app, 1).glyphs.ellipsis)
+        return ellipsis(words, _TAGS)
 
     # --- saving --------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class MarksScreen(FormScreen[bool]):
             if changes := edit != MarkEdit():
                 await self._keep(edit)
         except GemtuiError as error:
-            sign = look_of(self.app, 1).glyphs.failed
+            sign = glyphs_of(self.app).failed
             problem = self.query_one("#problem", Static)
             problem.update(clean_line(f"{sign} {error}"))
             problem.add_class("-wrong")

@@ -92,15 +92,14 @@ class SessionsScreen(SessionsPane):
     def compose(self) -> ComposeResult:
         """Build the header, the panes, the notice, the status line and the footer."""
         self.add_class(*self._breakpoints())
-        ascii, glyphs = self._config.ascii, self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield BarLine(id="header")
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
             open_thoughts = not self._config.fold_thoughts
-            yield ReadPane(glyphs=glyphs, open_thoughts=open_thoughts, id="read-pane")
-        yield EmptyStore(ascii=ascii)
-        yield StatusLine(mark=glyphs.ellipsis, gives_way="left")
-        yield FooterLine(ascii=ascii)
+            yield ReadPane(open_thoughts=open_thoughts, id="read-pane")
+        yield EmptyStore()
+        yield StatusLine(gives_way="left")
+        yield FooterLine()
 
     def _breakpoints(self) -> Iterator[str]:
         """Yield the CSS classes for the screen's size.

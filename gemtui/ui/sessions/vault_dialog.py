@@ -19,7 +19,7 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import ConfirmScreen, fact
@@ -123,7 +123,7 @@ class VaultScreen(DialogScreen[Summary | str]):
 
     def _row(self, what: str, session: Summary, why: str) -> Content:
         age = relative(session.when, self._now)
-        cut = look_of(self.app, 1).glyphs.ellipsis
+        cut = glyphs_of(self.app).ellipsis
         title = ellipsis(clean_line(session.title), _TITLE if why else 2 * _TITLE, mark=cut)
         return Content.assemble((f"{what:<5}{age:>4}  ", "dim"), title, (f"  {why}", "dim"))
 

@@ -92,11 +92,10 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.history = history
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield bars.BarLine(id="header", mark=glyphs.ellipsis)
+        yield bars.BarLine(id="header")
         yield call_list(self.history, empty=Clean("reading"))
-        yield bars.StatusLine(mark=glyphs.ellipsis)
-        yield bars.FooterLine(ascii=glyphs.name == "ascii")
+        yield bars.StatusLine()
+        yield bars.FooterLine()
 
     def on_mount(self) -> None:
         """Scan the project's calls, or all calls if the project has none."""

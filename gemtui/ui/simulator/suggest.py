@@ -58,7 +58,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     def body(self) -> Iterable[Widget]:
         """Build the rows, and the details of the row under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
-        ascii = self.gemtui.glyphs.name == "ascii"
+        ascii = self.gemtui.glyphs.ascii
         rule = Ruling(line_style="ascii" if ascii else "solid")
         yield Horizontal(rows, rule, LineView(what="the proposal"), id="suggest-panes")
 
