@@ -66,6 +66,18 @@ def _row(choice: Choice) -> Content:
     return Content.assemble((choice.label, "bold"), "  ", (choice.meaning, "dim"))
 
 
+def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
+    """Return the first lines, and one that counts those left out, if there are any."""
+    rest = len(lines) - most
+    return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
+
+
+def left_alone(left: Sequence[str]) -> str:
+    """Return a sentence on what an action left alone: the first three, each with its reason."""
+    more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+    return f"Left alone: {'; '.join(left[:3])}{more}"
+
+
 class _QuestionScreen(DialogScreen[bool]):
     """A dialog that returns True only if the user confirms; enter alone doesn't."""
 

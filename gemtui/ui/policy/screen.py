@@ -203,12 +203,6 @@ class PolicyScreen(PolicyPane):
 
     # --- navigation ----------------------------------------------------------------------------
 
-    def action_next_part(self) -> None:
-        self.focus_next()
-
-    def action_previous_part(self) -> None:
-        self.focus_previous()
-
     def action_filter(self) -> None:
         self.main.search()
 

@@ -23,6 +23,7 @@ from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.text_diff import TextDiff, TextDiffLine, lines_changed, text_diff
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.draw import finding_sign
 from gemtui.ui.transcript.diff import ground_of, on_ground
 
 MOST_FINDINGS = 50
@@ -68,12 +69,11 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
     """Yield the lines on a finding: its place and message, then its solution."""
-    error = finding.severity is Severity.ERROR
-    sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+    sign, style = finding_sign(finding, glyphs)
     where = f"rule {finding.rule}" if finding.rule else "file"
     field = f", {finding.field}" if finding.field else ""
     said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
-    yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
+    yield Content.styled(clean_line(said[:LONGEST]), style)
     if finding.way_out:
         key = "x to apply: " if fixable else ""
         yield Content.styled(f"  {key}{clean_line(finding.way_out[:LONGEST])}", "dim")
@@ -100,11 +100,10 @@ def worst_of(findings: Sequence[Finding]) -> Finding | None:
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
     """Yield a line with the first error, or else with the first finding, if any."""
     if (finding := worst_of(findings)) is not None:
-        error = finding.severity is Severity.ERROR
-        sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+        sign, style = finding_sign(finding, glyphs)
         field = f"{finding.field}: " if finding.field else ""
         words = f"{sign} {finding.severity}: {field}{finding.message}"
-        yield Content.styled(clean_line(words[:LONGEST]), f"$text-{style}")
+        yield Content.styled(clean_line(words[:LONGEST]), style)
 
 
 class PolicySide(Vertical):

@@ -38,7 +38,7 @@ from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen, at_most, left_alone
 from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -115,13 +115,13 @@ class ReviewScreen(DialogGuardScreen[str]):
         await self._read()
 
     async def _read(self) -> None:
-        self._say("comparing the files")
+        self.show_status("comparing the files")
         try:
             found = await asyncio.to_thread(review, self._subject)
         except (GemtuiError, OSError) as error:
             self.files.empty = clean_line(f"The changes can't be read: {error}")
             self.files.refresh()
-            self._say("")
+            self.show_status("")
             return
         self._review = found
         known = {hunk.id for file in found.files for hunk in file.hunks}
@@ -159,9 +159,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         comment = self._comments.get(_place(row))
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
-    def _say(self, words: str) -> None:
-        self.status.show_parts([Content(clean_line(words))])
-
     def _say_state(self) -> None:
         """Show what is marked, and what is not known for certain about the changes."""
         if self._review is None:
@@ -173,7 +170,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
         words += self._review.notes
-        self.status.show_parts([Content(clean_line(each)) for each in words])
+        self.show_status(*words)
         self.files.refresh()
         self.diff.refresh()
         self.refresh_bindings()
@@ -289,8 +286,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             words += [
                 clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
             ]
-        rest = len(words) - _MOST_LISTED
-        return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
+        return at_most(words, _MOST_LISTED)
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
@@ -309,7 +305,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     async def _revert(self) -> None:
         ids = frozenset(self._marked)
-        self._say("reverting")
+        self.show_status("reverting")
         with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids)
             self._marked.clear()
@@ -334,8 +330,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             for hunk in file.hunks
         }
         left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
 
     # --- comments ------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
+from gemtui.ui.rules.draw import finding_sign
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 
 _DECISIONS: dict[str, str] = {
@@ -217,11 +218,10 @@ class RuleForm(FormScreen[Rule]):
         for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
             :MOST_FINDINGS
         ]:
-            error = finding.severity is Severity.ERROR
-            sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+            sign, style = finding_sign(finding, glyphs)
             field = f"{finding.field}: " if finding.field else ""
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
-            yield Content.styled(words, f"$text-{style}")
+            yield Content.styled(words, style)
             if finding.way_out:
                 key = "  (ctrl+f applies it)" if finding in self._looked.fixable else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")

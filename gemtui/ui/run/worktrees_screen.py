@@ -31,7 +31,7 @@ from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen, at_most, left_alone
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -132,7 +132,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         self._show_side(fresh=True)
-        self._say("")
+        self.show_status("")
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
@@ -169,16 +169,13 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         other = next(found, None)
         return None if row is None or other is None or other.worktree == row.worktree else other
 
-    def _say(self, words: str) -> None:
-        self.status.show_parts([Content(clean_line(words))])
-
     # --- keys ----------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
-            self._say(
+            self.show_status(
                 "Move to another worktree to compare it with this one." if self._marked else ""
             )
             self.rows.refresh()
@@ -261,9 +258,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         worktree = await self._current(row.worktree)
         if worktree is None:
             return
-        self._say("comparing with the repository")
+        self.show_status("comparing with the repository")
         planned = await self._applied(worktree, dry_run=True)
-        self._say("")
+        self.show_status("")
         if planned is None:
             return
         if not planned.steps:
@@ -304,8 +301,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             self.gemtui.show_message(words)
             return
         left = [f"{path}: {why}" for path, why in done.kept]
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
@@ -385,5 +381,4 @@ def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
         for path in planned.paths(action)
     ]
     words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
-    rest = len(words) - _MOST_LISTED
-    return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
+    return at_most(words, _MOST_LISTED)

@@ -12,7 +12,6 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 
 from gemtui.files import path_exists
 from gemtui.recover.history import Recovered, recover
@@ -82,7 +81,7 @@ class RecoverScreen(MadeTextScreen):
         else:
             words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
             words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
-        self.status.show_parts([Content(own(words))])
+        self.show_status(words)
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:

@@ -270,7 +270,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _update_status(self) -> None:
         results, indexing = self._results, _words_of(self._indexing)
         if results is None or not results.query:
-            self.status.show_parts([Content(indexing)] if indexing else [])
+            self.show_status(indexing)
             return
         words = [
             f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"

@@ -66,7 +66,7 @@ class StatsScreen(FullScreen[None]):
         try:
             prices = await asyncio.to_thread(load_prices)
         except ConfigError as error:
-            self._say(clean_line(str(error)))
+            self.show_status(clean_line(str(error)))
             return
         await asyncio.to_thread(self._sum_up, prices, reading)
 
@@ -92,15 +92,12 @@ class StatsScreen(FullScreen[None]):
         reading.show(self._show, stats, words, True)
 
     def _show(self, stats: Stats, words: Clean, whole: bool) -> None:
-        self._say(words)
+        self.show_status(words)
         if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif whole:
             scope = "" if self._everywhere else ", or a to show all projects"
-            self._say(own(f"No activity in this period. Press w to change it{scope}."))
-
-    def _say(self, words: Clean) -> None:
-        self.status.show_parts([Content(words)])
+            self.show_status(own(f"No activity in this period. Press w to change it{scope}."))
 
     def _update_header(self) -> None:
         project = self._project
