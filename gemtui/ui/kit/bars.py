@@ -121,7 +121,6 @@ class BarLine(Widget):
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
-        """Run the action of the key whose hint or tab was clicked."""
         if (id := event.style.meta.get("key")) is not None:
             await self.app.run_action(f"run_key({id!r})")
 
@@ -172,7 +171,6 @@ class FooterLine(BarLine):
         super().__init__(id="footer", mark="")
 
     def on_mount(self) -> None:
-        """Redraw whenever the set of active keys changes."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
 
     def render(self) -> Content:

@@ -27,7 +27,6 @@ class RowsBesideLines(Container):
         self.heading = BarLine(id="write-heading", classes="heading")
 
     def compose(self) -> ComposeResult:
-        """Build the list and the detail view, each under its heading."""
         yield Vertical(self.above, self.rows, id="write-list")
         yield Vertical(self.heading, self.side, id="write-side")
 
@@ -54,5 +53,4 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
         return self.panes.rows
 
     def action_other_part(self) -> None:
-        """Switch the focus between the rows and the lines."""
         self.panes.switch()

@@ -151,7 +151,6 @@ class Select(widgets.Select[str]):
         super().__init__(rows, value=value, allow_blank=False, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
 
@@ -259,7 +258,6 @@ class Tick(Checkbox):
         super().__init__(Content(words), ticked, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
     @property

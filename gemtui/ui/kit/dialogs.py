@@ -45,7 +45,6 @@ class ChooseScreen(DialogScreen[str]):
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
-        """Build the question and the options."""
         with Dialog(self._question, own("enter choose   esc close")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
@@ -94,7 +93,6 @@ class _QuestionScreen(DialogScreen[bool]):
         self._yes, self._no = yes, no
 
     def compose(self) -> ComposeResult:
-        """Build the question, the list and two buttons."""
         with Dialog(self._question):
             yield Label(Content.styled(self._about, "bold"))
             with VerticalScroll(can_focus=False, id="about"):
@@ -108,11 +106,9 @@ class _QuestionScreen(DialogScreen[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_confirm(self) -> None:
-        """Close and return True."""
         self.dismiss(True)
 
     def action_close(self) -> None:
-        """Close and return False."""
         self.dismiss(False)
 
 
@@ -184,13 +180,11 @@ class AskScreen(FieldScreen[str]):
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        """Build the input and the label that shows what is wrong with its value."""
         with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 
     def action_take(self) -> None:
-        """Close with the entered text, or show what is wrong with it."""
         text = self.query_one(Input).value
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean(problem))

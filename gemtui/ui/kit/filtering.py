@@ -93,16 +93,13 @@ class FilterBar(Horizontal):
         self.remove_class("-open")
 
     def on_descendant_blur(self) -> None:
-        """Record that the search field has lost the focus."""
         self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post the new text after each change."""
         event.stop()
         self.post_message(self.Changed(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """End typing when enter is pressed."""
         event.stop()
         self.action_open()
 
@@ -114,13 +111,11 @@ class FilterBar(Horizontal):
         self.post_message(self.Done(opens=searched))
 
     def action_done(self) -> None:
-        """Keep the search and return to the list."""
         if not self.text.strip():
             self.close()
         self.post_message(self.Done())
 
     def action_clear(self) -> None:
-        """Clear the search and return to the list."""
         self.close()
         self.post_message(self.Done())
 
@@ -151,7 +146,6 @@ class SearchedRows(Vertical, Generic[Item]):
         self._all: Sequence[Item] = ()
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the rows."""
         yield self.bar
         yield self.rows
 
@@ -258,7 +252,6 @@ class FiltersRows:
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
-        """Show and focus the search field."""
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:

@@ -131,7 +131,6 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         self.focus_previous()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Re-enable keys once a dialog's worker has finished."""
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
 

@@ -35,7 +35,6 @@ class NoticePane(VerticalScroll, can_focus=True):
         self._text = ""
 
     def compose(self) -> ComposeResult:
-        """Build a single widget that holds the whole notice."""
         yield Static()
 
     def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
@@ -50,7 +49,6 @@ class NoticePane(VerticalScroll, can_focus=True):
         return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:
-        """Copy the heading and the lines."""
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
@@ -58,7 +56,6 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.post_message(self.AgainRequested())
 
     def action_back(self) -> None:
-        """Go back to the list."""
         self.post_message(BackRequested())
 
 
@@ -79,7 +76,6 @@ class EmptyStore(NoticePane):
         self.show_notice(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
-        """Post a request to look for sessions in another folder."""
         self.post_message(self.ElsewhereRequested())
 
 

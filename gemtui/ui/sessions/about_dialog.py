@@ -58,7 +58,6 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        """Build the facts and the list of related sessions."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
             own("enter open   y copy id   esc close"),
@@ -86,7 +85,6 @@ class AboutScreen(DialogScreen[Summary]):
         self.dismiss(self._relatives[event.option_index][1])
 
     def action_copy_id(self) -> None:
-        """Copy the session's id."""
         self.post_message(CopyRequested(self._summary.id, "the session id"))
 
 

@@ -85,7 +85,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the files below it."""
         rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield from self.composed(rows, own("search by path"))
 
@@ -95,7 +94,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
-        """Start to load once the screen is visible, and reopen the file that was open."""
         self._update_header()
         self.call_after_refresh(self.read)
         if self.files.history is not None:
@@ -167,12 +165,10 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.read()
 
     def action_span(self) -> None:
-        """Switch to the next period."""
         self.files.span = (self.files.span + 1) % len(SPANS)
         self.scope_changed()
 
     def action_patch(self) -> None:
-        """Show the changes to the listed files of one project as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, snapshot = self.rows.chosen, self._snapshot
@@ -194,7 +190,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_recover(self) -> None:
-        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         if (row := self.rows.chosen) is not None:
@@ -202,7 +197,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.app.push_screen(RecoverScreen(Path(row.path), sessions, self._home))
 
     def action_open(self) -> None:
-        """Show all writes to the file."""
         if (row := self.rows.chosen) is not None:
             self._look_into(HistoryPosition(row.path))
 

@@ -144,7 +144,6 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         return self.can(action)
 
     def action_open(self) -> None:
-        """Open the session, or fold or unfold the group."""
         self._moved = True
         if isinstance(self.chosen, Heading):
             self.fold()
@@ -157,12 +156,10 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.filter("")
 
     def action_copy_id(self) -> None:
-        """Copy the session's id."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(summary.id, "the session id"))
 
     def action_copy_resume(self) -> None:
-        """Copy the shell command that resumes the session in its folder."""
         if (summary := self.highlighted) is not None:
             self.post_message(
                 CopyRequested(resume_line(summary), "the command that resumes this session")

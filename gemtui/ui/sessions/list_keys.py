@@ -67,7 +67,6 @@ class ListSelection(KeyPart):
         self._list.action_step(1)
 
     def action_select_to(self) -> None:
-        """Select all sessions between the one selected last and this one."""
         row, here = self._list.chosen, self._list.cursor
         if isinstance(row, SessionRow):
             start = self._list.find(self._last)
@@ -98,15 +97,12 @@ class ViewKeys(KeyPart):
         self._list.rearrange(replace(self._list.view, **changes))
 
     def action_filter(self) -> None:
-        """Show and focus the search field."""
         self._list.bar.open()
 
     def action_scope(self) -> None:
-        """Switch between this project and all projects."""
         self._list.scope(everywhere=not self._list.view.everywhere)
 
     def action_sort(self) -> None:
-        """Let the user choose the sort order."""
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
         def chosen(sort: str | None) -> None:
@@ -134,19 +130,15 @@ class ViewKeys(KeyPart):
             app.push_screen(_day_screen(days, self._list.days.today, at), chosen)
 
     def action_reverse(self) -> None:
-        """Reverse the sort order."""
         self._arrange(reverse=not self._list.view.reverse)
 
     def action_group(self) -> None:
-        """Turn grouping by project on or off."""
         self._arrange(grouped=not self._list.view.grouped)
 
     def action_hidden(self) -> None:
-        """Show or hide hidden sessions."""
         self._arrange(hidden=not self._list.view.hidden)
 
     def action_fold(self) -> None:
-        """Fold or unfold the group under the cursor."""
         self._list.fold()
 
 

@@ -80,7 +80,6 @@ class SessionPane(Vertical):
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Build the description, search field, line about live sessions, and list."""
         yield self._crumbs
         yield self.bar
         yield self._live

@@ -25,7 +25,6 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
-        """Edit the selected sessions' name, tags, note, pin and archive state in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets

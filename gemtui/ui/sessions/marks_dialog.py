@@ -56,7 +56,6 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        """Build a row for each mark, a label for problems, and the buttons."""
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
@@ -102,7 +101,6 @@ class MarksScreen(FormScreen[bool]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Save the marks and close."""
         try:
             edit = self._edit()
             if changes := edit != MarkEdit():

@@ -70,7 +70,6 @@ class PatchView(LineView):
     patch: Patch | None = None
 
     def action_copy(self) -> None:
-        """Copy the patch."""
         if self.patch is None or not self.patch.text:
             return
         self.post_message(CopyRequested(self.patch.text, "the patch"))
@@ -99,15 +98,12 @@ class PatchScreen(MadeTextScreen):
         return self.query_one(PatchView)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the patch, the status line and the footer."""
         yield from self.framed(PatchView(what="the patch"))
 
     def on_mount(self) -> None:
-        """Start loading."""
         self._read()
 
     def on_resize(self) -> None:
-        """Shorten the path to the new width."""
         count = "" if self._patch is None else counted(self._patch.files, "file")
         room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)

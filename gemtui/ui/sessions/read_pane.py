@@ -82,7 +82,6 @@ class ReadPane(Vertical):
         self._checkpoints = MarkedTranscript()
 
     def compose(self) -> ComposeResult:
-        """Build the heading, the notice and the transcript."""
         yield BarLine(id="heading", classes="heading")
         yield NoticePane()
         yield TranscriptView(open_thoughts=self._open_thoughts)

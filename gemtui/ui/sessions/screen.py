@@ -90,7 +90,6 @@ class SessionsScreen(SessionsPane):
         )
 
     def compose(self) -> ComposeResult:
-        """Build the header, the panes, the notice, the status line and the footer."""
         self.add_class(*self._breakpoints())
         yield BarLine(id="header")
         with Horizontal(id="panes"):
@@ -114,13 +113,11 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Update after changes made in the other modes."""
         event.refresh_styles = event.refresh_styles and self._seen  # fresh at first
         self._seen = True
         self._update_header()
 
     def on_mount(self) -> None:
-        """Set the header, load the store, and open the initial session."""
         config = self._config
         self.sessions.sort(config.sort)
         self.sessions.group(config.group)
@@ -224,7 +221,6 @@ class SessionsScreen(SessionsPane):
 
     @on(EmptyStore.AgainRequested)
     def action_refresh(self) -> None:
-        """Reload the whole store."""
         self._update_header()
         self._follow_store()
 
@@ -343,7 +339,6 @@ class SessionsScreen(SessionsPane):
         self.header.show_parts(left, right)
 
     def on_resize(self) -> None:
-        """Shorten the paths to the new width."""
         self._update_header()
 
     def _short(self, path: Path) -> Clean:

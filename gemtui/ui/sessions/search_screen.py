@@ -119,14 +119,12 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._values = self._values_now()
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the hits below it."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
         yield from self.composed(rows, own("search all sessions"), self._complete)
 
     def on_mount(self) -> None:
-        """Resume the previous search."""
         self.find()
 
     def _in_scope(self) -> tuple[Summary, ...]:
@@ -288,7 +286,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Accept the suggested completion."""
         self.query_one(Input).action_cursor_right()
 
     def scope_changed(self) -> None:
@@ -297,7 +294,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def action_dropped(self) -> None:
-        """Switch between searching current and dropped messages."""
         self.searching.dropped = not self.searching.dropped
         self.find()
 

@@ -50,11 +50,9 @@ class StatsScreen(FullScreen[None]):
         self._span = 0
 
     def compose(self) -> ComposeResult:
-        """Build the header, the statistics, the status line and the footer."""
         yield from self.framed(LineView(what="numbers"))
 
     def on_mount(self) -> None:
-        """Start reading the sessions."""
         self.query_one(LineView).focus()
         self._read()
 
@@ -115,11 +113,9 @@ class StatsScreen(FullScreen[None]):
         return action != "scope" or self._project is not None
 
     def action_scope(self) -> None:
-        """Switch between this project and all projects."""
         self._everywhere = not self._everywhere
         self._read()
 
     def action_span(self) -> None:
-        """Switch to the next period."""
         self._span = (self._span + 1) % len(SPANS)
         self._read()

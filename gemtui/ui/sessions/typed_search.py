@@ -75,11 +75,9 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         self.action_open()
 
     def action_open(self) -> Any:
-        """Open the row under the cursor."""
         raise NotImplementedError
 
     def action_scope(self) -> None:
-        """Switch between this project and all projects."""
         self.typed.everywhere = not self.typed.everywhere
         self.scope_changed()
 

@@ -104,7 +104,6 @@ class VaultScreen(DialogScreen[Summary | str]):
         self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
 
     def compose(self) -> ComposeResult:
-        """Build the facts, the archived sessions and the next removals."""
         on = self._found.contents.on
         hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
         with Dialog(clean_line("The vault"), own(hint)):
@@ -132,5 +131,4 @@ class VaultScreen(DialogScreen[Summary | str]):
         self.dismiss(self._rows[event.option_index][1])
 
     def action_switch(self) -> None:
-        """Turn the vault off or on."""
         self.dismiss("switch")
