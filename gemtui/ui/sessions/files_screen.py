@@ -26,7 +26,7 @@ from gemtui.ui.kit.filtering import matching
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.history_screen import HistoryPosition, HistoryScreen
-from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.labels import SPANS, scope_parts, since
 from gemtui.ui.sessions.typed_search import TypedSearch
 from gemtui.ui.sessions.writes_screen import WritesScreen
 
@@ -149,9 +149,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.files.chosen = row.id
 
     def _update_header(self) -> None:
-        where = own("all projects") if self._root is None else short_path(self._root)
-        parts = [Content.styled("Written files", "bold"), Content(where)]
-        parts.append(Content(SPANS[self.files.span].words))
+        parts = scope_parts("Written files", self._root, self.files.span)
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
         self.header.show_parts(parts, [Content.styled(count, "dim")])

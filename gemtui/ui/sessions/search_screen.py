@@ -26,7 +26,7 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.query import Field, Query, completions, parse
 from gemtui.sessions.scope import listed
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
@@ -34,6 +34,7 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
+from gemtui.ui.sessions.labels import scope_parts
 from gemtui.ui.sessions.marking import named, tags_in_use
 from gemtui.ui.sessions.typed_search import TypedSearch
 
@@ -258,9 +259,8 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        narrow = not self.searching.everywhere and self.project is not None
-        where = short_path(self.project) if narrow and self.project else own("all projects")
-        words = [Content.styled("Search", "bold"), Content(where)]
+        project = None if self.searching.everywhere else self.project
+        words = scope_parts("Search", project)
         if self.searching.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
         self.header.show_parts(words)

@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 
 from gemtui.errors import ConfigError
 from gemtui.sessions.store import Problem
@@ -19,13 +18,13 @@ from gemtui.sessions.summary import Summary
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions
-from gemtui.text import Clean, clean_line, counted, short_path
+from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.reading import Reading
-from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.labels import SPANS, scope_parts, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 _STEP = 0.5
@@ -98,14 +97,8 @@ class StatsScreen(FullScreen[None]):
             self.show_status(own(f"No activity in this period. Press w to change it{scope}."))
 
     def _update_header(self) -> None:
-        project = self._project
-        where = "all projects" if self._everywhere or project is None else short_path(project)
-        parts = [
-            Content.styled("Stats", "bold"),
-            Content(where),
-            Content(SPANS[self._span].words),
-        ]
-        self.header.show_parts(parts)
+        project = None if self._everywhere else self._project
+        self.header.show_parts(scope_parts("Stats", project, self._span))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable changing the scope if there is no project."""
