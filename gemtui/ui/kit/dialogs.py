@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
@@ -122,6 +122,20 @@ class ConfirmScreen(_QuestionScreen):
         """Scroll the explanation by one page; a negative number scrolls up."""
         about = self.query_one("#about")
         (about.scroll_page_down if pages > 0 else about.scroll_page_up)(animate=False)
+
+
+async def confirm(
+    app: App[Any],
+    question: Clean,
+    about: Clean,
+    lines: Sequence[Clean] = (),
+    *,
+    yes: str,
+    no: str,
+) -> bool:
+    """Ask a question in a `ConfirmScreen`; return True only if the user confirms."""
+    asked = ConfirmScreen(question, about, lines, yes=yes, no=no)
+    return await app.push_screen_wait(asked) is True
 
 
 class ConfirmForGoodScreen(_QuestionScreen):

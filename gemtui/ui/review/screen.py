@@ -38,7 +38,7 @@ from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen, at_most, left_alone
+from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -208,14 +208,8 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments or self._marked:
             lost = [counted(len(self._comments), "comment")] if self._comments else []
             lost += [f"{counted(len(self._marked), 'hunk')} to revert"] if self._marked else []
-            question = ConfirmScreen(
-                Clean("Leave the review?"),
-                own(f"Unfinished work: {', '.join(lost)}"),
-                (),
-                yes="Leave",
-                no="Stay",
-            )
-            if not await self.app.push_screen_wait(question):
+            question, about = Clean("Leave the review?"), own(f"Unfinished work: {', '.join(lost)}")
+            if not await confirm(self.app, question, about, yes="Leave", no="Stay"):
                 return
         self.dismiss(None)
 
@@ -257,14 +251,15 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Revert?"),
             own(counted(len(self._marked), "hunk")),
             self._marked_words(idle=idle),
             yes="Revert" if idle else "Revert when done",
             no="Keep all",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         if idle:
             await self._revert()

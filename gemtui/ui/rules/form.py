@@ -22,7 +22,7 @@ from gemtui.ui.draw.lines import EMPTY, own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Dialog, Input, Select, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen, labelled
+from gemtui.ui.kit.dialogs import FormScreen, confirm, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.draw import finding_sign
@@ -285,14 +285,14 @@ class RuleForm(FormScreen[Rule]):
             self.dismiss(rule)
 
     async def _sure(self) -> bool:
-        question = ConfirmScreen(
+        return await confirm(
+            self.gemtui,
             own("Allow every tool?"),
             own("The rule names no tool and has no condition."),
             (own("Everything that no stronger rule denies is then allowed, including commands."),),
             yes="Allow every tool",
             no="Back to the form",
         )
-        return await self.gemtui.push_screen_wait(question) is True
 
     def action_fix(self) -> None:
         if self._looked.better is not None:

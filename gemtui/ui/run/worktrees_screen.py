@@ -31,7 +31,7 @@ from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen, at_most, left_alone
+from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -266,14 +266,15 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         if not planned.steps:
             self.gemtui.show_message("No files need to change.")
             return
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Apply?"),
             clean_line(f"to {short_path(worktree.repository)}"),
             _planned_words(planned),
             yes="Apply",
             no="Don't apply",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         done = await self._applied(worktree, dry_run=False)
         if done is not None:
@@ -314,14 +315,15 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         if losses.commits:
             stays = f"Branch {worktree.branch} is kept, because no other branch has its commits."
             words.append(clean_line(stays))
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Remove this worktree?"),
             clean_line(worktree.name),
             words or [Clean("Nothing will be lost.")],
             yes="Remove",
             no="Keep it",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         with self.gemtui.reporting("Not removed"):
             done = await asyncio.to_thread(remove_worktree, worktree)

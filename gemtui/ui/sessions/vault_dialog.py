@@ -22,7 +22,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.dialogs import ConfirmScreen, fact
+from gemtui.ui.kit.dialogs import confirm, fact
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
         lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
     about = clean_line("The vault is off, so sessions that Gemini CLI deletes are lost.")
     question = clean_line("Keep all sessions?")
-    asked = ConfirmScreen(question, about, lines, yes="Turn on", no="No")
-    return await _switch_on(app) if await app.push_screen_wait(asked) else None
+    sure = await confirm(app, question, about, lines, yes="Turn on", no="No")
+    return await _switch_on(app) if sure else None
 
 
 def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
