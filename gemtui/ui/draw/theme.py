@@ -107,6 +107,11 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     undo: str = "↶"
     """Marks a point to which files can be restored."""
 
+    @property
+    def ascii(self) -> bool:
+        """Whether all symbols are ASCII characters."""
+        return self.name == "ascii"
+
 
 UNICODE = Glyphs()
 ASCII = Glyphs(
@@ -189,17 +194,22 @@ def _dimmed(muted: Style) -> Mapping[Role, Style]:
     return MappingProxyType(dict.fromkeys(Role, muted))
 
 
+def glyphs_of(app: App[Any]) -> Glyphs:
+    """Return the symbols the app draws with: its `glyphs` if it has this attribute."""
+    glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
+    return glyphs
+
+
 def look_of(app: App[Any], width: int) -> Look:
     """Return the app's current look, for rendering at a width of `width` cells.
 
     The app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a timezone-aware
     datetime) are used if they exist.
     """
-    glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
     return Look(
         width=width,
-        glyphs=glyphs,
+        glyphs=glyphs_of(app),
         colors=not app.no_color,
         now=clock(),
         **_palette(app.current_theme),

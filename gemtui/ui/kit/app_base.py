@@ -261,7 +261,6 @@ class AppBase(App[None]):
             await super().on_event(event)
 
     def on_mount(self) -> None:
-        """Make sure the terminal's title is restored whenever another program takes over."""
         self.app_suspend_signal.subscribe(self, lambda _: self._restore_title(), immediate=True)
         self.app_resume_signal.subscribe(self, lambda _: self._take_title_again(), immediate=True)
 
@@ -281,7 +280,6 @@ class AppBase(App[None]):
             raise failed
 
     def on_unmount(self) -> None:
-        """Restore the terminal's original title."""
         self._restore_title()
 
     def _restore_title(self) -> None:
@@ -392,9 +390,7 @@ class AppBase(App[None]):
 
         `what`: what the message after copying calls the text.
         """
-        self.push_screen(
-            RawScreen(clean_line(title), clean(text), what=what, ascii=self.config.ascii)
-        )
+        self.push_screen(RawScreen(clean_line(title), clean(text), what=what))
 
 
 class Reporting:

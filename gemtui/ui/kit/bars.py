@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from gemtui.text import Clean, cells
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.keys import BY_ID, Key, acting
 
 Side = Literal["left", "right"]
@@ -65,11 +66,17 @@ def _least(parts: Sequence[Content]) -> int:
 class BarLine(Widget):
     """A one-line bar with parts at both ends.
 
-    `show_parts` sets the parts; `show_message` temporarily shows a message in their place.
+    `show_parts` sets the parts; `show_message` temporarily shows a message in their place. `mark`:
+    the end of a part that had to be cut; None for the app's ellipsis.
     """
 
     def __init__(
-        self, *, id: str, mark: str = "…", gives_way: Side = "right", classes: str | None = None
+        self,
+        *,
+        id: str,
+        mark: str | None = None,
+        gives_way: Side = "right",
+        classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._mark, self._gives_way = mark, gives_way
@@ -114,7 +121,6 @@ class BarLine(Widget):
         self.refresh()
 
     async def on_click(self, event: Click) -> None:
-        """Run the action of the key whose hint or tab was clicked."""
         if (id := event.style.meta.get("key")) is not None:
             await self.app.run_action(f"run_key({id!r})")
 
@@ -123,14 +129,15 @@ class BarLine(Widget):
         if self.told is not None:
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
-        return joined(self._left, self._right, width, self._mark, gives_way=self._gives_way)
+        mark = glyphs_of(self.app).ellipsis if self._mark is None else self._mark
+        return joined(self._left, self._right, width, mark, gives_way=self._gives_way)
 
 
 class StatusLine(BarLine):
     """The status line. Its parts are dimmed unless they have colours of their own."""
 
-    def __init__(self, *, mark: str, gives_way: Side = "right") -> None:
-        super().__init__(id="status", mark=mark, gives_way=gives_way)
+    def __init__(self, *, gives_way: Side = "right") -> None:
+        super().__init__(id="status", gives_way=gives_way)
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
         """Set the parts at each end, most important first."""
@@ -160,12 +167,10 @@ class LabelsKeys(Protocol):
 class FooterLine(BarLine):
     """The footer: the keys that work in the focused widget, which can also be clicked."""
 
-    def __init__(self, *, ascii: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__(id="footer", mark="")
-        self._ascii = ascii
 
     def on_mount(self) -> None:
-        """Redraw whenever the set of active keys changes."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
 
     def render(self) -> Content:
@@ -183,7 +188,7 @@ class FooterLine(BarLine):
     def _hint(self, key: Key, alive: Collection[str], label: str) -> Content:
         click = Style.from_meta({"key": key.id})
         return Content.assemble(
-            (key.footer(ascii=self._ascii, alive=alive), "bold $text-accent"),
+            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"),
             " ",
             (label.lower(), "dim"),
         ).stylize(click)

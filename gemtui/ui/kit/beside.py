@@ -20,14 +20,13 @@ class RowsBesideLines(Container):
     `above` is the heading of the list, and `heading` that of the detail view.
     """
 
-    def __init__(self, rows: RowList[Any], side: LineView, *, mark: str) -> None:
+    def __init__(self, rows: RowList[Any], side: LineView) -> None:
         super().__init__(id="write-panes")
         self.rows, self.side = rows, side
-        self.above = BarLine(id="rows-heading", classes="heading", mark=mark)
-        self.heading = BarLine(id="write-heading", classes="heading", mark=mark)
+        self.above = BarLine(id="rows-heading", classes="heading")
+        self.heading = BarLine(id="write-heading", classes="heading")
 
     def compose(self) -> ComposeResult:
-        """Build the list and the detail view, each under its heading."""
         yield Vertical(self.above, self.rows, id="write-list")
         yield Vertical(self.heading, self.side, id="write-side")
 
@@ -41,7 +40,7 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
 
     def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
         """Yield all widgets of the screen."""
-        yield from self.framed(RowsBesideLines(rows, side, mark=self.gemtui.glyphs.ellipsis))
+        yield from self.framed(RowsBesideLines(rows, side))
 
     @property
     def panes(self) -> RowsBesideLines:
@@ -54,5 +53,4 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
         return self.panes.rows
 
     def action_other_part(self) -> None:
-        """Switch the focus between the rows and the lines."""
         self.panes.switch()

@@ -7,7 +7,7 @@ Textual's own text widgets accept any `str` and interpret markup in it, so no ot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -25,7 +25,7 @@ from textual.widget import Widget
 from textual.widgets import Checkbox, option_list
 from textual.widgets.button import ButtonVariant
 
-from gemtui.text import Clean, visible_line
+from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.kit.keys import Where, bindings
 
 Words = Clean | Content
@@ -38,6 +38,19 @@ LONGEST_LINE = 2_000
 Some fields search or validate on every key press, which takes longer the more text they contain.
 The program may set longer values.
 """
+
+
+Complete = Callable[[str], str | None]
+"""Returns a text completed, or None if there is nothing to suggest."""
+
+
+class _Completer(Suggester):
+    def __init__(self, complete: Complete) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return self._complete(value)
 
 
 class Static(widgets.Static):
@@ -72,7 +85,10 @@ class Button(widgets.Button):
 
 
 class Input(widgets.Input):
-    """A one-line input that replaces control characters with visible symbols."""
+    """A one-line input that replaces control characters with visible symbols.
+
+    `complete`: returns a completion of the typed text to suggest, or None.
+    """
 
     def __init__(
         self,
@@ -80,14 +96,14 @@ class Input(widgets.Input):
         *,
         placeholder: Clean = _NOTHING,
         id: str | None = None,
-        suggester: Suggester | None = None,
+        complete: Complete | None = None,
         select_on_focus: bool = True,
     ) -> None:
         super().__init__(
             value,
             placeholder,
             id=id,
-            suggester=suggester,
+            suggester=None if complete is None else _Completer(complete),
             select_on_focus=select_on_focus,
             compact=True,
         )
@@ -125,17 +141,16 @@ class Entered(Message):
 class Select(widgets.Select[str]):
     """A drop-down list, opened with space.
 
-    `choices`: the label and value of each option.
+    `choices`: maps each value to its label.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
 
-    def __init__(self, choices: Iterable[tuple[Clean, str]], *, value: str, id: str) -> None:
-        rows = [(Text(words), choice) for words, choice in choices]
+    def __init__(self, choices: Mapping[str, str], *, value: str, id: str) -> None:
+        rows = [(Text(clean_line(words)), str(choice)) for choice, words in choices.items()]
         super().__init__(rows, value=value, allow_blank=False, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
 
@@ -243,7 +258,6 @@ class Tick(Checkbox):
         super().__init__(Content(words), ticked, id=id, compact=True)
 
     def action_enter(self) -> None:
-        """Submit the whole dialog, as enter does in every field."""
         self.post_message(Entered())
 
     @property

@@ -46,7 +46,6 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
         self._title, self._keys, self._few = title, keys, few
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the list."""
         with Dialog(self._title, own("enter run   esc close"), id="commands"):
             with Horizontal(classes="search"):
                 yield Static(own("/"))
@@ -54,7 +53,6 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
             yield CommandList()
 
     def on_mount(self) -> None:
-        """Show all commands."""
         self._fill("")
 
     @property

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultType
+from textual.widget import Widget
 
 from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.draw.lines import own
@@ -44,7 +45,6 @@ class ChooseScreen(DialogScreen[str]):
         self._question, self._about, self._choices, self._at = question, about, choices, at
 
     def compose(self) -> ComposeResult:
-        """Build the question and the options."""
         with Dialog(self._question, own("enter choose   esc close")):
             if self._about:
                 yield Static(Content("\n").join(map(Content, (*self._about, Clean("")))))
@@ -65,6 +65,18 @@ def _row(choice: Choice) -> Content:
     return Content.assemble((choice.label, "bold"), "  ", (choice.meaning, "dim"))
 
 
+def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
+    """Return the first lines, and one that counts those left out, if there are any."""
+    rest = len(lines) - most
+    return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
+
+
+def left_alone(left: Sequence[str]) -> str:
+    """Return a sentence on what an action left alone: the first three, each with its reason."""
+    more = f" and {len(left) - 3} more" if len(left) > 3 else ""
+    return f"Left alone: {'; '.join(left[:3])}{more}"
+
+
 class _QuestionScreen(DialogScreen[bool]):
     """A dialog that returns True only if the user confirms; enter alone doesn't."""
 
@@ -81,7 +93,6 @@ class _QuestionScreen(DialogScreen[bool]):
         self._yes, self._no = yes, no
 
     def compose(self) -> ComposeResult:
-        """Build the question, the list and two buttons."""
         with Dialog(self._question):
             yield Label(Content.styled(self._about, "bold"))
             with VerticalScroll(can_focus=False, id="about"):
@@ -95,11 +106,9 @@ class _QuestionScreen(DialogScreen[bool]):
         self.dismiss(event.button.id == "yes")
 
     def action_confirm(self) -> None:
-        """Close and return True."""
         self.dismiss(True)
 
     def action_close(self) -> None:
-        """Close and return False."""
         self.dismiss(False)
 
 
@@ -115,6 +124,20 @@ class ConfirmScreen(_QuestionScreen):
         (about.scroll_page_down if pages > 0 else about.scroll_page_up)(animate=False)
 
 
+async def confirm(
+    app: App[Any],
+    question: Clean,
+    about: Clean,
+    lines: Sequence[Clean] = (),
+    *,
+    yes: str,
+    no: str,
+) -> bool:
+    """Ask a question in a `ConfirmScreen`; return True only if the user confirms."""
+    asked = ConfirmScreen(question, about, lines, yes=yes, no=no)
+    return await app.push_screen_wait(asked) is True
+
+
 class ConfirmForGoodScreen(_QuestionScreen):
     """A confirmation dialog for an action that can't be undone.
 
@@ -123,6 +146,16 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
     _key = BY_ID["confirm_for_good.confirm"].footer()
+
+
+def labelled(label: str, field: Widget) -> Horizontal:
+    """Return a row of a form: a field with its label in front."""
+    return Horizontal(Label(own(label)), field, classes="row")
+
+
+def fact(name: str, value: Clean) -> Horizontal:
+    """Return a row of a dialog that shows facts."""
+    return Horizontal(Label(own(name)), Static(value), classes="fact")
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
@@ -161,13 +194,11 @@ class AskScreen(FieldScreen[str]):
         self._question, self._value, self._problem = question, value, problem
 
     def compose(self) -> ComposeResult:
-        """Build the input and the label that shows what is wrong with its value."""
         with Dialog(self._question, own("enter continue   esc close")):
             yield Input(visible_line(self._value))
             yield Label(id="problem")
 
     def action_take(self) -> None:
-        """Close with the entered text, or show what is wrong with it."""
         text = self.query_one(Input).value
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean(problem))

@@ -12,7 +12,7 @@ from gemtui.extension.install import install, remove
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import before_install, removal_notes
 from gemtui.text import Clean, clean_line
-from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -85,9 +85,7 @@ async def _agreed(
     app: AppBase, question: Clean, words: Iterable[str], *, yes: str, no: str
 ) -> bool:
     lines = [line for each in words for line in (clean_line(each), Clean(""))]
-    asked = ConfirmScreen(_TITLE, question, lines[:-1], yes=yes, no=no)
-    answer: bool = await app.push_screen_wait(asked)
-    return answer
+    return await confirm(app, _TITLE, question, lines[:-1], yes=yes, no=no)
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:

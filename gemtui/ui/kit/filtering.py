@@ -12,14 +12,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.suggester import Suggester
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Pieces, own
-from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.draw.theme import Look, glyphs_of
+from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
@@ -31,7 +30,7 @@ _MANY = 2_000
 class FilterBar(Horizontal):
     """A horizontal rule that turns into `/` and an input while the user searches.
 
-    The bar only posts the search text; the parent does the filtering. `suggester` completes words.
+    The bar only posts the search text; the parent does the filtering. `complete`: as in `Input`.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -65,16 +64,16 @@ class FilterBar(Horizontal):
 
         opens: bool = False
 
-    def __init__(self, suggester: Suggester | None = None) -> None:
+    def __init__(self, complete: Complete | None = None) -> None:
         super().__init__()
-        self._suggester = suggester
+        self._complete = complete
 
     def compose(self) -> ComposeResult:
         """Build the rule and the search field; a CSS class decides which one is visible."""
-        ascii = look_of(self.app, 1).glyphs.name == "ascii"
+        ascii = glyphs_of(self.app).ascii
         yield Rule(line_style="ascii" if ascii else "solid")
         yield Static(own("/"))
-        yield Input(select_on_focus=False, suggester=self._suggester)
+        yield Input(select_on_focus=False, complete=self._complete)
 
     @property
     def text(self) -> str:
@@ -94,16 +93,13 @@ class FilterBar(Horizontal):
         self.remove_class("-open")
 
     def on_descendant_blur(self) -> None:
-        """Record that the search field has lost the focus."""
         self.typing = False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Post the new text after each change."""
         event.stop()
         self.post_message(self.Changed(event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """End typing when enter is pressed."""
         event.stop()
         self.action_open()
 
@@ -115,13 +111,11 @@ class FilterBar(Horizontal):
         self.post_message(self.Done(opens=searched))
 
     def action_done(self) -> None:
-        """Keep the search and return to the list."""
         if not self.text.strip():
             self.close()
         self.post_message(self.Done())
 
     def action_clear(self) -> None:
-        """Clear the search and return to the list."""
         self.close()
         self.post_message(self.Done())
 
@@ -152,7 +146,6 @@ class SearchedRows(Vertical, Generic[Item]):
         self._all: Sequence[Item] = ()
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the rows."""
         yield self.bar
         yield self.rows
 
@@ -259,7 +252,6 @@ class FiltersRows:
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
-        """Show and focus the search field."""
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.worker import ResultType, Worker, WorkType
 
+from gemtui.text import clean_line
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
 from gemtui.ui.kit.parts import HasParts, KeyPart
@@ -50,14 +52,17 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         for reading in self._readings.values():
             reading.stop()
 
+    def show_status(self, *words: str) -> None:
+        """Show texts in the status line, most important first; "" is left out."""
+        self.status.show_parts([Content(clean_line(each)) for each in words])
+
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield all widgets of a screen that has this body."""
-        mark = self.gemtui.glyphs.ellipsis
-        yield BarLine(id="header", mark=mark)
+        yield BarLine(id="header")
         yield from body
         if self.HAS_STATUS:
-            yield BarLine(id="status", mark=mark)
-        yield FooterLine(ascii=self.gemtui.config.ascii)
+            yield BarLine(id="status")
+        yield FooterLine()
 
     @property
     def is_open(self) -> bool:
@@ -119,8 +124,13 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         mine = (each for each in self.workers if each.node is self and each.group == DIALOG)
         return self.is_active and any(not each.is_finished for each in mine)
 
+    def action_next_part(self) -> None:
+        self.focus_next()
+
+    def action_previous_part(self) -> None:
+        self.focus_previous()
+
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Re-enable keys once a dialog's worker has finished."""
         if event.worker.group == DIALOG and event.worker.is_finished:
             self.refresh_bindings()
 

@@ -90,7 +90,6 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         return strip.apply_style(self.rich_style)
 
     def action_copy(self) -> None:
-        """Copy the text of all lines."""
         self.post_message(CopyRequested(self.text, self._what))
 
 
@@ -100,5 +99,4 @@ class DetailView(LineView):
     BINDINGS = bindings(Where.RAW)
 
     def action_close(self) -> None:
-        """Close the screen."""
         self.screen.dismiss(None)

@@ -13,6 +13,7 @@ from textual.message import Message
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, CopyRequested
@@ -29,13 +30,11 @@ class NoticePane(VerticalScroll, can_focus=True):
     class AgainRequested(Message):
         """Ask to try again."""
 
-    def __init__(self, *, ascii: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._ascii = ascii
         self._text = ""
 
     def compose(self) -> ComposeResult:
-        """Build a single widget that holds the whole notice."""
         yield Static()
 
     def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
@@ -46,11 +45,10 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.query_one(Static).update(Content("\n").join(parts))
 
     def _key(self, key: Key) -> Content:
-        shown = f"{key.footer(ascii=self._ascii):<5}"
+        shown = f"{key.footer(ascii=glyphs_of(self.app).ascii):<5}"
         return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:
-        """Copy the heading and the lines."""
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
@@ -58,7 +56,6 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.post_message(self.AgainRequested())
 
     def action_back(self) -> None:
-        """Go back to the list."""
         self.post_message(BackRequested())
 
 
@@ -79,7 +76,6 @@ class EmptyStore(NoticePane):
         self.show_notice(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:
-        """Post a request to look for sessions in another folder."""
         self.post_message(self.ElsewhereRequested())
 
 

@@ -18,7 +18,7 @@ from gemtui.kept.run_copies import LastCopy, last_copies, title_of
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
-from gemtui.ui.kit.dialogs import Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -72,12 +72,10 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
         clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
     ]
-    asked = ConfirmScreen(
-        clean_line(question), clean_line(session.title), lines, yes="Restore", no="No"
-    )
-    if not await app.push_screen_wait(asked):
-        return None
-    return await _put_back(app, session)
+    title = clean_line(session.title)
+    if await confirm(app, clean_line(question), title, lines, yes="Restore", no="No"):
+        return await _put_back(app, session)
+    return None
 
 
 async def _put_back(app: AppBase, session: Summary) -> Summary | None:

@@ -285,11 +285,9 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.go(0)
 
     def action_last(self) -> None:
-        """Move to the last row."""
         self.go(self.count - 1, -1)
 
     def action_open(self) -> None:
-        """Open the row under the cursor."""
         if self.chosen is not None:
             self.post_message(self.Opened(self))
 

@@ -47,11 +47,9 @@ class RawText(Log, HalfPages):
         self.call_after_refresh(self._look_where)
 
     def action_copy(self) -> None:
-        """Copy the whole text."""
         self.post_message(CopyRequested(self._text, self._what))
 
     def action_close(self) -> None:
-        """Close the screen."""
         self.screen.dismiss(None)
 
 
@@ -76,15 +74,14 @@ class RawScreen(AnsweringScreen[None]):
     `what`: what the message after copying calls the text.
     """
 
-    def __init__(self, title: Clean, text: Clean, *, what: str, ascii: bool) -> None:
+    def __init__(self, title: Clean, text: Clean, *, what: str) -> None:
         super().__init__()
-        self._heading, self._text, self._what, self._ascii = title, text, what, ascii
+        self._heading, self._text, self._what = title, text, what
 
     def compose(self) -> ComposeResult:
-        """Build the title, the text and the footer."""
         yield BarLine(id="header")
         yield RawText(self._text, self._what)
-        yield FooterLine(ascii=self._ascii)
+        yield FooterLine()
 
     @property
     def reached_end(self) -> bool:
@@ -92,7 +89,6 @@ class RawScreen(AnsweringScreen[None]):
         return self.query_one(RawText).reached_end
 
     def on_mount(self) -> None:
-        """Set the header."""
         lines = self._text.count("\n") + 1
         self.query_one("#header", BarLine).show_parts(
             [Content.styled(self._heading, "bold")],

@@ -28,7 +28,6 @@ class ThemeScreen(DialogScreen[str]):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))
 
     def on_mount(self) -> None:
-        """Move the cursor to the current theme."""
         options = self.query_one(OptionList)
         options.highlighted = options.get_option_index(self._before)
 
@@ -42,7 +41,6 @@ class ThemeScreen(DialogScreen[str]):
         self.dismiss(event.option_id)
 
     def action_close(self) -> None:
-        """Restore the previous theme and close."""
         self.app.theme = self._before
         self.dismiss(None)
 

@@ -15,7 +15,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Tier
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, clean_line, short_path
-from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.editor import edit as edit_file
 from gemtui.ui.rules.draft import Draft, PolicyContext
 
@@ -201,12 +201,8 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
         app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
         return False
     lines = [clean_line(short_path(file.path)), Clean("This can't be undone.")]
-    sure = await app.push_screen_wait(
-        ConfirmScreen(
-            Clean("Delete this policy?"), clean_line(file.name), lines, yes="Delete", no="Keep"
-        )
-    )
-    if not sure:
+    question, name = Clean("Delete this policy?"), clean_line(file.name)
+    if not await confirm(app, question, name, lines, yes="Delete", no="Keep"):
         return False
     with app.reporting():
         await asyncio.to_thread(store.delete, file.path)
@@ -254,14 +250,13 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 async def save_to_run(app: AppBase) -> bool:
     """Ask whether to save a policy that has no file yet, so that a run can use it."""
-    question = ConfirmScreen(
+    return await confirm(
+        app,
         Clean("Save the new policy?"),
         Clean("A run can only use a saved policy."),
-        (),
         yes="Save and run",
         no="Go back",
     )
-    return await app.push_screen_wait(question) is True
 
 
 def edit(app: AppBase, draft: Draft) -> None:

@@ -28,7 +28,7 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 def hint(id: str, glyphs: Glyphs) -> Content:
     """Return a key's name with a description of its action."""
     key = BY_ID[id]
-    face = key.footer(ascii=glyphs.name == "ascii")
+    face = key.footer(ascii=glyphs.ascii)
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 

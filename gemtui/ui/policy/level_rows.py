@@ -26,7 +26,7 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.policy.edits import EditedDocument, Make, set_levels
 from gemtui.ui.policy.levels import SimplePolicy, read
 from gemtui.ui.rules.draft import Draft
-from gemtui.ui.rules.form import NameSuggester, tool_hint
+from gemtui.ui.rules.form import completes, tool_hint
 from gemtui.ui.rules.form_fields import names
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
             yield Input(
                 visible_line(", ".join(self._chosen)),
                 placeholder=own("names separated by commas; empty for no list"),
-                suggester=NameSuggester(known_names),
+                complete=completes(known_names),
                 id="names",
             )
             yield Static(id="tools-hint", classes="hint")

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.message import Message
 
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.filtering import FilterBar
@@ -28,15 +28,14 @@ class PolicyMain(Vertical):
     class Moved(Message):
         """The cursor is on another rule, or the rules have changed."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="policy-main")
-        self._glyphs = glyphs
         self._draft: Draft | None = None
         self._words = ""
 
     def compose(self) -> ComposeResult:
         """Build all parts, from top to bottom; CSS classes decide which are visible."""
-        yield BarLine(id="policy-title", mark=self._glyphs.ellipsis)
+        yield BarLine(id="policy-title")
         yield FilterBar()
         yield Static(id="no-rules")
         yield Headings(id="columns")
@@ -85,20 +84,20 @@ class PolicyMain(Vertical):
     def show(self, draft: Draft, place: int | None = None) -> None:
         """Show the draft, with the cursor on the rule at the index `place`."""
         self._draft = draft
-        stuck = bool(draft.document.locked)
-        words = locked_text(draft, self._glyphs) if stuck else no_rules(draft, self._glyphs)
+        stuck, glyphs = bool(draft.document.locked), glyphs_of(self.app)
+        words = locked_text(draft, glyphs) if stuck else no_rules(draft, glyphs)
         self.query_one("#no-rules", Static).update(words if self.begun else own("reading"))
         self.rules.show_rules(draft, self._words, place)
         self.set_class(stuck or not (draft.entries or self.simple), "-nothing")
         self.levels.show_levels(draft)
-        self.query_one("#mode", Static).update(mode_line(draft.mode, self._glyphs))
+        self.query_one("#mode", Static).update(mode_line(draft.mode, glyphs))
         self.query_one(PolicyTools).show(draft)
         self._say_title(draft)
         self._say_level()
 
     def show_command(self, shown: CommandPreview) -> None:
         """Show a short form of the command, for screens without the side pane."""
-        self.query_one("#brief", Static).update(brief_command(shown, self._glyphs))
+        self.query_one("#brief", Static).update(brief_command(shown, glyphs_of(self.app)))
 
     def _say_title(self, draft: Draft) -> None:
         if self.begun:

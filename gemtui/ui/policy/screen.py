@@ -59,13 +59,12 @@ class PolicyScreen(PolicyPane):
         self.add_parts(self.rule_keys, FileKeys(self))
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield BarLine(id="header")
         with Horizontal(id="policy-panes"):
-            yield PolicyMain(glyphs)
-            yield PolicySide(glyphs)
-        yield StatusLine(mark=glyphs.ellipsis)
-        yield FooterLine(ascii=glyphs.name == "ascii")
+            yield PolicyMain()
+            yield PolicySide()
+        yield StatusLine()
+        yield FooterLine()
 
     @work(exclusive=True, group="look")
     async def on_mount(self) -> None:
@@ -203,12 +202,6 @@ class PolicyScreen(PolicyPane):
             self.show()
 
     # --- navigation ----------------------------------------------------------------------------
-
-    def action_next_part(self) -> None:
-        self.focus_next()
-
-    def action_previous_part(self) -> None:
-        self.focus_previous()
 
     def action_filter(self) -> None:
         self.main.search()

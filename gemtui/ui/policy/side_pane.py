@@ -17,12 +17,13 @@ from gemtui.policy.words import decision_word
 from gemtui.text import Clean, clean, clean_line, counted, visible, visible_line
 from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
-from gemtui.ui.draw.theme import Glyphs, Look, Role
+from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.text_diff import TextDiff, TextDiffLine, lines_changed, text_diff
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.draw import finding_sign
 from gemtui.ui.transcript.diff import ground_of, on_ground
 
 MOST_FINDINGS = 50
@@ -68,12 +69,11 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
     """Yield the lines on a finding: its place and message, then its solution."""
-    error = finding.severity is Severity.ERROR
-    sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+    sign, style = finding_sign(finding, glyphs)
     where = f"rule {finding.rule}" if finding.rule else "file"
     field = f", {finding.field}" if finding.field else ""
     said = f"{sign} {finding.severity} in {where}{field}: {finding.message}"
-    yield Content.styled(clean_line(said[:LONGEST]), f"$text-{style}")
+    yield Content.styled(clean_line(said[:LONGEST]), style)
     if finding.way_out:
         key = "x to apply: " if fixable else ""
         yield Content.styled(f"  {key}{clean_line(finding.way_out[:LONGEST])}", "dim")
@@ -100,19 +100,17 @@ def worst_of(findings: Sequence[Finding]) -> Finding | None:
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
     """Yield a line with the first error, or else with the first finding, if any."""
     if (finding := worst_of(findings)) is not None:
-        error = finding.severity is Severity.ERROR
-        sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+        sign, style = finding_sign(finding, glyphs)
         field = f"{finding.field}: " if finding.field else ""
         words = f"{sign} {finding.severity}: {field}{finding.message}"
-        yield Content.styled(clean_line(words[:LONGEST]), f"$text-{style}")
+        yield Content.styled(clean_line(words[:LONGEST]), style)
 
 
 class PolicySide(Vertical):
     """Command, file, examples and findings, from top to bottom."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="policy-side")
-        self._glyphs = glyphs
         self._marked: TextDiff | None = None
         self._texts: tuple[str, str] | None = None
         self._text: str | None = None
@@ -135,7 +133,7 @@ class PolicySide(Vertical):
         self.query_one("#command-heading", Static).update(
             heading("Command", shown.recipient or OURS)
         )
-        self.query_one("#command", Static).update(command_content(shown, self._glyphs))
+        self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
     def show(
         self,
@@ -189,21 +187,21 @@ class PolicySide(Vertical):
             passed = sum(each.passes for each in tried)
             lines.append(heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
             ordered = sorted(tried, key=lambda each: each.passes)
-            lines += [example_line(each, self._glyphs) for each in ordered[:MOST_FINDINGS]]
+            lines += [example_line(each, glyphs_of(self.app)) for each in ordered[:MOST_FINDINGS]]
         self.query_one("#examples", Static).update(Content("\n").join(lines))
 
     def _say_findings(
         self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
     ) -> None:
-        found = sorted(findings, key=lambda finding: finding.rule != rule)
+        glyphs, found = glyphs_of(self.app), sorted(findings, key=lambda each: each.rule != rule)
         self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
         lines = [
             line
             for finding in found[:MOST_FINDINGS]
-            for line in finding_lines(finding, self._glyphs, fixable=finding in fixable)
+            for line in finding_lines(finding, glyphs, fixable=finding in fixable)
         ]
         if len(found) > MOST_FINDINGS:
-            lines.append(Content(f"{self._glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
+            lines.append(Content(f"{glyphs.ellipsis} and {len(found) - MOST_FINDINGS} more"))
         self.query_one("#findings", Static).update(Content("\n").join(lines))
 
 

@@ -12,14 +12,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.suggester import Suggester
 
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.sentences import Sentence, completions, read_sentences, rules_of
 from gemtui.policy.words import condition_words, decision_word, tools_words
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import Glyphs, look_of
+from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
 from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.field_screen import FieldScreen
@@ -46,16 +45,6 @@ class _Made(NamedTuple):
     tools: tuple[tuple[Decision, str], ...]
 
 
-class _SentenceSuggester(Suggester):
-    def __init__(self) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self.folders: Sequence[str] = ()
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the text with its last sentence completed; None if that is impossible."""
-        return next(iter(completions(value, folders=self.folders)), None) if value else None
-
-
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     """A dialog that returns the rules, or None.
 
@@ -69,14 +58,14 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     def __init__(self, draft: Draft, project: Path) -> None:
         super().__init__()
         self._draft, self._project = draft, project
-        self._suggester = _SentenceSuggester()
+        self._folders: Sequence[str] = ()
 
     def compose(self) -> ComposeResult:
         heading = own("Rules from sentences")
         with Dialog(heading, own("right complete   enter add   esc close"), id="words"):
             yield Input(
                 placeholder=own("allow edit src/**; allow npm test; deny everything else"),
-                suggester=self._suggester,
+                complete=self._complete,
                 id="sentences",
             )
             yield Static(id="offered", classes="hint")
@@ -87,17 +76,21 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     def on_mount(self) -> None:
         self._look()
 
+    def _complete(self, text: str) -> str | None:
+        """Return the text with its last sentence completed; None if that is impossible."""
+        return next(iter(completions(text, folders=self._folders)), None) if text else None
+
     @on(Input.Changed)
     @work(exclusive=True, group="look")
     async def _look(self) -> None:
         text = self.query_one("#sentences", Input).value
-        if not self._suggester.folders:
-            self._suggester.folders = await asyncio.to_thread(_folders, self._project)
-        found = completions(text, folders=self._suggester.folders)
+        if not self._folders:
+            self._folders = await asyncio.to_thread(_folders, self._project)
+        found = completions(text, folders=self._folders)
         last = [each.rpartition(";")[2].strip() for each in found[:_OFFERED]]
         self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
         made = await asyncio.to_thread(_make, text, self._project, self._draft)
-        glyphs = look_of(self.app, 1).glyphs
+        glyphs = glyphs_of(self.app)
         self.query_one("#made-rules", Static).update(
             Content("\n").join(_made_lines(made.sentences, glyphs))
         )

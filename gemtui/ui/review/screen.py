@@ -38,7 +38,7 @@ from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
@@ -93,12 +93,11 @@ class ReviewScreen(DialogGuardScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
         files = RowList[ReviewRow](
             self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
         )
         side = Vertical(
-            BarLine(id="review-heading", classes="heading", mark=glyphs.ellipsis),
+            BarLine(id="review-heading", classes="heading"),
             RowList[DiffRow](self._draw_line, id="review-diff"),
             id="review-side",
         )
@@ -116,13 +115,13 @@ class ReviewScreen(DialogGuardScreen[str]):
         await self._read()
 
     async def _read(self) -> None:
-        self._say("comparing the files")
+        self.show_status("comparing the files")
         try:
             found = await asyncio.to_thread(review, self._subject)
         except (GemtuiError, OSError) as error:
             self.files.empty = clean_line(f"The changes can't be read: {error}")
             self.files.refresh()
-            self._say("")
+            self.show_status("")
             return
         self._review = found
         known = {hunk.id for file in found.files for hunk in file.hunks}
@@ -160,9 +159,6 @@ class ReviewScreen(DialogGuardScreen[str]):
         comment = self._comments.get(_place(row))
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
-    def _say(self, words: str) -> None:
-        self.status.show_parts([Content(clean_line(words))])
-
     def _say_state(self) -> None:
         """Show what is marked, and what is not known for certain about the changes."""
         if self._review is None:
@@ -174,7 +170,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
         words += self._review.notes
-        self.status.show_parts([Content(clean_line(each)) for each in words])
+        self.show_status(*words)
         self.files.refresh()
         self.diff.refresh()
         self.refresh_bindings()
@@ -212,14 +208,8 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments or self._marked:
             lost = [counted(len(self._comments), "comment")] if self._comments else []
             lost += [f"{counted(len(self._marked), 'hunk')} to revert"] if self._marked else []
-            question = ConfirmScreen(
-                Clean("Leave the review?"),
-                own(f"Unfinished work: {', '.join(lost)}"),
-                (),
-                yes="Leave",
-                no="Stay",
-            )
-            if not await self.app.push_screen_wait(question):
+            question, about = Clean("Leave the review?"), own(f"Unfinished work: {', '.join(lost)}")
+            if not await confirm(self.app, question, about, yes="Leave", no="Stay"):
                 return
         self.dismiss(None)
 
@@ -261,14 +251,15 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Revert?"),
             own(counted(len(self._marked), "hunk")),
             self._marked_words(idle=idle),
             yes="Revert" if idle else "Revert when done",
             no="Keep all",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         if idle:
             await self._revert()
@@ -290,8 +281,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             words += [
                 clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
             ]
-        rest = len(words) - _MOST_LISTED
-        return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
+        return at_most(words, _MOST_LISTED)
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
@@ -310,7 +300,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     async def _revert(self) -> None:
         ids = frozenset(self._marked)
-        self._say("reverting")
+        self.show_status("reverting")
         with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids)
             self._marked.clear()
@@ -335,8 +325,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             for hunk in file.hunks
         }
         left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
 
     # --- comments ------------------------------------------------------------------------------
 

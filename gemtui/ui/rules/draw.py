@@ -12,7 +12,7 @@ from itertools import zip_longest
 from rich.style import Style
 
 from gemtui.policy.engine.decide import Considered, Explanation, Outcome
-from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.model.rules import Call, Decision, Finding, Rule, Severity
 from gemtui.policy.words import LONG, condition_words, decision_word, rule_source, tools_words
 from gemtui.text import Clean, command_line, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -29,7 +29,7 @@ from gemtui.ui.draw.lines import (
     width_of,
     wrap,
 )
-from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.draw.theme import BOLD, Glyphs, Look, Role
 
 _ROLES = {
     Decision.ALLOW: Role.SUCCESS,
@@ -70,6 +70,12 @@ def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
     if not found.offered:
         return hidden(look, room=room)
     return decision_pieces(found.decision, look, room=room)
+
+
+def finding_sign(finding: Finding, glyphs: Glyphs) -> tuple[str, str]:
+    """Return a finding's symbol and the style of its text."""
+    error = finding.severity is Severity.ERROR
+    return (glyphs.failed, "$text-error") if error else (glyphs.warning, "$text-warning")
 
 
 def rank(rule: Rule) -> Clean:

@@ -11,7 +11,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.suggester import Suggester
 
 from gemtui.errors import GemtuiError
 from gemtui.policy.check.pitfalls import fixable, fixed
@@ -20,15 +19,16 @@ from gemtui.policy.model import tool_catalog
 from gemtui.policy.model.rules import Decision, Finding, Rule, Severity
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import EMPTY, own
-from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Tick
+from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.clean_widgets import Complete, Dialog, Input, Select, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.dialogs import ConfirmScreen, FormScreen
+from gemtui.ui.kit.dialogs import FormScreen, confirm, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
+from gemtui.ui.rules.draw import finding_sign
 from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
 
-_DECISIONS = {
+_DECISIONS: dict[str, str] = {
     Decision.ALLOW: "allow: runs without asking",
     Decision.ASK_USER: "ask_user: you decide; headless runs deny it",
     Decision.DENY: "deny: never runs",
@@ -77,18 +77,15 @@ if TYPE_CHECKING:
     pass
 
 
-class NameSuggester(Suggester):
-    """Completes the last of several names that are separated by commas."""
+def completes(known_names: Sequence[str]) -> Complete:
+    """Return a function that completes the last of several names separated by commas."""
 
-    def __init__(self, known_names: Sequence[str]) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._names = known_names
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the value with its last name completed; None if no known name matches."""
-        front, last = _last_name(value)
-        found = next((name for name in self._names if last and name.startswith(last)), None)
+    def complete(text: str) -> str | None:
+        front, last = _last_name(text)
+        found = next((name for name in known_names if last and name.startswith(last)), None)
         return None if found is None else front + found
+
+    return complete
 
 
 def _last_name(value: str) -> tuple[str, str]:
@@ -159,9 +156,7 @@ class RuleForm(FormScreen[Rule]):
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
                 for name, label in LABELS.items():
-                    yield Horizontal(
-                        Label(own(label)), self._field(name, values[name]), classes="row"
-                    )
+                    yield labelled(label, self._field(name, values[name]))
                     if name == "tools":
                         yield Static(id="tools-hint", classes="hint")
             yield Static(id="rule-findings")
@@ -173,11 +168,11 @@ class RuleForm(FormScreen[Rule]):
     def _field(self, name: str, value: str) -> Select | Input | Horizontal:
         match name:
             case "decision":
-                return _select(name, {str(key): label for key, label in _DECISIONS.items()}, value)
+                return Select(_DECISIONS, value=value, id=name)
             case "interactive":
-                return _select(name, _SITUATIONS, value)
+                return Select(_SITUATIONS, value=value, id=name)
             case "allow_redirection":
-                return _select(name, _REDIRECTION, value)
+                return Select(_REDIRECTION, value=value, id=name)
             case "modes":
                 chosen = value.split()
                 ticks = (Tick(own(each), each in chosen, id=each) for each in MODES)
@@ -186,9 +181,9 @@ class RuleForm(FormScreen[Rule]):
             "tools": [tool.name for tool in tool_catalog.TOOLS] + list(tool_catalog.AGENTS),
             "subagent": list(tool_catalog.AGENTS),
         }
-        suggester = NameSuggester(offered[name]) if name in offered else None
+        complete = completes(offered[name]) if name in offered else None
         hint = _HINTS[name]
-        return Input(visible_line(value), placeholder=own(hint), id=name, suggester=suggester)
+        return Input(visible_line(value), placeholder=own(hint), id=name, complete=complete)
 
     def on_mount(self) -> None:
         self._look()
@@ -219,21 +214,20 @@ class RuleForm(FormScreen[Rule]):
         self.refresh_bindings()
 
     def _found_lines(self) -> Iterator[Content]:
-        glyphs = look_of(self.app, 1).glyphs
+        glyphs = glyphs_of(self.app)
         for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
             :MOST_FINDINGS
         ]:
-            error = finding.severity is Severity.ERROR
-            sign, style = (glyphs.failed, "error") if error else (glyphs.warning, "warning")
+            sign, style = finding_sign(finding, glyphs)
             field = f"{finding.field}: " if finding.field else ""
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
-            yield Content.styled(words, f"$text-{style}")
+            yield Content.styled(words, style)
             if finding.way_out:
                 key = "  (ctrl+f applies it)" if finding in self._looked.fixable else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:
-        sign = look_of(self.app, 1).glyphs.failed
+        sign = glyphs_of(self.app).failed
         words = f"{sign} {LABELS[problem.field]}: {problem.message}"
         return Content.styled(clean_line(words), "$text-error")
 
@@ -291,14 +285,14 @@ class RuleForm(FormScreen[Rule]):
             self.dismiss(rule)
 
     async def _sure(self) -> bool:
-        question = ConfirmScreen(
+        return await confirm(
+            self.gemtui,
             own("Allow every tool?"),
             own("The rule names no tool and has no condition."),
             (own("Everything that no stronger rule denies is then allowed, including commands."),),
             yes="Allow every tool",
             no="Back to the form",
         )
-        return await self.gemtui.push_screen_wait(question) is True
 
     def action_fix(self) -> None:
         if self._looked.better is not None:
@@ -327,8 +321,3 @@ def tool_hint(text: str) -> Content:
     if not names(text):
         return Content.styled("any tool", "dim")
     return Content("")
-
-
-def _select(id: str, choices: dict[str, str], value: str) -> Select:
-    rows = [(own(label), choice) for choice, label in choices.items()]
-    return Select(rows, value=value, id=id)

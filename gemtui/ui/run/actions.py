@@ -24,7 +24,7 @@ from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.listing import Run
 from gemtui.runs.stop import stop
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
-from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.kit.text_screen import RawScreen
 from gemtui.ui.run.labels import write_row
@@ -117,9 +117,7 @@ async def _agreed(
             break
         whole = visible("\n".join(report.lines()))
         heading = Clean("What this folder's settings do without asking")
-        await app.push_screen_wait(
-            RawScreen(heading, whole, what="the list", ascii=app.config.ascii)
-        )
+        await app.push_screen_wait(RawScreen(heading, whole, what="the list"))
     if answer == "yes":
         await _remember(app, report)
     return answer == "yes"
@@ -143,14 +141,15 @@ async def show_trusted(app: AppBase) -> None:
         chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
         if chosen is None:
             return
-        question = ConfirmScreen(
+        sure = await confirm(
+            app,
             Clean("Revoke trust?"),
             clean_line(chosen),
             (Clean("gemtui will ask again before the next run there."),),
             yes="Revoke trust",
             no="Keep it",
         )
-        if await app.push_screen_wait(question):
+        if sure:
             with app.reporting("Trust could not be revoked"):
                 await asyncio.to_thread(trust.forget, Path(chosen))
     app.show_message("No trusted folders.")

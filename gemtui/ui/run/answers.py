@@ -161,7 +161,7 @@ def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
     """Show the whole call on its own screen, with control characters made visible."""
     title = visible_line(f"{shown.runs.tool[:200]}: what will run if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
-    screen = RawScreen(title, text, what="the call", ascii=app.config.ascii)
+    screen = RawScreen(title, text, what="the call")
 
     def closed(_result: None) -> None:
         if screen.reached_end:

@@ -200,14 +200,14 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
         Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
     ]
     for key in (BY_ID[id] for id in keys):
-        face = key.footer(ascii=glyphs.name == "ascii")
+        face = key.footer(ascii=glyphs.ascii)
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
     return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
 
 
 def _hint(id: str, glyphs: Glyphs) -> Content:
     key = BY_ID[id]
-    face = key.footer(ascii=glyphs.name == "ascii")
+    face = key.footer(ascii=glyphs.ascii)
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 

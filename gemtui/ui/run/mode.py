@@ -166,9 +166,8 @@ class RunMode:
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
-            screen.prepare(Path(summary.project), resume=summary.id, before=before)
-            if prompt:
-                screen.prompt.set_text(prompt)
+            folder = Path(summary.project)
+            screen.prepare(folder, resume=summary.id, before=before, prompt=prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
         """Show the run pane, ready to continue a chat, with the prompt filled in."""
@@ -179,9 +178,7 @@ class RunMode:
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()
-        screen.prepare(chat.folder, resume=chat.session, before=before)
-        if chat.prompt:
-            screen.prompt.set_text(chat.prompt)
+        screen.prepare(chat.folder, resume=chat.session, before=before, prompt=chat.prompt)
 
     async def show_worktrees(self) -> None:
         """Show the worktrees screen, then the run pane if the user's choice requires it."""

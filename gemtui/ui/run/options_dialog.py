@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
 
@@ -33,12 +33,12 @@ from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.before_run import before_run_report
 from gemtui.text import Clean, clean_line, short_path, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Select, Static, Tick, Words
+from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
 from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.dialogs import FormScreen
+from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.rules.form import NameSuggester, tool_hint
+from gemtui.ui.rules.form import completes, tool_hint
 from gemtui.ui.rules.form_fields import names
 
 AS_IT_IS = ""
@@ -103,7 +103,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             yield from self.buttons()
 
     def _row(self, name: str, label: str, field: Widget) -> Iterator[Widget]:
-        yield Horizontal(Label(own(label)), field, classes="row")
+        yield labelled(label, field)
         yield Static(id=f"{name}-problem", classes="problem")
 
     def _field(self, option: RunOption) -> Widget:
@@ -111,15 +111,15 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         if option.kind is OptionKind.SWITCH:
             return Tick(own(option.tick), value, id=name)
         if option.kind is OptionKind.CHOICE:
-            return _select(name, option.choices, value)
+            return Select(option.choices, value=str(value or AS_IT_IS), id=name)
         if name == "policies":
-            return _select(name, self._policies, _paths(value))
+            return Select(self._policies, value=_paths(value), id=name)
         tools = option.kind is OptionKind.NAMES
         return Input(
             self._texts[name],
             placeholder=own(option.empty),
             id=name,
-            suggester=NameSuggester([tool.name for tool in TOOLS]) if tools else None,
+            complete=completes([tool.name for tool in TOOLS]) if tools else None,
         )
 
     def on_mount(self) -> None:
@@ -148,7 +148,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#told-lines", Static).update(Content("\n").join(map(Content, lines)))
         summary = self.query_one("#told-summary", Static)
         summary.display = bool(lines)
-        mark = look_of(self.app, 1).glyphs.warning
+        mark = glyphs_of(self.app).warning
         summary.update(clean_line(f"{mark} {report.summary() or 'settings changed'}: see above"))
 
     # --- hints ---------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         """Show a problem next to its field, and focus that field."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
-        problem.update(clean_line(f"{look_of(self.app, 1).glyphs.failed} {error.what}"))
+        problem.update(clean_line(f"{glyphs_of(self.app).failed} {error.what}"))
         problem.add_class("-wrong")
         self.query_one(f"#{name}").focus()
         self.call_after_refresh(problem.scroll_visible, animate=False)
@@ -218,11 +218,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 def _paths(policies: Sequence[Path]) -> str:
     """Convert policy files to the value of a single option."""
     return "\0".join(map(str, policies))
-
-
-def _select(id: str, choices: Mapping[str, str], value: str | None) -> Select:
-    rows = [(own(label), str(choice)) for choice, label in choices.items()]
-    return Select(rows, value=str(value or AS_IT_IS), id=id)
 
 
 def is_typed(option: RunOption) -> bool:

@@ -14,7 +14,7 @@ from textual.content import Content
 from gemtui.policy.model.rules import Call
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
-from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.run.labels import ending_text, last_denied_call, no_run, refused
@@ -34,11 +34,10 @@ _LONG = 400
 class RunPanes(Horizontal):
     """Shows a run, or the session to be continued; the screen handles the actions."""
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="run-panes")
         self.run_shown: LiveRun | None = None
         self.before: Transcript | None = None
-        self._glyphs = glyphs
         self._painted: object = None
         self._ending_closed = False
         self._marked = MarkedTranscript()
@@ -48,10 +47,10 @@ class RunPanes(Horizontal):
         """Build the transcript and the side pane; CSS classes decide which are visible."""
         with Vertical(id="run-main"):
             yield Static(id="nothing-yet")
-            yield BarLine(id="run-heading", classes="heading", mark=self._glyphs.ellipsis)
+            yield BarLine(id="run-heading", classes="heading")
             yield TranscriptView()
             yield Static(id="ending")
-        yield RunSide(self._glyphs, id="run-side")
+        yield RunSide(id="run-side")
 
     @property
     def view(self) -> TranscriptView:
@@ -144,7 +143,7 @@ class RunPanes(Horizontal):
         """
         self.set_class(self.empty, "-nothing")
         if self.empty:
-            self.query_one("#nothing-yet", Static).update(no_run(problem, self._glyphs))
+            self.query_one("#nothing-yet", Static).update(no_run(problem, glyphs_of(self.app)))
 
     def _say_heading(self, asked: str) -> None:
         """Show the prompt as the heading; if there is no run, the session's first prompt."""
@@ -156,7 +155,8 @@ class RunPanes(Horizontal):
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
-        said = None if run.alive or self._ending_closed else ending_text(run, keys, self._glyphs)
+        glyphs, closed = glyphs_of(self.app), run.alive or self._ending_closed
+        said = None if closed else ending_text(run, keys, glyphs)
         self.set_class(said is not None, "-ended")
         if said is not None:
             self.query_one("#ending", Static).update(said)

@@ -27,7 +27,7 @@ from gemtui.runs.proposal import Form
 from gemtui.runs.questions import Question
 from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line
-from gemtui.ui.draw.theme import Glyphs, Look
+from gemtui.ui.draw.theme import Look, glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.key import Group
@@ -214,9 +214,8 @@ class QuestionPane(Vertical):
 
         words: str
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="question")
-        self._glyphs = glyphs
         self._conversation: Conversation | None = None
         self.waiting: tuple[Question, ...] = ()
         self._number: int | None = None
@@ -224,13 +223,12 @@ class QuestionPane(Vertical):
         self._left_out = ""
 
     def compose(self) -> ComposeResult:
-        mark = self._glyphs.ellipsis
-        yield BarLine(id="question-title", mark=mark)
+        yield BarLine(id="question-title")
         yield Static(id="question-list")
         yield QuestionView()
-        yield BarLine(id="question-more", mark=mark)
+        yield BarLine(id="question-more")
         yield Static(id="question-words")
-        yield BarLine(id="question-keys", mark=mark)
+        yield BarLine(id="question-keys")
 
     @property
     def view(self) -> QuestionView:
@@ -326,7 +324,7 @@ class QuestionPane(Vertical):
         at = [each.number for each in self.waiting].index(self._number or 0)
         request = self.waiting[at].request
         who = "A subagent asks" if request.subagent else "Gemini asks"
-        title = Content.styled(f" {self._glyphs.ask} {who} ", "bold reverse $text-warning")
+        title = Content.styled(f" {glyphs_of(self.app).ask} {who} ", "bold reverse $text-warning")
         name = Content.styled(visible_line(request.tool_name[:200]), "bold")
         left = [title, name]
         if self.shown is not None and self.shown.changed is not None:
@@ -363,7 +361,7 @@ class QuestionPane(Vertical):
         for place, each in enumerate(self.waiting[first : first + _MOST_LISTED], first):
             here = place == at
             words = visible_line(f"{each.request.tool_name} {each.about}"[:300])
-            sign = self._glyphs.cursor if here else " "
+            sign = glyphs_of(self.app).cursor if here else " "
             row = Content.styled(f"{sign}{place + 1} {words}", "bold" if here else "dim")
             width = max(10, self.size.width - 3)
             rows.append(row.truncate(width, ellipsis=True))
@@ -415,7 +413,7 @@ class QuestionPane(Vertical):
             words = f"Press {leave} to answer this question"
             line.show_parts([Content.styled(words, "bold $text-warning")])
             return
-        ascii = self._glyphs.name == "ascii"
+        ascii = glyphs_of(self.app).ascii
         hints = []
         for key in (BY_ID[id] for id in _ANSWERS):
             if self._acts(key.action):

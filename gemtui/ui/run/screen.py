@@ -103,13 +103,12 @@ class RunScreen(RunPane):
         self.add_parts(self.next_run, self._sending, self._asking, self._keys)
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        yield RunPanes(glyphs)
-        yield QuestionPane(glyphs)
-        yield StatusLine(mark=glyphs.ellipsis)
+        yield BarLine(id="header")
+        yield RunPanes()
+        yield QuestionPane()
+        yield StatusLine()
         yield PromptBox(History(prompts_file()), id="prompt")
-        yield FooterLine(ascii=glyphs.name == "ascii")
+        yield FooterLine()
 
     def on_mount(self) -> None:
         """Show an active run, if there is one, and look for Gemini CLI."""
@@ -164,19 +163,29 @@ class RunScreen(RunPane):
         self.show_options()
 
     def prepare(
-        self, folder: Path, *, resume: str | None = None, before: Transcript | None = None
+        self,
+        folder: Path,
+        *,
+        resume: str | None = None,
+        before: Transcript | None = None,
+        prompt: str = "",
     ) -> None:
-        """Show an empty pane for a new run in this folder, or for continuing a session."""
+        """Show an empty pane for a new run in this folder, or for continuing a session.
+
+        `prompt`: replaces the text in the prompt; "" keeps it.
+        """
         self._change_draft(None, resume)
         self._asking.clear()
         self.next_run.go_to(folder)
         self.next_run.resume(resume)
-        self.status.show_parts([])
+        self.show_status()
         name = None if resume is None else self.gemtui.name_of(resume)
         self.panes.prepare(before, name, resume)
         self._say_nothing_yet()
         self.show_options()
         self._update_header()
+        if prompt:
+            self.prompt.set_text(prompt)
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
@@ -265,12 +274,6 @@ class RunScreen(RunPane):
         self.next_run.use_next_mode()
 
     # --- navigation ----------------------------------------------------------------------------
-
-    def action_next_part(self) -> None:
-        self.focus_next()
-
-    def action_previous_part(self) -> None:
-        self.focus_previous()
 
     def action_write(self) -> None:
         self.prompt.focus()

@@ -15,7 +15,7 @@ from textual.message import Message
 
 from gemtui.text import clean, counted
 from gemtui.transcript.writes import FileWrite
-from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
@@ -42,9 +42,8 @@ class WriteList(OptionList):
 
         call: str
 
-    def __init__(self, glyphs: Glyphs) -> None:
+    def __init__(self) -> None:
         super().__init__(id="writes")
-        self._glyphs = glyphs
         self.shown: tuple[FileWrite, ...] = ()
         self._asked: frozenset[str] = frozenset()
         self._queued: frozenset[str] = frozenset()
@@ -58,7 +57,7 @@ class WriteList(OptionList):
         self.shown, self._asked, self._queued = run.files.rows, asked, queued
         self.clear_options()
         rows = (
-            write_row(each, run.cwd, self._glyphs, asked=asked, queued=queued)
+            write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
             for each in self.shown
         )
         self.add_options(map(Option, rows))
@@ -101,14 +100,13 @@ class WriteList(OptionList):
 class RunSide(Vertical):
     """The whole side pane."""
 
-    def __init__(self, glyphs: Glyphs, *, id: str) -> None:
+    def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self._glyphs = glyphs
         self._said: tuple[Content, Content] | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="writes-heading", classes="heading")
-        yield WriteList(self._glyphs)
+        yield WriteList()
         yield Static(id="counters")
 
     def show(self, run: LiveRun | None) -> None:
@@ -117,7 +115,7 @@ class RunSide(Vertical):
             return
         writes = self.query_one(WriteList)
         writes.show(run)
-        totals = write_totals(run, self._glyphs) or "none yet"
+        totals = write_totals(run, glyphs_of(self.app)) or "none yet"
         heading = Content.assemble(("Files changed", "bold"), "  ", (totals, "dim"))
         said = heading, Content("\n").join(self._counters(run))
         if said != self._said:

@@ -32,7 +32,7 @@ from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen, ConfirmScreen
+from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
@@ -133,7 +133,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         self._show_side(fresh=True)
-        self._say("")
+        self.show_status("")
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
@@ -170,16 +170,13 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         other = next(found, None)
         return None if row is None or other is None or other.worktree == row.worktree else other
 
-    def _say(self, words: str) -> None:
-        self.status.show_parts([Content(clean_line(words))])
-
     # --- keys ----------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
-            self._say(
+            self.show_status(
                 "Move to another worktree to compare it with this one." if self._marked else ""
             )
             self.rows.refresh()
@@ -262,22 +259,23 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         worktree = await self._current(row.worktree)
         if worktree is None:
             return
-        self._say("comparing with the repository")
+        self.show_status("comparing with the repository")
         planned = await self._applied(worktree, dry_run=True)
-        self._say("")
+        self.show_status("")
         if planned is None:
             return
         if not planned.steps:
             self.gemtui.show_message("No files need to change.")
             return
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Apply?"),
             clean_line(f"to {short_path(worktree.repository)}"),
             _planned_words(planned),
             yes="Apply",
             no="Don't apply",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         done = await self._applied(worktree, dry_run=False)
         if done is not None:
@@ -305,8 +303,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             self.gemtui.show_message(words)
             return
         left = [f"{path}: {why}" for path, why in done.kept]
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        self.gemtui.show_message(f"{words} Left alone: {'; '.join(left[:3])}{more}", problem=True)
+        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
 
     @work(exclusive=True, group=DIALOG)
     async def action_remove(self) -> None:
@@ -319,14 +316,15 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         if losses.commits:
             stays = f"Branch {worktree.branch} is kept, because no other branch has its commits."
             words.append(clean_line(stays))
-        question = ConfirmScreen(
+        sure = await confirm(
+            self.app,
             Clean("Remove this worktree?"),
             clean_line(worktree.name),
             words or [Clean("Nothing will be lost.")],
             yes="Remove",
             no="Keep it",
         )
-        if not await self.app.push_screen_wait(question):
+        if not sure:
             return
         with self.gemtui.reporting("Not removed"):
             done = await asyncio.to_thread(remove_worktree, worktree)
@@ -386,5 +384,4 @@ def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
         for path in planned.paths(action)
     ]
     words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
-    rest = len(words) - _MOST_LISTED
-    return words if rest <= 0 else [*words[:_MOST_LISTED], own(f"and {rest:,} more")]
+    return at_most(words, _MOST_LISTED)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.sessions.live import LiveSession
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
+from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
+from gemtui.ui.kit.dialogs import fact
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.live_words import WORDS
@@ -58,13 +58,12 @@ class AboutScreen(DialogScreen[Summary]):
         self._relatives = list(relatives(summary, sessions))
 
     def compose(self) -> ComposeResult:
-        """Build the facts and the list of related sessions."""
         with Dialog(
             clean_line(named(self._summary, self._marks).title),
             own("enter open   y copy id   esc close"),
         ):
             mark = self._marks.get(self._summary.id)
-            cut = look_of(self.app, 1).glyphs.ellipsis
+            cut = glyphs_of(self.app).ellipsis
             marked = () if mark is None else mark_facts(mark, self._summary, cut)
             more = (
                 ("now", _now(self._live)),
@@ -73,7 +72,7 @@ class AboutScreen(DialogScreen[Summary]):
             )
             for name, value in (*marked, *facts(self._summary), *more):
                 if value:
-                    yield Horizontal(Label(own(name)), Static(value), classes="fact")
+                    yield fact(name, value)
             if self._relatives:
                 yield OptionList(*map(self._option, self._relatives))
 
@@ -86,7 +85,6 @@ class AboutScreen(DialogScreen[Summary]):
         self.dismiss(self._relatives[event.option_index][1])
 
     def action_copy_id(self) -> None:
-        """Copy the session's id."""
         self.post_message(CopyRequested(self._summary.id, "the session id"))
 
 

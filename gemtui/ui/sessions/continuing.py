@@ -33,7 +33,6 @@ class Continuing(SessionsPart):
         return action == "new_run" or self.screen.chosen is not None
 
     def action_new_run(self) -> None:
-        """Open the run pane, ready for a new run in the session's project."""
         summary = self.screen.chosen
         folder = None if summary is None else _folder_of(summary)
         message = NewRunRequested(folder or self.screen.start.project or current_folder())
@@ -96,7 +95,6 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_redo(self) -> None:
-        """Redo the last undo in the session's folder."""
         from gemtui.ui.undo.start import show_redo
 
         if (summary := self.screen.chosen) is not None:

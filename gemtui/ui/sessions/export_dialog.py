@@ -79,7 +79,6 @@ class ExportScreen(FieldScreen[Export]):
         self._suffix = self._suffix_of(Format.MARKDOWN)
 
     def compose(self) -> ComposeResult:
-        """Build the formats, the file name, the redaction, and a label for problems."""
         what = "folder" if self._folder else "file"
         with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))

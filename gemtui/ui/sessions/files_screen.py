@@ -26,7 +26,7 @@ from gemtui.ui.kit.filtering import matching
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.history_screen import HistoryPosition, HistoryScreen
-from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.labels import SPANS, scope_parts, since
 from gemtui.ui.sessions.typed_search import TypedSearch
 from gemtui.ui.sessions.writes_screen import WritesScreen
 
@@ -85,7 +85,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self._history: HistoryScreen | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the files below it."""
         rows = SteeredRows[FileRow](_draw, key=lambda row: row.id, empty=own("reading"))
         yield from self.composed(rows, own("search by path"))
 
@@ -95,7 +94,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
-        """Start to load once the screen is visible, and reopen the file that was open."""
         self._update_header()
         self.call_after_refresh(self.read)
         if self.files.history is not None:
@@ -151,9 +149,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.files.chosen = row.id
 
     def _update_header(self) -> None:
-        where = own("all projects") if self._root is None else short_path(self._root)
-        parts = [Content.styled("Written files", "bold"), Content(where)]
-        parts.append(Content(SPANS[self.files.span].words))
+        parts = scope_parts("Written files", self._root, self.files.span)
         shown, total = len(self.rows.items), len(self._all)
         count = counted(total, "file") if shown == total else f"{shown:,} of {total:,} files"
         self.header.show_parts(parts, [Content.styled(count, "dim")])
@@ -167,12 +163,10 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.read()
 
     def action_span(self) -> None:
-        """Switch to the next period."""
         self.files.span = (self.files.span + 1) % len(SPANS)
         self.scope_changed()
 
     def action_patch(self) -> None:
-        """Show the changes to the listed files of one project as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, snapshot = self.rows.chosen, self._snapshot
@@ -194,7 +188,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         self.app.push_screen(PatchScreen(patching, self._home))
 
     def action_recover(self) -> None:
-        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         if (row := self.rows.chosen) is not None:
@@ -202,7 +195,6 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.app.push_screen(RecoverScreen(Path(row.path), sessions, self._home))
 
     def action_open(self) -> None:
-        """Show all writes to the file."""
         if (row := self.rows.chosen) is not None:
             self._look_into(HistoryPosition(row.path))
 

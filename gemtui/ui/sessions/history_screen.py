@@ -75,17 +75,14 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         self._whole = False
 
     def compose(self) -> ComposeResult:
-        """Build the header, writes, selected change, status line and footer."""
         rows = RowList[WriteRow](_draw, key=lambda row: row.key, empty=own("reading"))
         side = LineView(what="the change")
         yield from self.beside(rows, side)
 
     def on_mount(self) -> None:
-        """Start loading once the screen is visible."""
         self.call_after_refresh(self.read)
 
     def on_resize(self) -> None:
-        """Shorten the path to the new width."""
         header = self.header
         room, path = header.content_size.width, Path(self.history.path)
         header.show_parts(titled_path("History of", path, room, self.gemtui.glyphs))
@@ -146,23 +143,19 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
     @on(RowList.Opened)
     def action_open(self) -> None:
-        """Open the session at this call."""
         if (row := self.rows.chosen) is not None:
             self.dismiss(row.write)
 
     def action_open_file(self) -> None:
-        """Open the file in the editor."""
         edit(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
-        """Rebuild the file's contents from all sessions."""
         from gemtui.ui.sessions.recover_screen import RecoverScreen
 
         path, sessions = Path(self.history.path), self._snapshot.sessions
         self.app.push_screen(RecoverScreen(path, sessions, self._home))
 
     def action_patch(self) -> None:
-        """Show all changes to the file, in the selected write's project, as a patch."""
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]

@@ -85,7 +85,6 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_restore(self) -> None:
-        """Restore an archived session to the store after asking the user."""
         from gemtui.ui.kit.put_back import put_back
 
         if (summary := self.screen.chosen) is not None:
@@ -95,7 +94,6 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_delete(self) -> None:
-        """Delete the selected sessions after asking the user."""
         from gemtui.ui.sessions.deletion import Deleting
 
         screen = self.screen
@@ -112,7 +110,6 @@ class SessionKeeping(SessionsPart):
 
     @background("undo")
     async def action_undo(self) -> None:
-        """Undo the last deletion or the last change of names, tags, notes or pins."""
         if self.screen.done.last is None:
             self.screen.gemtui.show_message("There is nothing to undo since gemtui was started.")
         elif back := await self.screen.done.undo():

@@ -40,6 +40,16 @@ def since(span: int, now: datetime) -> datetime | None:
     return None if days is None else now - timedelta(days=days)
 
 
+def scope_parts(title: str, project: Path | None, span: int | None = None) -> list[Content]:
+    """Return a header's parts: a title, the project or all projects, and the period.
+
+    `project`: None for all projects. `span`: the index of the period, or None.
+    """
+    where = own("all projects") if project is None else short_path(project)
+    period = [] if span is None else [Content(SPANS[span].words)]
+    return [Content.styled(title, "bold"), Content(where), *period]
+
+
 def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
     """Return a title and a path as parts of a header, cutting the start of the path.
 
@@ -128,7 +138,7 @@ def resume_line(summary: Summary) -> Clean:
 
 def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
     if view.query:
-        quoted = f'"{view.query}"' if glyphs.name == "ascii" else f"“{view.query}”"
+        quoted = f'"{view.query}"' if glyphs.ascii else f"“{view.query}”"
         return f"Nothing matches {quoted}. Press {_key('clear')} to clear the search."
     if snapshot is None or not snapshot.complete:
         return f"Reading{glyphs.ellipsis}"

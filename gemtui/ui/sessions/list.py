@@ -21,8 +21,7 @@ from gemtui.ui.kit.parts import HasParts
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.sessions.labels import empty_text, resume_line
 from gemtui.ui.sessions.list_base import ArrangedSessions
-from gemtui.ui.sessions.list_keys import ViewKeys
-from gemtui.ui.sessions.list_selection import ListSelection
+from gemtui.ui.sessions.list_keys import ListSelection, ViewKeys
 from gemtui.ui.sessions.row import RowContext, draw_row
 
 _MINUTE = 60.0
@@ -145,7 +144,6 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         return self.can(action)
 
     def action_open(self) -> None:
-        """Open the session, or fold or unfold the group."""
         self._moved = True
         if isinstance(self.chosen, Heading):
             self.fold()
@@ -158,12 +156,10 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.filter("")
 
     def action_copy_id(self) -> None:
-        """Copy the session's id."""
         if (summary := self.highlighted) is not None:
             self.post_message(CopyRequested(summary.id, "the session id"))
 
     def action_copy_resume(self) -> None:
-        """Copy the shell command that resumes the session in its folder."""
         if (summary := self.highlighted) is not None:
             self.post_message(
                 CopyRequested(resume_line(summary), "the command that resumes this session")

@@ -20,7 +20,7 @@ from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.live_words import line_words
-from gemtui.ui.sessions.tags import TagSuggester, tags_in_use
+from gemtui.ui.sessions.marking import complete_tag, tags_in_use
 
 
 class Crumbs(Widget):
@@ -73,18 +73,20 @@ class SessionPane(Vertical):
 
     def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.bar = FilterBar(TagSuggester(lambda: tags_in_use(self.list.marks), sign="#"))
+        self.bar = FilterBar(self._complete)
         self.list = SessionList(self.bar, project)
         self._live = BarLine(id="live", mark="", gives_way="left")
         self._live.display = False
         self._crumbs = Crumbs()
 
     def compose(self) -> ComposeResult:
-        """Build the description, search field, line about live sessions, and list."""
         yield self._crumbs
         yield self.bar
         yield self._live
         yield self.list
+
+    def _complete(self, text: str) -> str | None:
+        return complete_tag(text, lambda: tags_in_use(self.list.marks), sign="#")
 
     def update_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
         """Show what sessions are doing, in their rows and in a line above the list."""

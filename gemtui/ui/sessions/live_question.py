@@ -42,15 +42,12 @@ class LiveQuestionScreen(FullScreen[bool]):
         self._answered = False
 
     def action_next(self) -> None:
-        """Go to the next waiting session."""
         self.dismiss(True)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the question and the footer."""
         yield from self.framed(DetailView(what="the question", id="asked"))
 
     def on_mount(self) -> None:
-        """Show the question."""
         self.header.show_parts(
             [Content.styled(clean_line(f"{project_name(self._live)} is waiting for you"), "bold")],
             [Content.styled(clean_line(self._where), "dim")],

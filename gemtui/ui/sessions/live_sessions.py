@@ -85,7 +85,6 @@ class LiveSessions(SessionsPart):
 
     @dialog
     async def action_waiting(self) -> None:
-        """Show the question of the chosen or the next waiting session, then all others."""
         from gemtui.sessions.live import terminal_of
         from gemtui.ui.sessions.live_question import LiveQuestionScreen
 

@@ -43,7 +43,6 @@ class MadeTextScreen(FullScreen[None]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_write(self) -> None:
-        """Ask for a new file, and save the text to it."""
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(

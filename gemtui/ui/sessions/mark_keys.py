@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.kit.full_screen import background, dialog
-from gemtui.ui.sessions.marking import Marking
+from gemtui.ui.sessions.marking import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPart
-from gemtui.ui.sessions.tags import tags_in_use
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
@@ -26,7 +25,6 @@ class MarkKeys(SessionsPart):
 
     @dialog
     async def action_marks(self) -> None:
-        """Edit the selected sessions' name, tags, note, pin and archive state in a form."""
         from gemtui.ui.sessions.marks_dialog import MarksScreen
 
         app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets

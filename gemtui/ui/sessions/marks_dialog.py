@@ -9,19 +9,18 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.widget import Widget
 
 from gemtui.errors import GemtuiError
 from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.dialogs import FormScreen
+from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.sessions.tags import BETWEEN, TagSuggester
+from gemtui.ui.sessions.marking import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64
 """Maximum width in cells of the title, and of the line of tags below their field."""
@@ -57,23 +56,22 @@ class MarksScreen(FormScreen[bool]):
         self._old_note = clean("" if self._one is None else self._one.note or "")
 
     def compose(self) -> ComposeResult:
-        """Build a row for each mark, a label for problems, and the buttons."""
         with Dialog(
             own("Marks"), own("tab next   enter save   ^j new line   esc close"), id="marks"
         ):
-            mark = look_of(self.app, 1).glyphs.ellipsis
+            mark = glyphs_of(self.app).ellipsis
             about = ellipsis(self._about, _TITLE, mark=mark)
             yield Label(Content.styled(about, "bold"))
             if self._one is not None:
                 name = Input(self._old_name, placeholder=visible_line(about), id="name")
-                yield _row("Name", name)
+                yield labelled("Name", name)
             tags = Input(
                 visible_line(" ".join(sorted(self._common))),
                 placeholder=own("separated by spaces"),
                 id="tags",
-                suggester=TagSuggester(lambda: self._tags),
+                complete=lambda text: complete_tag(text, lambda: self._tags),
             )
-            yield _row("Tags", tags)
+            yield labelled("Tags", tags)
             if words := self._words_about_tags():
                 yield Static(words, id="tags-in-use")
             if self._one is not None:
@@ -97,19 +95,18 @@ class MarksScreen(FormScreen[bool]):
         some = bool(self._some)
         tags = " ".join(sorted(self._some) if some else self._tags)
         words = clean_line(f"{'some have' if some else 'in use'}: {tags}" if tags else "")
-        return ellipsis(words, _TAGS, mark=look_of(self.app, 1).glyphs.ellipsis)
+        return ellipsis(words, _TAGS)
 
     # --- saving --------------------------------------------------------------------------------
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Save the marks and close."""
         try:
             edit = self._edit()
             if changes := edit != MarkEdit():
                 await self._keep(edit)
         except GemtuiError as error:
-            sign = look_of(self.app, 1).glyphs.failed
+            sign = glyphs_of(self.app).failed
             problem = self.query_one("#problem", Static)
             problem.update(clean_line(f"{sign} {error}"))
             problem.add_class("-wrong")
@@ -141,7 +138,3 @@ class MarksScreen(FormScreen[bool]):
 
     def _all(self, state: str) -> bool:
         return all(getattr(mark, state) for mark in self._marks)
-
-
-def _row(label: str, field: Widget) -> Horizontal:
-    return Horizontal(Label(own(label)), field, classes="row")

@@ -146,7 +146,6 @@ class Navigation(SessionsPart):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_other_pane(self) -> None:
-        """Switch to the other pane."""
         if self.screen.reading:
             self.screen.sessions.focus()
         elif (summary := self.screen.sessions.highlighted) is not None:

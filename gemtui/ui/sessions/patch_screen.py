@@ -23,6 +23,7 @@ from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.dialogs import at_most
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
@@ -69,7 +70,6 @@ class PatchView(LineView):
     patch: Patch | None = None
 
     def action_copy(self) -> None:
-        """Copy the patch."""
         if self.patch is None or not self.patch.text:
             return
         self.post_message(CopyRequested(self.patch.text, "the patch"))
@@ -98,36 +98,30 @@ class PatchScreen(MadeTextScreen):
         return self.query_one(PatchView)
 
     def compose(self) -> ComposeResult:
-        """Build the header, the patch, the status line and the footer."""
         yield from self.framed(PatchView(what="the patch"))
 
     def on_mount(self) -> None:
-        """Start loading."""
         self._read()
 
     def on_resize(self) -> None:
-        """Shorten the path to the new width."""
         count = "" if self._patch is None else counted(self._patch.files, "file")
         room = self.header.content_size.width - len(count)
         words = titled_path("Patch of", self._patching.root, room, self.gemtui.glyphs)
         self.header.show_parts(words, [Content.styled(count, "dim")])
-
-    def _say(self, words: Clean) -> None:
-        self.status.show_parts([Content(words)])
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:
         reading = self.begin_reading()
 
         def progress(done: int, total: int) -> None:
-            reading.show(self._say, own(f"reading {done:,} of {total:,}"))
+            reading.show(self.show_status, own(f"reading {done:,} of {total:,}"))
 
         patch = await asyncio.to_thread(_made, self._patching, progress, reading.is_stopped)
         self._patch = self.view.patch = patch
         self.text = patch.text or None
         self.on_resize()
         left = f"{counted(patch.left_out, 'file')} left out" if patch.left_out else ""
-        self._say(own(left))
+        self.show_status(own(left))
         self.view.show(lambda look: _lines(patch, look))
         self.refresh_bindings()
 
@@ -176,10 +170,7 @@ def _lines(patch: Patch, look: Look) -> Sequence[Line]:
 
 def _remark_lines(remark: Remark, look: Look) -> Iterator[Line]:
     yield from _warning(clean_line(remark.what), look)
-    names = [short_path(Path(path)) for path in remark.about[:_NAMES]]
-    if (more := len(remark.about) - _NAMES) > 0:
-        names.append(own(f"and {more:,} more"))
-    for name in names:
+    for name in at_most([short_path(Path(path)) for path in remark.about], _NAMES):
         yield from wrap((Piece(own(f"  {name}"), look[Role.MUTED]),), look.width)
 
 

@@ -24,7 +24,7 @@ from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
@@ -64,13 +64,12 @@ class ReadPane(Vertical):
     class Changed(Message):
         """Posted when another session, or a newer state of the session, is shown."""
 
-    def __init__(self, *, glyphs: Glyphs, open_thoughts: bool, id: str) -> None:
+    def __init__(self, *, open_thoughts: bool, id: str) -> None:
         super().__init__(id=id)
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
         """Why and how often the store is polled, or None if the system reports changes."""
-        self._glyphs = glyphs
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
         self._live: Mapping[str, LiveState] = {}
@@ -83,9 +82,8 @@ class ReadPane(Vertical):
         self._checkpoints = MarkedTranscript()
 
     def compose(self) -> ComposeResult:
-        """Build the heading, the notice and the transcript."""
-        yield BarLine(id="heading", classes="heading", mark=self._glyphs.ellipsis)
-        yield NoticePane(ascii=self._glyphs.name == "ascii")
+        yield BarLine(id="heading", classes="heading")
+        yield NoticePane()
         yield TranscriptView(open_thoughts=self._open_thoughts)
 
     @property
@@ -361,16 +359,16 @@ class ReadPane(Vertical):
             self._say_heading()
 
     def _facts(self, summary: Summary) -> list[Content]:
-        facts = []
+        facts, glyphs = [], glyphs_of(self.app)
         state = self._live.get(summary.id)
         if state is not None and state in WORDS:
-            facts.append(state_words(state, self._glyphs))
+            facts.append(state_words(state, glyphs))
         elif state is None and Flag.LIVE in summary.flags and not self._gone:
             waits = f", {IN_FLIGHT}" if summary.waits else ""
-            facts.append(Content.styled(f"{self._glyphs.running} live{waits}", "$text-success"))
+            facts.append(Content.styled(f"{glyphs.running} live{waits}", "$text-success"))
         mark = self._marks.get(summary.id)
         if mark is not None and mark.pinned:
-            facts.append(Content.styled(f"{self._glyphs.pinned} pinned", "$text-accent"))
+            facts.append(Content.styled(f"{glyphs.pinned} pinned", "$text-accent"))
         if mark is not None and mark.archived:
             facts.append(_muted("archived"))
         prompts, total = summary.prompts, summary.tokens.total
@@ -395,17 +393,16 @@ class ReadPane(Vertical):
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
-        said: list[str] = []
+        said, glyphs = list[str](), glyphs_of(self.app)
         if (parent := self.parent_session) is not None:
             title = clean_line(named(parent, self._marks).title)
-            title = ellipsis(title, _PARENT, mark=own(self._glyphs.ellipsis))
+            title = ellipsis(title, _PARENT, mark=own(glyphs.ellipsis))
             said.append(f"subagent of: {title}")
         if reader.gone:
             said.append("This session's file was deleted; showing what was read before.")
         if reader.problems:
-            said.append(
-                f"{self._glyphs.warning} {counted(len(reader.problems), 'line')} can't be read"
-            )
+            lines = counted(len(reader.problems), "line")
+            said.append(f"{glyphs.warning} {lines} can't be read")
         if reader.has_partial_line:
             said.append("The last line is incomplete; waiting for the rest.")
         if reader.lost:
@@ -425,7 +422,7 @@ class ReadPane(Vertical):
             said.append(f"match {view.found}" if view.found.total else str(view.found))
         if view.following:
             how = "following" if self.polling is None else self.polling.partition(":")[0]
-            said.append(f"{self._glyphs.newer} {how}")
+            said.append(f"{glyphs_of(self.app).newer} {how}")
         return tuple(said)
 
 

@@ -12,7 +12,6 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 
 from gemtui.files import path_exists
 from gemtui.recover.history import Recovered, recover
@@ -40,7 +39,6 @@ class RecoveredView(LineView):
     rebuilt: Rebuilt | None = None
 
     def action_copy(self) -> None:
-        """Copy the rebuilt contents."""
         if self.rebuilt is not None:
             self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
 
@@ -58,17 +56,14 @@ class RecoverScreen(MadeTextScreen):
         self._found: Recovered | None = None
 
     def compose(self) -> ComposeResult:
-        """Build the header, the lines, the status line and the footer."""
         yield from self.framed(RecoveredView(what="the rebuilt text"))
 
     def on_mount(self) -> None:
-        """Start loading."""
         self.set_interval(1.0, self._say)
         self._say()
         self._read()
 
     def on_resize(self) -> None:
-        """Shorten the path to the new width."""
         room = self.header.content_size.width
         self.header.show_parts(titled_path("Recovered:", self._path, room, self.gemtui.glyphs))
 
@@ -82,7 +77,7 @@ class RecoverScreen(MadeTextScreen):
         else:
             words = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
             words += f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""
-        self.status.show_parts([Content(own(words))])
+        self.show_status(words)
 
     @work(exclusive=True, group="read")
     async def _read(self) -> None:

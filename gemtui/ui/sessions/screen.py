@@ -92,17 +92,15 @@ class SessionsScreen(SessionsPane):
         )
 
     def compose(self) -> ComposeResult:
-        """Build the header, the panes, the notice, the status line and the footer."""
         self.add_class(*self._breakpoints())
-        ascii, glyphs = self._config.ascii, self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
+        yield BarLine(id="header")
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
             open_thoughts = not self._config.fold_thoughts
-            yield ReadPane(glyphs=glyphs, open_thoughts=open_thoughts, id="read-pane")
-        yield EmptyStore(ascii=ascii)
-        yield StatusLine(mark=glyphs.ellipsis, gives_way="left")
-        yield FooterLine(ascii=ascii)
+            yield ReadPane(open_thoughts=open_thoughts, id="read-pane")
+        yield EmptyStore()
+        yield StatusLine(gives_way="left")
+        yield FooterLine()
 
     def _breakpoints(self) -> Iterator[str]:
         """Yield the CSS classes for the screen's size.
@@ -117,13 +115,11 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Update after changes made in the other modes."""
         event.refresh_styles = event.refresh_styles and self._seen  # fresh at first
         self._seen = True
         self._update_header()
 
     def on_mount(self) -> None:
-        """Set the header, load the store, and open the initial session."""
         config = self._config
         self.sessions.sort(config.sort)
         self.sessions.group(config.group)
@@ -241,7 +237,6 @@ class SessionsScreen(SessionsPane):
 
     @on(EmptyStore.AgainRequested)
     def action_refresh(self) -> None:
-        """Reload the whole store."""
         self._update_header()
         self._follow_store()
 
@@ -360,7 +355,6 @@ class SessionsScreen(SessionsPane):
         self.header.show_parts(left, right)
 
     def on_resize(self) -> None:
-        """Shorten the paths to the new width."""
         self._update_header()
 
     def _short(self, path: Path) -> Clean:

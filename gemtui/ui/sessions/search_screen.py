@@ -15,7 +15,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.suggester import Suggester
 
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
@@ -27,7 +26,7 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.query import Field, Query, completions, parse
 from gemtui.sessions.scope import listed
 from gemtui.sessions.summary import Summary
-from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
@@ -35,8 +34,8 @@ from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
-from gemtui.ui.sessions.marking import named
-from gemtui.ui.sessions.tags import tags_in_use
+from gemtui.ui.sessions.labels import scope_parts
+from gemtui.ui.sessions.marking import named, tags_in_use
 from gemtui.ui.sessions.typed_search import TypedSearch
 
 if TYPE_CHECKING:
@@ -118,16 +117,15 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
         self._scoped = self._in_scope()
+        self._values = self._values_now()
 
     def compose(self) -> ComposeResult:
-        """Build the search field and the hits below it."""
         rows = SteeredRows[_Row](
             self._draw, stops=lambda row: row.hit is not None, key=_key, empty=_HELP
         )
-        yield from self.composed(rows, own("search all sessions"), _Fields(self._values()))
+        yield from self.composed(rows, own("search all sessions"), self._complete)
 
     def on_mount(self) -> None:
-        """Resume the previous search."""
         self.find()
 
     def _in_scope(self) -> tuple[Summary, ...]:
@@ -138,7 +136,11 @@ class SearchScreen(TypedSearch[OpenedHit]):
         project = None if self.searching.everywhere else self.project
         return tuple(listed(self._snapshot, project=project, hidden=True))
 
-    def _values(self) -> Mapping[Field, Sequence[str]]:
+    def _complete(self, text: str) -> str | None:
+        """Return the text with its last field name or value completed, or None."""
+        return next(iter(completions(text, self._values)), None)
+
+    def _values_now(self) -> Mapping[Field, Sequence[str]]:
         """Return the possible values of each search field, most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
@@ -163,7 +165,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         """Update the user's marks, by session id."""
         self._marks = marks
         if self.query("#status"):
-            self.query_one(Input).suggester = _Fields(self._values())
+            self._values = self._values_now()
             self.find()
 
     def indexing(self, progress: IndexProgress) -> None:
@@ -257,9 +259,8 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        narrow = not self.searching.everywhere and self.project is not None
-        where = short_path(self.project) if narrow and self.project else own("all projects")
-        words = [Content.styled("Search", "bold"), Content(where)]
+        project = None if self.searching.everywhere else self.project
+        words = scope_parts("Search", project)
         if self.searching.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
         self.header.show_parts(words)
@@ -267,7 +268,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _update_status(self) -> None:
         results, indexing = self._results, _words_of(self._indexing)
         if results is None or not results.query:
-            self.status.show_parts([Content(indexing)] if indexing else [])
+            self.show_status(indexing)
             return
         words = [
             f"{counted(results.total_hits, 'hit')} in {counted(results.total_sessions, 'session')}"
@@ -285,7 +286,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- keys ----------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Accept the suggested completion."""
         self.query_one(Input).action_cursor_right()
 
     def scope_changed(self) -> None:
@@ -294,7 +294,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def action_dropped(self) -> None:
-        """Switch between searching current and dropped messages."""
         self.searching.dropped = not self.searching.dropped
         self.find()
 
@@ -310,18 +309,6 @@ class SearchScreen(TypedSearch[OpenedHit]):
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
             self.dismiss(OpenedHit(row.hit, self.searching.text, pattern))
-
-
-class _Fields(Suggester):
-    """Completes field names and their values while the user types."""
-
-    def __init__(self, values: Mapping[Field, Sequence[str]]) -> None:
-        super().__init__(use_cache=False, case_sensitive=True)
-        self._values = values
-
-    async def get_suggestion(self, value: str) -> str | None:
-        """Return the completed text, or None."""
-        return next(iter(completions(value, self._values)), None)
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:

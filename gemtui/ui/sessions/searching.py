@@ -70,7 +70,6 @@ class SessionSearch(SessionsPart):
 
     @dialog
     async def action_search(self) -> None:
-        """Search all sessions, and open the hit the user chooses."""
         from gemtui.ui.sessions.search_screen import Searching, SearchScreen
 
         screen = self.screen
@@ -131,7 +130,6 @@ class WrittenFiles(SessionsPart):
 
     @background("writes", exclusive=True)
     async def action_files(self) -> None:
-        """Show all files that sessions wrote, and on request the writes to each."""
         from gemtui.ui.sessions.files_screen import Files, FilesScreen
 
         screen, store = self.screen, self.screen.store

@@ -32,7 +32,6 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_export(self) -> None:
-        """Export the session to a file, or the selected sessions to a folder."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen
@@ -40,7 +39,6 @@ class SessionKeys(SessionsPart):
             await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
-        """Show the changes made in the session or the selected sessions as a patch."""
         from gemtui.sessions.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
@@ -67,7 +65,6 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_info(self) -> None:
-        """Show all facts about the session, and let the user open related sessions."""
         from gemtui.kept.contents import deletion_reason
         from gemtui.ui.sessions.about_dialog import AboutScreen
         from gemtui.ui.sessions.checkpoint_marks import undo_words
@@ -88,14 +85,12 @@ class SessionKeys(SessionsPart):
             screen.show(relative)
 
     def action_stats(self) -> None:
-        """Show usage statistics for the sessions."""
         from gemtui.ui.sessions.stats_screen import StatsScreen
 
         store, project = self.screen.store, self.screen.start.project
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:
-        """Show what couldn't be read in the store, the marks and the open session."""
         from gemtui.ui.sessions import actions
 
         screen = self.screen

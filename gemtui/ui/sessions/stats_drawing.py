@@ -216,7 +216,7 @@ def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
     if value <= 0 or most <= 0:
         return Clean("")
     share = min(1.0, value / most) * width
-    if glyphs.name == "ascii":
+    if glyphs.ascii:
         return Clean("#" * max(1, round(share)))
     whole, eighths = divmod(max(1, round(share * 8)), 8)
     return Clean("█" * whole + _EIGHTHS[eighths].strip())
@@ -226,5 +226,5 @@ def shade(value: float, most: float, glyphs: Glyphs) -> Clean:
     """Return a cell that is darker the closer `value` is to `most`; a space for 0."""
     if value <= 0 or most <= 0:
         return Clean(" ")
-    shades = _PLAIN_SHADES if glyphs.name == "ascii" else _SHADES
+    shades = _PLAIN_SHADES if glyphs.ascii else _SHADES
     return Clean(shades[max(1, min(4, round(value / most * 4)))])

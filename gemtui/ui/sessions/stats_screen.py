@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 
 from gemtui.errors import ConfigError
 from gemtui.sessions.store import Problem
@@ -19,13 +18,13 @@ from gemtui.sessions.summary import Summary
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions
-from gemtui.text import Clean, clean_line, counted, short_path
+from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.reading import Reading
-from gemtui.ui.sessions.labels import SPANS, since
+from gemtui.ui.sessions.labels import SPANS, scope_parts, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 
 _STEP = 0.5
@@ -50,11 +49,9 @@ class StatsScreen(FullScreen[None]):
         self._span = 0
 
     def compose(self) -> ComposeResult:
-        """Build the header, the statistics, the status line and the footer."""
         yield from self.framed(LineView(what="numbers"))
 
     def on_mount(self) -> None:
-        """Start reading the sessions."""
         self.query_one(LineView).focus()
         self._read()
 
@@ -66,7 +63,7 @@ class StatsScreen(FullScreen[None]):
         try:
             prices = await asyncio.to_thread(load_prices)
         except ConfigError as error:
-            self._say(clean_line(str(error)))
+            self.show_status(clean_line(str(error)))
             return
         await asyncio.to_thread(self._sum_up, prices, reading)
 
@@ -92,25 +89,16 @@ class StatsScreen(FullScreen[None]):
         reading.show(self._show, stats, words, True)
 
     def _show(self, stats: Stats, words: Clean, whole: bool) -> None:
-        self._say(words)
+        self.show_status(words)
         if stats.total.sessions:
             self.query_one(LineView).show(lambda look: draw_stats(stats, look))
         elif whole:
             scope = "" if self._everywhere else ", or a to show all projects"
-            self._say(own(f"No activity in this period. Press w to change it{scope}."))
-
-    def _say(self, words: Clean) -> None:
-        self.status.show_parts([Content(words)])
+            self.show_status(own(f"No activity in this period. Press w to change it{scope}."))
 
     def _update_header(self) -> None:
-        project = self._project
-        where = "all projects" if self._everywhere or project is None else short_path(project)
-        parts = [
-            Content.styled("Stats", "bold"),
-            Content(where),
-            Content(SPANS[self._span].words),
-        ]
-        self.header.show_parts(parts)
+        project = None if self._everywhere else self._project
+        self.header.show_parts(scope_parts("Stats", project, self._span))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable changing the scope if there is no project."""
@@ -118,11 +106,9 @@ class StatsScreen(FullScreen[None]):
         return action != "scope" or self._project is not None
 
     def action_scope(self) -> None:
-        """Switch between this project and all projects."""
         self._everywhere = not self._everywhere
         self._read()
 
     def action_span(self) -> None:
-        """Switch to the next period."""
         self._span = (self._span + 1) % len(SPANS)
         self._read()

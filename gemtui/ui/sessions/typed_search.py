@@ -8,11 +8,10 @@ from typing import Any, Protocol, TypeVar
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.suggester import Suggester
 
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 
@@ -44,14 +43,14 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         return self.query_one(SteeredRows)
 
     def composed(
-        self, rows: SteeredRows[Any], placeholder: str, suggester: Suggester | None = None
+        self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None
     ) -> ComposeResult:
         """Build the header, the search field, the rows, the status line and the footer."""
         line = clean_line(self.typed.text)
         yield from self.framed(
             Horizontal(
                 Static(own("/")),
-                Input(line, placeholder=clean_line(placeholder), suggester=suggester),
+                Input(line, placeholder=clean_line(placeholder), complete=complete),
                 id="search-line",
             ),
             rows,
@@ -76,11 +75,9 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         self.action_open()
 
     def action_open(self) -> Any:
-        """Open the row under the cursor."""
         raise NotImplementedError
 
     def action_scope(self) -> None:
-        """Switch between this project and all projects."""
         self.typed.everywhere = not self.typed.everywhere
         self.scope_changed()
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal
 from textual.content import Content
 
 from gemtui.extension.status import HookState, extension_state
@@ -20,10 +19,10 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
-from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.clean_widgets import Dialog, Label, Option, OptionList, Static
+from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialog_guard import DialogScreen
-from gemtui.ui.kit.dialogs import ConfirmScreen
+from gemtui.ui.kit.dialogs import confirm, fact
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
@@ -70,8 +69,8 @@ async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
         lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
     about = clean_line("The vault is off, so sessions that Gemini CLI deletes are lost.")
     question = clean_line("Keep all sessions?")
-    asked = ConfirmScreen(question, about, lines, yes="Turn on", no="No")
-    return await _switch_on(app) if await app.push_screen_wait(asked) else None
+    sure = await confirm(app, question, about, lines, yes="Turn on", no="No")
+    return await _switch_on(app) if sure else None
 
 
 def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
@@ -105,26 +104,25 @@ class VaultScreen(DialogScreen[Summary | str]):
         self._rows += [("next", hit.session, hit.words()) for hit in found.listed[:_MOST]]
 
     def compose(self) -> ComposeResult:
-        """Build the facts, the archived sessions and the next removals."""
         on = self._found.contents.on
         hint = f"enter open   o turn it {'off' if on else 'on'}   esc close"
         with Dialog(clean_line("The vault"), own(hint)):
             for name, text in self._found.rows():
-                yield Horizontal(Label(own(name)), Static(clean_line(text)), classes="fact")
+                yield fact(name, clean_line(text))
             if self._found.listed:
                 text = f"{counted(len(self._found.listed), 'session')} at Gemini CLI's next start"
                 words = clean_line(f"{text}; {STOP}")
-                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+                yield fact("next", words)
             elif self._found.first is not None:
                 session, when = self._found.first
                 words = clean_line(f"{session.title}, {deletion_date_text(when)}; {STOP}")
-                yield Horizontal(Label(own("next")), Static(words), classes="fact")
+                yield fact("next", words)
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))
 
     def _row(self, what: str, session: Summary, why: str) -> Content:
         age = relative(session.when, self._now)
-        cut = look_of(self.app, 1).glyphs.ellipsis
+        cut = glyphs_of(self.app).ellipsis
         title = ellipsis(clean_line(session.title), _TITLE if why else 2 * _TITLE, mark=cut)
         return Content.assemble((f"{what:<5}{age:>4}  ", "dim"), title, (f"  {why}", "dim"))
 
@@ -133,5 +131,4 @@ class VaultScreen(DialogScreen[Summary | str]):
         self.dismiss(self._rows[event.option_index][1])
 
     def action_switch(self) -> None:
-        """Turn the vault off or on."""
         self.dismiss("switch")

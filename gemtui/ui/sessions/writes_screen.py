@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import work
-from textual.content import Content
 from textual.css.query import NoMatches
 
 from gemtui.sessions.catalog import Snapshot
@@ -113,7 +112,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
 
     def _take(self, rows: Sequence[Row], words: Clean, whole: bool) -> None:
         try:
-            self.status.show_parts([Content(words)])
+            self.show_status(words)
             self.show_rows(rows, whole=whole)
         except NoMatches:  # the screen is being removed
             return

@@ -88,12 +88,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
             self.post_message(SessionRequested(session, call))
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield BarLine(id="header", mark=glyphs.ellipsis)
-        yield BarLine(id="heading", mark=glyphs.ellipsis)
+        yield BarLine(id="header")
+        yield BarLine(id="heading")
         yield from self.body()
-        yield StatusLine(mark=glyphs.ellipsis)
-        yield FooterLine(ascii=glyphs.name == "ascii")
+        yield StatusLine()
+        yield FooterLine()
 
     def body(self) -> Iterable[Widget]:
         """Yield the widgets between the heading and the status line."""

@@ -92,11 +92,10 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.history = history
 
     def compose(self) -> ComposeResult:
-        glyphs = self.gemtui.glyphs
-        yield bars.BarLine(id="header", mark=glyphs.ellipsis)
+        yield bars.BarLine(id="header")
         yield call_list(self.history, empty=Clean("reading"))
-        yield bars.StatusLine(mark=glyphs.ellipsis)
-        yield bars.FooterLine(ascii=glyphs.name == "ascii")
+        yield bars.StatusLine()
+        yield bars.FooterLine()
 
     def on_mount(self) -> None:
         """Scan the project's calls, or all calls if the project has none."""
@@ -123,9 +122,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
     @on(SearchedRows.Searched)
     def _say(self) -> None:
-        said = [found] if (found := found_text(self.searched)) else []
-        said.append(progress_text(self.progress))
-        self.status.show_parts([Content(each) for each in said])
+        self.show_status(found_text(self.searched), progress_text(self.progress))
 
     def show_scope(self) -> None:
         """Show the scope in the header."""
@@ -182,7 +179,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         said.append(f"results in the sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
-        self.status.show_parts([*map(Content, said)])
+        self.show_status(*said)
 
     def about(self) -> Clean:
         """Return what the calls have in common."""
@@ -242,8 +239,7 @@ class CallScreen(SimulatorScreen):
         recorded = self._recorded
         session = self._history.session(recorded.session)
         title = clean_line(recorded.session if session is None else session.title)
-        said = [Content(f"it {recorded.ended}"), Content(title)]
-        self.status.show_parts(said)
+        self.show_status(f"it {recorded.ended}", title)
         self.situation_changed()
 
     @work(exclusive=True, group="answer")

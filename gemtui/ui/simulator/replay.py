@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import on, work
 from textual.binding import BindingType
-from textual.content import Content
 from textual.widget import Widget
 
 from gemtui.policy.model.recorded_call import Reference
@@ -68,8 +67,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
     def show_progress(self) -> None:
         """Show the progress."""
-        said = [progress_text(self.progress)]
-        self.status.show_parts([Content(each) for each in said])
+        self.show_status(progress_text(self.progress))
         self.refresh_bindings()
 
     # --- details -------------------------------------------------------------------------------

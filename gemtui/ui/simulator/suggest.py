@@ -8,7 +8,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Rule as Ruling
 
@@ -58,7 +57,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     def body(self) -> Iterable[Widget]:
         """Build the rows, and the details of the row under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
-        ascii = self.gemtui.glyphs.name == "ascii"
+        ascii = self.gemtui.glyphs.ascii
         rule = Ruling(line_style="ascii" if ascii else "solid")
         yield Horizontal(rows, rule, LineView(what="the proposal"), id="suggest-panes")
 
@@ -110,7 +109,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
             said.insert(
                 0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected"
             )
-        self.status.show_parts([Content(each) for each in said])
+        self.show_status(*said)
         self.refresh_bindings()
 
     # --- keys ----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -140,14 +139,13 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def _decide(self, call: Call) -> None:
-        status = self.status
-        slow = self.set_timer(0.5, lambda: status.show_parts([Content("deciding")]))
+        slow = self.set_timer(0.5, lambda: self.show_status("deciding"))
         try:
             found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         finally:
             slow.stop()
         if self.is_open:
-            status.show_parts([])
+            self.show_status()
             self.answer.answer(found)
             self.refresh_bindings()
 

@@ -296,7 +296,7 @@ def _todo(text: Clean, status: str, look: Look) -> GutterRow:
         "pending": (glyphs.pending, Role.MUTED, ""),
         "cancelled": (glyphs.denied, Role.MUTED, "cancelled"),
     }.get(status, (glyphs.pending, Role.MUTED, flat(status)))
-    mark = f"[{sign}] " if glyphs.name == "ascii" else f"{sign} "
+    mark = f"[{sign}] " if glyphs.ascii else f"{sign} "
     faded = look[Role.MUTED] if status in ("completed", "cancelled") else look[Role.TEXT]
     after = (Piece(own(f"  {word}"), look[Role.MUTED]),) if word else ()
     return GutterRow((Piece(own(mark), look[role]),), (Piece(tabless(text), faded), *after))

@@ -112,7 +112,7 @@ class Careless(App[None]):
             yield Static(raw)
             yield Label(raw)
             yield Input(raw, placeholder=raw)
-            yield Select([(raw, "a")], value="a", id="select")
+            yield Select({"a": raw}, value="a", id="select")
             yield OptionList(Option(raw), Option(Content(RAW)))
 
 
