@@ -1,7 +1,8 @@
 """Find agent definitions that start programs.
 
-Gemini CLI 0.61 starts an agent's own MCP servers when the agent is invoked, and at each start the
-command that yields the password of an agent at another server (assets/gemini-cli.md#settings).
+Gemini CLI 0.61 starts an agent's own MCP servers whenever the agent is invoked. For an agent on
+another server, each start of the CLI runs the command that prints the agent's password
+(assets/gemini-cli.md#settings).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from gemtui.paths import gemini_home
 _LARGEST: Final = 1_000_000
 _HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 _STARTS: Final = re.compile(rb"mcp_servers|agent_card|\\")
-"""A key in the front matter, or a backslash, since an escape could spell one."""
+"""A key in the front matter, or a backslash, because an escape could spell a key."""
 
 
 def agents_that_start(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the agent files, of the project and of the user, that may start programs.
+    """Yield the user's and the project's agent files that may start programs.
 
     A file is included if it can't be read or its front matter can't be parsed.
     """

@@ -1,7 +1,7 @@
-"""Find the files of a project that Gemini CLI's settings, or git, start as programs.
+"""Find project files that Gemini CLI's settings, or git, start as programs.
 
-A model that may write such a file could run its own code, at the next call even, if a hook starts
-the file.
+A model that may write such a file could run its own code. If a hook starts the file, that happens
+as early as the next call.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
     r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
 )
-"""Variables of hooks that name the folder of the run."""
+"""Variables in hooks that name the run's folder."""
 _HOOKS_PATH: Final = re.compile(rb"^[ \t]*hookspath[ \t]*=[ \t]*\"?([^\"\r\n#;]+)", re.I | re.M)
 
 
 def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:
-    """Return what starts a file of the project as a program, as a clause, or None.
+    """Return what starts a project file as a program, as a clause, or None.
 
-    `settings`: those of Gemini CLI, merged. `project`, `path`: absolute, with links resolved. Files
-    that such a program loads in turn are not found.
+    `settings`: Gemini CLI's settings, merged. `project`, `path`: absolute, with links resolved.
+    Files that such a program loads in turn are not found.
     """
     for command in commands_of(settings):
         folder = resolved(project / _PROJECT.sub(str(project), command.folder))
@@ -42,7 +42,7 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
 
 
 def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
-    """Yield the paths that the words of a command may name."""
+    """Yield the paths that a command's words may name."""
     whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in words]
     yield from whole
     pieces = [piece for word in whole for piece in _split(word)]
@@ -60,7 +60,7 @@ def _split(text: str) -> list[str]:
 
 
 def _git_hooks(project: Path) -> Path | None:
-    """Return the folder of hooks that the repository's configuration names."""
+    """Return the hooks folder named in the repository's configuration."""
     for place in (project, *project.parents):
         with suppress(OSError):
             found = _HOOKS_PATH.findall(read_small(place / ".git" / "config"))
