@@ -108,9 +108,9 @@ class ReviewHunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedFile:
-    """The changes of one file.
+    """The changes to one file.
 
-    `was`: the state before the first change. `now`: the present state.
+    `was`: the file's state before the first change. `now`: its present state.
     """
 
     id: str

@@ -20,7 +20,7 @@ from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
-"""The tool names that undos, redos, reviews and applied worktrees are stored under.
+"""The tool names under which undos, redos, reviews and worktrees are recorded.
 
 They are recorded as calls, so that they can be undone as well.
 """
