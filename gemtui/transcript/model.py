@@ -367,7 +367,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return the first non-empty line, with whitespace collapsed, cut to 200 characters."""
+    """Return the first non-empty line, whitespace collapsed, up to 200 characters."""
     for line in text[: EXCERPT * 20].splitlines():
         folded = " ".join(line.split())
         if folded:

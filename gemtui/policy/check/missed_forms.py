@@ -1,8 +1,9 @@
 """Find rules for test commands that miss the forms in which agents run them.
 
-Agents rarely run a plain `npm test`: they change the folder, join stderr, and shorten the output. A
-commandPrefix covers none of these in Gemini CLI (assets/gemini-cli.md#shell-rules), so that the
-calls are asked about or denied although a rule seems to allow them.
+Agents rarely run a plain `npm test`: they change the folder, redirect stderr to stdout, and shorten
+the output. A commandPrefix covers none of these forms in Gemini CLI
+(assets/gemini-cli.md#shell-rules), so the user is asked about the calls, or they are denied,
+although a rule seems to allow them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _TESTERS = frozenset(
     {"ctest", "jest", "mocha", "nox", "phpunit", "pytest", "rspec", "test", "tox", "unittest",
      "vitest"}
 )  # fmt: skip
-"""Words that make a command one that runs tests, such as `npm test` and `python -m pytest`."""
+"""Words in commands that run tests, such as `npm test` and `python -m pytest`."""
 _FORMS = {
     "`2>&1`": "{} 2>&1",
     "`| tail`": "{} | tail",
@@ -33,7 +34,7 @@ _FORMS = {
 def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
     """Find rules that allow a test command, but not all forms in which agents run it.
 
-    `rules`: in load order; a form that any of them allows is not missed. Returns a mapping from
+    `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.
     """
     found: dict[int, tuple[FindingDraft, ...]] = {}

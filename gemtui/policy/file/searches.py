@@ -1,6 +1,7 @@
-"""Searches whose pattern would be an option of git grep, and so could run any program.
+"""Detect searches whose pattern git grep would treat as an option.
 
-Gemini CLI asks about searches in no mode (assets/gemini-cli.md#searches).
+Such an option could run any program, and Gemini CLI doesn't ask about searches in any mode
+(assets/gemini-cli.md#searches).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ OPTION: Final = (
     "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
     "program. Write its first character as `[-]`."
 )
-"""Why such a search is denied, for the model."""
+"""Why such a search is denied, as a message to the model."""
 DENY_OPTION: Final = Rule(
     tools=(_SEARCH,),
     decision=Decision.DENY,
@@ -27,7 +28,7 @@ DENY_OPTION: Final = Rule(
 
 
 def is_option(call: Call) -> bool:
-    """Return whether a call is a search whose pattern is an option."""
+    """Return whether a call is a search whose pattern would be treated as an option."""
     return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
 
 

@@ -1,6 +1,6 @@
-"""Describe a pattern on arguments in terms of files.
+"""Describe a pattern for arguments in terms of files.
 
-The patterns built by `path_patterns` are recognised, and the simplest ones that users write.
+This covers the patterns built by `path_patterns`, and the simplest ones that users write.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def projects_of(pattern: str) -> tuple[str, ...]:
 
 
 def files_of(pattern: str) -> str | None:
-    """Describe the files of a pattern, as in "files below src/"; None = no files.
+    """Describe a pattern's files, as in "files below src/"; None if it has none.
 
     A pattern is described only if it means exactly what the description says.
     """
