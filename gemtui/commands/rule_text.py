@@ -1,4 +1,4 @@
-"""Rules as JSON, and tables for the shell."""
+"""Format rules as JSON, and tables for the shell."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemtui.text import Clean, cells, visible_line
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return a rule for JSON reports: its place and priorities; None for no rule."""
+    """Return a rule for JSON reports, with its place and priorities; None for no rule."""
     if rule is None:
         return None
     return {
@@ -31,7 +31,7 @@ def columns(
     """Yield the rows as lines with aligned columns.
 
     `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, at which
-    the last column is wrapped; None for no wrapping.
+    the last column is wrapped; None disables wrapping.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:

@@ -152,7 +152,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the rows about a file that differs from its approved version."""
+    """Yield the rows about a file that differs from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -171,7 +171,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
 
 
 def stop(id: str, *, as_json: bool) -> int:
-    """End all processes of a run; return 1 if there were none, or if some remain.
+    """End all of a run's processes; return 1 if there were none, or if some remain.
 
     Raises RunNotFound, RunAmbiguous, OSError.
     """

@@ -44,7 +44,7 @@ _CONSENTS = {
 
 
 def questions(id: str | None, *, as_json: bool) -> None:
-    """Print unanswered questions, of all runs or of one.
+    """Print the unanswered questions of all runs or of one run.
 
     Raises RunNotFound, RunAmbiguous.
     """
@@ -94,7 +94,7 @@ def answer(id: str, name: str, *, allow: bool, because: str, similar: bool, as_j
     """Answer a question; return 1 if the answer had no effect.
 
     `name`: the question's name, as printed by `questions`. A number alone refers to the call as it
-    was first shown; allowing it then requires the run's own id. Raises click.UsageError,
+    was first shown; to allow the call, the run's own id is then required. Raises click.UsageError,
     RunNotFound, RunAmbiguous, OSError.
     """
     parsed = parse_name(name)
@@ -161,7 +161,7 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
     """Report how the run reacted to an answer.
 
-    Return 1 if an approved call did not run.
+    Returns 1 if an approved call was not made.
     """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
@@ -198,7 +198,7 @@ def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | No
 def say(id: str, text: str, *, as_json: bool) -> int:
     """Send a message to a run's agent, which reads it with its next tool result.
 
-    Return 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
+    Returns 1 if the run does not accept messages. Raises click.UsageError, RunNotFound,
     RunAmbiguous, OSError.
     """
     run, words = find_run(runs_dir(), id), _text(text)
@@ -240,7 +240,7 @@ def queue(id: str, prompt: str | None, *, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Return whether the run accepts messages: it is running and has a gate.
+    """Return whether the run accepts messages: it is running and asks the user.
 
     Its supervisor then delivers messages and prompts by itself.
     """

@@ -82,7 +82,7 @@ class _Earlier:
             self._by_tool[tool, rule.effective].append(rule)
 
     def covering(self, rule: Rule) -> tuple[Rule, ...]:
-        """Return the rules that cover all cases of this one, or () if a case isn't covered."""
+        """Return the rules that cover all cases of this one, or () if one isn't covered."""
         by: dict[int, Rule] = {}
         for case in _cases(rule):
             found = next((one for one in self._with(*case) if _wider(one, rule)), None)
