@@ -1,4 +1,4 @@
-"""The CLI's settings files: their paths, their contents, and whether they are read."""
+"""The CLI's settings files: their paths, contents, and whether they are read."""
 
 from __future__ import annotations
 

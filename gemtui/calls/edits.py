@@ -15,9 +15,9 @@ from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
 _THRESHOLD = 0.1
 _BLANK_COSTS = 0.1
 _MOST_WORK = 4e8
-"""The limit for the search: lines of the file * squared length of the old string."""
+"""The limit on the search: the file's lines times the old string's squared length."""
 _SHORTEST = 10
-"""The shortest old string, in code units, that is searched for by similarity."""
+"""The shortest old string, in UTF-16 code units, to search for by similarity."""
 _INDENT = re.compile("[ \t]*")
 _DELIMITERS = "():[]{}><="
 _JS_BLANKS = f"[{BLANKS}]*"
@@ -26,10 +26,10 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 
 @dataclass(frozen=True, slots=True)
 class EditOutcome:
-    """The result of an edit.
+    r"""The result of an edit.
 
-    `after`: the whole file contents, with `\\n` line endings. `count`: the number of places that
-    changed. `exact`: whether the old string was found verbatim.
+    `after`: the whole file contents, with `\n` line endings. `count`: how many places changed.
+    `exact`: whether the old string was found verbatim.
     """
 
     after: str
@@ -38,10 +38,10 @@ class EditOutcome:
 
 
 def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | None:
-    """Return the result of replacing `old` with `new`; None = `old` was not found.
+    r"""Return the result of replacing `old` with `new`; None if `old` was not found.
 
-    `before`: the contents to edit, with `\\n` line endings. `several`: more than one place may
-    change.
+    `before`: the contents to edit, with `\n` line endings. `several`: whether more than one place
+    may change.
     """
     size = length(old)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
@@ -86,7 +86,7 @@ def block(before: str, after: str) -> tuple[str, str]:
 
 
 def _ended(before: str, after: str) -> str:
-    """Return `after` with a final newline if, and only if, `before` has one."""
+    """Add or remove a final newline in `after`, so that it ends as `before` does."""
     if before.endswith("\n") and not after.endswith("\n"):
         return f"{after}\n"
     if not before.endswith("\n") and after.endswith("\n"):
@@ -142,9 +142,9 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
 
 
 def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
-    """Replace the blocks that resemble `old`.
+    r"""Replace the blocks that resemble `old`.
 
-    `size`: the length of the old string as given, including any `\\r\\n`.
+    `size`: the length of the old string as given, including any `\r\n`.
     """
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
@@ -164,9 +164,9 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """Return the first lines of the blocks that resemble `text`, best match first.
+    """Return the line numbers where blocks resembling `text` start, best match first.
 
-    `many`: the number of lines of `text`.
+    `many`: the number of lines in `text`.
     """
     from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
 

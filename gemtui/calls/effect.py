@@ -1,8 +1,8 @@
-"""Predict the effect of a tool call in Gemini CLI 0.61.
+"""Predict what a tool call will do in Gemini CLI 0.61.
 
-The CLI changes paths, contents and commands after its hooks have answered. `effect` returns the
-outcome of a call (the real file, its contents, or the command), and the arguments that produce
-exactly this outcome (assets/gemini-cli.md#effects).
+The CLI changes paths, contents and commands after its hooks have answered. `effect` returns a
+call's outcome (the real file and its contents, or the command), and arguments that produce exactly
+this outcome (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OWN = {
         "wait_for_previous",
     ),
 }
-"""The arguments that these tools act on; others only serve the CLI's dialog."""
+"""The arguments these tools act on; all others only serve the CLI's dialog."""
 
 
 class EffectKind(StrEnum):
@@ -55,9 +55,9 @@ class EffectKind(StrEnum):
 class CallContext:
     """The circumstances of a call.
 
-    `project`: the absolute folder of the run. `model`: the run's model; None = unknown. `plans`:
-    the folder of plans in plan mode; None = another mode. `corrects`: another model may change what
-    is written (`tools.disableLLMCorrection: false`).
+    `project`: the run's absolute folder. `model`: the run's model; None if unknown. `plans`: the
+    folder for plans in plan mode; None in any other mode. `corrects`: whether another model may
+    change what is written (`tools.disableLLMCorrection: false`).
     """
 
     project: Path
@@ -70,15 +70,16 @@ class CallContext:
 class Effect:
     """The effect of a call, predicted from the current state of the disk.
 
-    * `path`: the real file, absolute; None = the call writes no known file.
-    * `before`: the file's whole contents as the CLI reads them; None = there is no such file, or it
-      was not read.
-    * `after`: the whole contents afterwards; None = not predicted, or the call fails.
-    * `certain`: whether nothing else happens when the call is made with `arguments`.
-    * `remarks`: facts that the user should know, one clause each.
-    * `fails`: why the tool refuses the call, as a clause; None = the tool does not refuse it.
-    * `command`: the string that bash executes, in the folder `folder`.
-    * `was`, `becomes`: the SHA-256 of the file's bytes before and after; "" = no file, or unknown.
+    * `path`: the real file, absolute; None if the call writes no known file.
+    * `before`: the file's whole contents as the CLI reads them; None if there is no such file, or
+      if it was not read.
+    * `after`: the whole contents after the call; None if they can't be predicted or the call fails.
+    * `certain`: whether the call, made with `arguments`, does exactly this and nothing else.
+    * `remarks`: facts the user should know, one clause each.
+    * `fails`: why the tool refuses the call, as a clause; None if it doesn't.
+    * `command`: the string that bash executes in the folder `folder`.
+    * `was`, `becomes`: the SHA-256 hashes of the file's bytes before and after the call; "" if
+      there is no file or the bytes are unknown.
     """
 
     kind: EffectKind
@@ -102,7 +103,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of everything that the user is shown; it changes with the effect."""
+        """A digest of everything the user is shown; it changes when the effect changes."""
         shown: list[object] = [
             self.kind,
             self.tool,
@@ -118,7 +119,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Predict the effect of a tool call; reads the disk."""
+    """Predict the effect of a tool call from the files on disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
@@ -127,10 +128,10 @@ def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Eff
 
 
 def unescapes(model: str | None) -> bool | None:
-    """Return whether `write_file` unescapes `\\n` in a run with this model.
+    r"""Return whether `write_file` unescapes `\n` in a run with this model.
 
-    None = unknown. `write_file` does so for models named `gemini-…` that are neither Gemini 2 nor
-    Gemini 3.
+    Returns None if unknown. `write_file` does so for models named `gemini-…` that are neither
+    Gemini 2 nor Gemini 3.
     """
     if model is None:
         return None
@@ -141,12 +142,12 @@ def unescapes(model: str | None) -> bool | None:
 
 
 def unescaped(text: str) -> str:
-    """Replace the escape sequences in a string; a second call changes nothing more."""
+    """Replace the escape sequences in a string. Idempotent."""
     return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
 
 
 def unwritable(effect: Effect, wanted: str) -> str | None:
-    """Return why the user's own contents can't be written verbatim; None = they can."""
+    """Return why the user's own text can't be written verbatim; None if it can."""
     if effect.after is None or _plain(effect.after) == _plain(wanted):
         return None
     if effect.tool == WRITE:
@@ -197,7 +198,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 @dataclass(slots=True)
 class _File:
-    """A file before a call; `data` is its bytes, or None if the file does not exist."""
+    """A file before a call; `data`: its bytes, or None if the file doesn't exist."""
 
     path: str
     data: bytes | None
@@ -252,7 +253,7 @@ def _path_of(path: str, context: CallContext) -> str:
 
 
 def _plan_path(path: str, context: CallContext) -> str:
-    """Resolve a path in plan mode, in the project or, if not a plan, in `plans`."""
+    """Resolve a path in plan mode: in `plans` if it's a plan, else in the project."""
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
         real = paths.follow(paths.resolved(folder, path))
@@ -272,7 +273,7 @@ def _lossy(path: str) -> bool:
 def _read(path: str) -> _File:
     """Read the file before the call.
 
-    Raises _FailsError for files that the CLI can't read either, or would never finish reading.
+    Raises _FailsError for files the CLI can't read either, or would never finish reading.
     """
     try:
         if not paths.is_regular(path):
@@ -305,9 +306,10 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
 
 
 def _writes_crlf(file: _File) -> bool:
-    r"""Return whether `write_file` writes `\r\n`.
+    r"""Return whether `write_file` writes `\r\n` line endings.
 
-    To find out, the tool decodes the path a second time and checks the file at that path.
+    To decide that, the tool decodes the path a second time and checks the file at the resulting
+    path. This function does the same.
     """
     other = paths.real_path(file.path)
     looked_at = file if other == file.path else _read(other)
@@ -362,7 +364,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return remarks about the file as it is before the call."""
+    """Return remarks about the file's state before the call."""
     remarks = []
     if paths.has_other_names(file.path):
         remarks.append("it has other names (hard links), which change as well")
@@ -382,7 +384,7 @@ def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
 
 
 def on_disk(path: str) -> str:
-    """Return the digest of a file; "" = it does not exist. Raises OSError, ValueError."""
+    """Return a file's digest; "" if it doesn't exist. Raises OSError, ValueError."""
     try:
         return digest(read_small(Path(path), LARGEST))
     except FileNotFoundError:

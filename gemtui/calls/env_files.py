@@ -1,7 +1,7 @@
 """Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
 
 The CLI adds the variables of one file to its own environment, and therefore to the environment of
-every hook, MCP server and command that it starts (assets/gemini-cli.md#env-files).
+every hook, MCP server and command it starts (assets/gemini-cli.md#env-files).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST = 128 * 1024
 _LONGEST = 2048
 """The longest quoted string, in characters, that is treated as one value.
 
-The lines of a longer string are parsed as variables of their own, so that no variable is missed.
+If a string is longer, its lines are parsed as separate variables, so that none is missed.
 """
 _S = f"[{BLANKS}]"
 _LINE = re.compile(
@@ -55,9 +55,12 @@ _WRITTEN = re.compile(
     "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_(V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)"
     "|GIT_TRACE.*"
 )
-"""Variables that name a file or folder that the CLI itself, or its git, writes to."""
+"""Variables naming a file or folder that the CLI itself, or its git, writes to."""
 _IN_SEARCHES = re.compile("RIPGREP_CONFIG_PATH|GIT_(DIR|WORK_TREE|COMMON_DIR|EXEC_PATH)")
-"""Variables that add options to the CLI's searches, such as ripgrep's `--pre`, or move them."""
+"""Variables that add options to the CLI's searches, or make them search elsewhere.
+
+An example is an option of ripgrep such as `--pre`, which runs a program.
+"""
 _RISKY = re.compile(
     # shells and the program loader
     r"PATH|BASH(_.*)?|SHELL|PS[0-3]|IFS|CDPATH|GLOBIGNORE|PROMPT_COMMAND|ZDOTDIR|POSIXLY_CORRECT"
@@ -84,11 +87,11 @@ _PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
 def env_files(
     project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
 ) -> tuple[Path, ...]:
-    """Return the file that a CLI in the trusted folder `project` reads, if any.
+    """Return the `.env` file that a CLI in the trusted folder `project` reads, if any.
 
-    It is the first `.gemini/.env` or `.env` found from the folder upwards, and then in the home
-    folder. The file may be unreadable. `ignore_local`: apply the effect of `--ignore-env` and
-    `advanced.ignoreLocalEnv`.
+    It is the first `.gemini/.env` or `.env` found in the folder, then in its parents, and then in
+    the home folder. The file may be unreadable. `ignore_local`: apply the effect of `--ignore-env`
+    and `advanced.ignoreLocalEnv`.
     """
     home = gemini_home(environ).parent
     here = resolved(project)
@@ -101,11 +104,11 @@ def env_files(
 
 
 def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables that the CLI reads from a file; none if unreadable.
+    """Return the variables the CLI reads from a file; none if it can't be read.
 
-    `environ`: the environment of the CLI, whose own variables take precedence; None = empty. Raises
-    OSError for a file that is too large or not a regular file, because it is unknown what the CLI
-    does with it.
+    `environ`: the CLI's environment, whose own variables take precedence; None means empty. Raises
+    OSError for a file that is too large or not a regular file, because nobody knows what the CLI
+    would do with it.
     """
     try:
         text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))
@@ -127,7 +130,7 @@ def _value(text: str) -> str:
 
 
 def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the variables that can start programs or move the CLI's settings.
+    """Return the variables that can start programs or redirect the CLI's settings.
 
     `environ` and the errors raised are the same as for `env_variables`.
     """
@@ -144,8 +147,8 @@ def is_risky(name: str) -> bool:
 def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of variables that change what hooks do, or which hooks exist.
 
-    `ENV` is often just a word such as `production`. In that case it makes no shell start anything
-    and is left out.
+    `ENV` is left out if its value is just a word such as `production`, because then it makes no
+    shell start anything.
     """
     return tuple(
         name
@@ -161,7 +164,7 @@ def written_by(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables by which a search, which is never asked about, can do something else."""
+    """Return the variables that change what searches do, which need no approval."""
     return tuple(name for name in variables if _IN_SEARCHES.fullmatch(name))
 
 
@@ -177,9 +180,9 @@ def destinations(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def host(url: str) -> str:
-    """Return the host of a URL with its port, or `an unreadable address`.
+    """Return a URL's host with its port, or `an unreadable address`.
 
-    A password in the URL is never returned.
+    The result never contains a password from the URL.
     """
     with suppress(ValueError):
         parts = urlsplit(url if "//" in url else f"//{url}")

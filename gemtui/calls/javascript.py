@@ -22,7 +22,7 @@ def without_blanks(text: str) -> str:
 def lines(text: str) -> list[str]:
     r"""Return the result of `text.match(/.*(?:\n|$)/g).slice(0, -1)`.
 
-    Characters before a lone CR, U+2028 or U+2029 belong to no line, and so are lost when the lines
+    Characters before a lone CR, U+2028 or U+2029 belong to no line, so they are lost when the lines
     are joined.
     """
     return _LINE.findall(text)[:-1]

@@ -1,9 +1,9 @@
-"""Recognise files that determine what runs later; describe settings changes.
+"""Recognise files that decide what is run later, and describe settings changes.
 
 A call that writes such a file can give the next run, the next commit or the next shell full
-permissions, so the user is asked about it in every mode except yolo. Code that a usual command
-imports is ordinary, even `conftest.py`, whereas a file that names programs to start is not. The CLI
-itself refuses to write build files (assets/gemini-cli.md#protected-files).
+permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
+command imports doesn't count, not even `conftest.py`, but a file that names programs to start does.
+The CLI itself refuses to write build files (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Files, and folders with everything under them, wherever they are."""
+"""Files, and folders with everything in them, at any place in a path."""
 
 _NAMES: Mapping[str, str] = {
     ".env": _VARIABLES,
@@ -238,7 +238,7 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Patterns of base names in any folder, as the home may link to a start-up file."""
+"""File name patterns for any folder, because a start-up file may be a link there."""
 
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
 """Paths under `.gemini` that start nothing: model instructions, plans, projects."""
@@ -246,14 +246,14 @@ _EVERYWHERE = tuple(
     f".gemini/{name}"
     for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
 )
-"""Paths under `.gemini` that affect all runs, whatever project they are in."""
+"""Paths under `.gemini` that affect all runs, in every project."""
 
 
 def why_runs_later(path: Path, project: Path) -> str | None:
-    """Return why a file determines what runs later, as a clause; None if it does not.
+    """Return why a file decides what is run later, as a clause; None if it doesn't.
 
     `path`, `project`: absolute, with links resolved. For a path in the project, the names of the
-    folders above the project don't matter. Spellings that a file system may treat as equal (case,
+    folders above the project don't matter. Spellings that some file systems treat as equal (case,
     width, invisible characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
@@ -274,7 +274,7 @@ def why_runs_later(path: Path, project: Path) -> str | None:
 
 
 def _starts(path: str) -> Iterator[str]:
-    """Yield the path, and what is left of it as leading folders are removed."""
+    """Yield the path, and then each shorter path after removing its leading folders."""
     parts = path.strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(len(parts)))
 
@@ -296,10 +296,10 @@ _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.
 
 
 def describe_settings_change(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
-    """Describe a change to a settings file of the CLI, in one sentence per setting.
+    """Describe a change to one of the CLI's settings files, one sentence per setting.
 
-    `before`, `after`: the whole contents; None = there is no file. Returns nothing for other files.
-    The sentences quote untrusted values.
+    `before`, `after`: the whole contents; None if there is no file. Returns () for other files. The
+    sentences quote untrusted values.
     """
     if not _folded(path).endswith("/.gemini/settings.json") or after is None:
         return ()

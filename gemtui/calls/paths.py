@@ -1,7 +1,7 @@
-"""Find the file that a tool call names, as Gemini CLI 0.61 does.
+"""Find the file that a tool call names, the way Gemini CLI 0.61 does.
 
-The CLI removes NULs and a leading `@`, decodes percent escapes such as `%2e`, and follows links, in
-this order. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
+The CLI removes NULs and a leading `@`, then decodes percent escapes such as `%2e`, and then follows
+links. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SLASHES = re.compile(r"[/\\]")
 
 
 def resolved(folder: str, path: str) -> str:
-    """Return `path`, relative to `folder`, as an absolute path; follow no links."""
+    """Return `path`, relative to `folder`, as an absolute path; links aren't followed."""
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
 
@@ -72,7 +72,7 @@ def follow(path: str) -> str:
 def tool_path(path: str, project: str) -> str:
     """Return the real path of a file that a tool call names.
 
-    `project`: the absolute folder of the run. Raises OSError and ValueError as `follow` does.
+    `project`: the run's absolute folder. Raises OSError and ValueError like `follow`.
     """
     return follow(resolved(project, without_at(path.replace("\0", ""), project)))
 
@@ -80,8 +80,8 @@ def tool_path(path: str, project: str) -> str:
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
     """Return a path without the `@` that users put before file names.
 
-    The `@` is kept if a file with that name exists. `on_disk`: False = don't check, and assume that
-    no such file exists.
+    The `@` is kept if a file with that name exists. `on_disk`: if False, don't check the disk, and
+    assume that no such file exists.
     """
     if len(path) < 2 or not path.startswith("@"):
         return path
@@ -108,7 +108,7 @@ def is_regular(path: str) -> bool:
 
 
 def has_other_names(path: str) -> bool:
-    """Return whether a file has other names (hard links), under which it changes as well."""
+    """Return whether a file has other hard links, so that it also changes elsewhere."""
     with suppress(OSError, ValueError):
         return os.lstat(path).st_nlink > 1 and is_regular(path)
     return False

@@ -1,7 +1,7 @@
 """Describe the consequences of Gemini CLI's settings.
 
-See assets/gemini-cli.md#settings. A single table is used both for the warnings before a run and for
-the summary of a changed settings file.
+See assets/gemini-cli.md#settings. A single table serves both the warnings before a run and the
+summary of a changed settings file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gemtui.calls.env_files import host
 BROWSER_AGENT = "browser_agent"
 """The built-in agent that starts and controls a browser; only settings turn it on."""
 _LONGEST = 400
-"""The maximum number of characters of a value that are shown."""
+"""How many characters of a value are shown at most."""
 
 
 class SettingKind(StrEnum):
     """The kinds of consequences that a setting can have."""
 
     UNASKED = "unasked"
-    """The setting removes questions."""
+    """The setting makes the CLI ask less."""
     STARTS = "starts"
     """The setting starts a program before any question is asked."""
     SENDS = "sends"
@@ -31,12 +31,12 @@ class SettingKind(StrEnum):
     OFFERS = "offers"
     """The setting makes the CLI's own questions offer a wider approval.
 
-    These are the questions that Gemini CLI asks in a terminal.
+    These are the questions Gemini CLI asks when it runs in a terminal.
     """
     GUARDS = "guards"
     """The setting makes the CLI stricter or changes its protections.
 
-    Therefore only a change to the setting is relevant.
+    Such a setting matters only when it is changed.
     """
 
 
@@ -51,9 +51,9 @@ class SettingEffect:
 
 
 class StartedCommand(NamedTuple):
-    """A command that settings start. `words`: each may be a whole line for a shell.
+    """A command that settings start. `words`: each may be a whole shell command line.
 
-    `folder`: where it runs, relative to the run's folder.
+    `folder`: where the command runs, relative to the run's folder.
     """
 
     words: tuple[str, ...]
@@ -61,7 +61,7 @@ class StartedCommand(NamedTuple):
 
 
 def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
-    """Yield the commands that settings start without a question: hooks, servers, discovery."""
+    """Yield the commands that settings start unasked: hooks, servers, discovery."""
     for _, groups in _items(settings.get("hooks")):
         yield from (StartedCommand((command,)) for command in _commands(groups))
     agents = (_at(each, "mcpServers") for _, each in _items(_at(settings, "agents", "overrides")))
@@ -212,7 +212,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
 
 
 def lets_model_correct(value: Any) -> bool:
-    """Return whether this `tools.disableLLMCorrection` lets a model rewrite texts."""
+    """Return whether this `tools.disableLLMCorrection` lets a model rewrite contents."""
     return value is not None and not value and not isinstance(value, list | dict)
 
 
@@ -318,7 +318,7 @@ def _names(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """Return the names with their verb, such as `read_file and glob run`."""
+    """Join the names with their verb, as in `read_file and glob run`."""
     texts = _texts(value)
     last = _shown("".join(texts[-1:]), quote="")
     if len(texts) < 2:
@@ -327,7 +327,7 @@ def _listed(value: Any) -> str:
 
 
 def _shown(text: str, quote: str = "`") -> str:
-    """Return a value in backquotes; a long one is cut in the middle to keep its end."""
+    """Return a value in backquotes; a long one is cut in the middle so its end shows."""
     if len(text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"

@@ -1,9 +1,7 @@
-"""Find files of a project that are started as programs, and agents that start programs.
+"""Find project files that Gemini CLI's settings, or git, start as programs.
 
-A model that may write a started file could run its own code, at the next call even, if a hook
-starts the file. Gemini CLI 0.61 starts an agent's own MCP servers when the agent is invoked, and at
-each start the command that yields the password of an agent at another server
-(assets/gemini-cli.md#settings).
+A model that may write such a file could run its own code. If a hook starts the file, that happens
+as early as the next call.
 """
 
 from __future__ import annotations
@@ -24,15 +22,15 @@ _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
     r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
 )
-"""Variables of hooks that name the folder of the run."""
+"""Variables in hooks that name the run's folder."""
 _HOOKS_PATH: Final = re.compile(rb"^[ \t]*hookspath[ \t]*=[ \t]*\"?([^\"\r\n#;]+)", re.I | re.M)
 
 
 def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:
-    """Return what starts a file of the project as a program, as a clause, or None.
+    """Return what starts a project file as a program, as a clause, or None.
 
-    `settings`: those of Gemini CLI, merged. `project`, `path`: absolute, with links resolved. Files
-    that such a program loads in turn are not found.
+    `settings`: Gemini CLI's settings, merged. `project`, `path`: absolute, with links resolved.
+    Files that such a program loads in turn are not found.
     """
     for command in commands_of(settings):
         folder = resolved(project / _PROJECT.sub(str(project), command.folder))
@@ -45,7 +43,7 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
 
 
 def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
-    """Yield the paths that the words of a command may name."""
+    """Yield the paths that a command's words may name."""
     whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in words]
     yield from whole
     pieces = [piece for word in whole for piece in _split(word)]
@@ -63,7 +61,7 @@ def _split(text: str) -> list[str]:
 
 
 def _git_hooks(project: Path) -> Path | None:
-    """Return the folder of hooks that the repository's configuration names."""
+    """Return the hooks folder named in the repository's configuration."""
     for place in (project, *project.parents):
         with suppress(OSError):
             found = _HOOKS_PATH.findall(read_small(place / ".git" / "config"))
@@ -74,11 +72,11 @@ def _git_hooks(project: Path) -> Path | None:
 _LARGEST: Final = 1_000_000
 _HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 _STARTS: Final = re.compile(rb"mcp_servers|agent_card|\\")
-"""A key in the front matter, or a backslash, since an escape could spell one."""
+"""A key in the front matter, or a backslash, because an escape could spell a key."""
 
 
 def agents_that_start(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the agent files, of the project and of the user, that may start programs.
+    """Yield the user's and the project's agent files that may start programs.
 
     A file is included if it can't be read or its front matter can't be parsed.
     """

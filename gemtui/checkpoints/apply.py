@@ -1,7 +1,7 @@
-"""Carry out a plan so that a kill at any moment leaves each file old or new.
+"""Carry out a plan so that even if killed, each file is either old or new.
 
-The plan is saved in the store before the first file is changed, so that the next process that opens
-the store can complete the plan.
+The plan is saved in the store before the first file is changed. If this process is killed, the next
+process that opens the store completes the plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Task(NamedTuple):
 class Applied(NamedTuple):
     """The outcome of tasks.
 
-    `paths`: the files that are now as planned. `failed`: maps each other file to the reason.
+    `paths`: the files that are now as planned. `failed`: maps every other file to the reason.
     """
 
     paths: frozenset[bytes]
@@ -47,7 +47,7 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
 
 
 def encode(tasks: Iterable[Task]) -> str:
-    """Serialise tasks to a string, for `decoded`."""
+    """Serialise tasks to a string, which `decoded` parses."""
     return orjson.dumps(
         [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
     ).decode()
@@ -62,7 +62,7 @@ def decoded(text: str) -> list[Task]:
 
 
 def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Applied:
-    """Carry out the tasks of an undo, possibly one that was interrupted before.
+    """Carry out the tasks of an undo, which may have been interrupted before.
 
     Files that have changed since the plan was made are skipped.
     """
@@ -86,7 +86,7 @@ def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], un
 
 
 class _ChangedMeanwhile(Exception):
-    """Raised if a file is no longer as the plan found it."""
+    """Raised if a file is no longer in the state that the plan found."""
 
 
 def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -> None:

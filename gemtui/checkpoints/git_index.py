@@ -1,6 +1,6 @@
-"""A private git index, from which git detects the files that have changed since.
+"""A private git index, which lets git detect the files that have changed since.
 
-The index is in git's index format, version 2. It holds the `lstat` facts of files, never their
+The index has git's index format, version 2. It contains the `lstat` facts of files, but not their
 contents.
 """
 
@@ -18,12 +18,12 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content hash of each entry; no file has this hash, so git reports any touched file."""
+"""The content hash of every entry; as no file has it, git reports touched files."""
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 
 
 def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
-    """Return an index of files and links, which must be sorted by name."""
+    """Encode an index of files and links, which must be sorted by name."""
     entries = [_entry(*each) for each in files]
     data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
     return data + hashlib.sha1(data, usedforsecurity=False).digest()

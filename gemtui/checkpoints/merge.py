@@ -1,4 +1,4 @@
-"""Merge two changes of the same text if they do not touch."""
+"""Merge two changes to the same text, if they don't touch each other."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 MOST_LINES = 20_000
-"""The most lines to compare, because comparing longer texts can take minutes."""
+"""The most lines to compare; longer texts could take minutes."""
 MOST_CHANGED = 4_000
 
 Hunk = tuple[int, int, Sequence[bytes]]
-"""A change: its first line in the base, its end (exclusive), and the replacement lines."""
+"""A change: the first line in the base, the end (exclusive), and the new lines."""
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Return `ours` with the change from `base` to `theirs` applied as well.
 
-    Return None if the two changes touch, which means that they overlap or that no unchanged line is
-    between them. Also return None if one of the texts is binary or too long to compare.
+    Returns None if the two changes touch, which means that they overlap or that there is no
+    unchanged line between them. Also returns None if one of the texts is binary or too long to
+    compare.
     """
     if theirs in (base, ours):
         return ours
@@ -54,7 +55,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
 
 
 def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
-    """Yield all hunks in order; a hunk that is in both lists is yielded once."""
+    """Yield all hunks in order. A hunk in both lists is yielded once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
         [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],

@@ -1,8 +1,8 @@
-"""Plan what an undo does to each file, without losing what the user has edited since.
+"""Plan what an undo does to each file, without losing the user's later edits.
 
 Each change to undo is reverted, newest first. If the file is still as the change left it, the
 earlier state is restored exactly. If somebody has edited the file since, the edit is merged with
-the reversal unless the two touch; if they do, the file is left alone.
+the reversal. If both affect the same or adjacent lines, the file is left alone.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Action(StrEnum):
 
 
 class Delta(NamedTuple):
-    """One change of one file.
+    """One change to one file.
 
-    `when`: seconds since 1970. `undo`: whether this change is to be reverted.
+    `when`: seconds since 1970. `undo`: whether to revert this change.
     """
 
     when: float
@@ -48,11 +48,11 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The planned change of one file.
+    """The planned change to one file.
 
     `why`: why the file is left alone; "" if it is changed. `target`: the file's state before the
     changes to undo. `left`: its state after these changes. `now`: its present state. `result`: its
-    state after this step. The contents of these states are in the store.
+    state after this step. The contents of all these states are in the store.
     """
 
     path: bytes
@@ -65,15 +65,15 @@ class Step:
 
 
 Histories = Mapping[bytes, Sequence[Delta]]
-"""The changes of each file, oldest first."""
+"""Each file's changes, oldest first."""
 
 
 def histories(
     store: CheckpointStore, wanted: Callable[[WritingCall], bool]
 ) -> dict[bytes, list[Delta]]:
-    """Return the known changes of each file, from the first one to be undone.
+    """Return each file's known changes, from the first one to undo onwards.
 
-    `wanted`: returns whether a call's changes are to be undone.
+    `wanted`: returns whether to undo a call's changes.
     """
     calls = store.calls()
     chosen = {id for id, call in calls.items() if wanted(call)}
@@ -129,7 +129,7 @@ def _step(
 
 
 def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
-    """Return the changes to undo as pairs of states, joining consecutive changes."""
+    """Return the changes to undo as pairs of states, with consecutive changes joined."""
     groups: list[tuple[FileState, FileState]] = []
     follows = False
     for delta in deltas:
@@ -147,7 +147,7 @@ def _revert(
 ) -> FileState | str:
     """Return the state without the change from `before` to `after`.
 
-    Return a message with the reason if the change can't be reverted.
+    If the change can't be reverted, return the reason as a message.
     """
     if states_equal(now, before):
         return now
@@ -195,7 +195,7 @@ def _merged(store: CheckpointStore, now: str, before: str, after: str) -> str | 
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Keep the file of each step whose place is taken by a file that stays."""
+    """Change a step to KEEP if something that stays is in its file's place."""
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
     there = {path for path in tree if path not in removed}
@@ -215,7 +215,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Keep each file that may hold the contents of a file that can't be restored."""
+    """Keep each file that may have the contents of a file that can't be restored."""
     lost, gone = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
@@ -229,7 +229,7 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
 def _unless_needed(
     step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
 ) -> Step:
-    """Change a step to KEEP if its file may be the new name of a file that is kept.
+    """Change a step to KEEP if its file may be a kept file under a new name.
 
     This is assumed if the file had contents that would be lost, or if it was created at the moment
     when a file that can't be restored was removed.

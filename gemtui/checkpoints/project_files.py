@@ -1,7 +1,7 @@
-"""Read and write a project's files without ever following a link out of the project.
+"""Read and write a project's files without following links out of the project.
 
 Names are bytes relative to the project's folder. Each folder on the path is opened individually, so
-that a link put in a folder's place is not followed.
+a link that has replaced a folder is not followed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gemtui.checkpoints.states import (
 from gemtui.checkpoints.store import Facts, Keeper, digest_of
 
 LARGEST = 32_000_000
-"""The size in bytes of the largest file whose contents are kept."""
+"""The largest file, in bytes, whose contents are stored."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
@@ -35,11 +35,11 @@ _POSITIVE = (1 << 63) - 1
 
 
 class InTheWay(OSError):
-    """Something other than a folder is where a file's folder should be."""
+    """Raised if something other than a folder is where a file's folder should be."""
 
 
 class ProjectFiles:
-    """The files under one folder, which is kept open; use it as a context manager."""
+    """The files under one folder, which is kept open. Use this as a context manager."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,7 +53,7 @@ class ProjectFiles:
 
     @contextmanager
     def folder(self, name: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Open the folder of a file; yield the folder's handle and the file's base name.
+        """Open a file's folder; yield the folder's handle and the file's base name.
 
         `make`: create missing folders. Raises InTheWay, FileNotFoundError, OSError.
         """
@@ -91,7 +91,7 @@ class ProjectFiles:
     def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
         """Return a file's state, and its facts unless the file is missing or unreadable.
 
-        `store`: stores the file's contents, if given.
+        `store`: if given, stores the file's contents.
         """
         try:
             with self.folder(name) as (place, last):
@@ -104,7 +104,7 @@ class ProjectFiles:
     def read(
         self, place: int, last: bytes, store: Keeper | None = None
     ) -> tuple[FileState, Facts | None]:
-        """Return the state and facts of a file in an open folder, as `state` does.
+        """Return the state and facts of a file in an open folder, like `state`.
 
         Raises OSError.
         """
@@ -132,7 +132,7 @@ class ProjectFiles:
         return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), facts_of(seen)
 
     def changed_at(self, name: bytes) -> float:
-        """Return when a file, or else its nearest existing parent folder, last changed.
+        """Return when a file, or its nearest existing parent folder, last changed.
 
         The time is in seconds since 1970.
         """
@@ -144,10 +144,10 @@ class ProjectFiles:
         return os.fstat(self._handle).st_ctime_ns / 1e9
 
     def moved_at(self, name: bytes) -> float:
-        """Return the latest time at which a file can have been moved to its name.
+        """Return the latest time at which a file may have been moved to its current name.
 
-        The time is in seconds since 1970. A file also gets a new name if a folder above it is
-        moved.
+        The time is in seconds since 1970. Moving a folder above a file also counts as moving the
+        file.
         """
         parts = name.split(b"/")
         times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
@@ -158,8 +158,8 @@ class ProjectFiles:
     def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:
         """Create a file or link atomically, replacing an existing file or link.
 
-        `data`: the contents, or the link's target. `spare`: a temporary name in the same folder.
-        Raises OSError.
+        `data`: the contents, or the link's target. `spare`: a temporary name to use in the same
+        folder. Raises OSError.
         """
         with self.folder(name, make=True) as (place, last):
             with suppress(FileNotFoundError):
@@ -210,7 +210,7 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 
 
 def facts_of(seen: os.stat_result) -> Facts:
-    """Return the facts from which a change of the file can be detected."""
+    """Return the facts that reveal later changes to the file."""
     return Facts(
         seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
         seen.st_uid, seen.st_gid,
@@ -239,7 +239,7 @@ def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
 
 
 def _all_of(handle: int, size: int) -> bytes | None:
-    """Return the whole contents; None if they exceed `LARGEST`."""
+    """Return the whole contents; None if they are larger than `LARGEST`."""
     pieces, left = list[bytes](), LARGEST + 1
     while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
         pieces.append(piece)

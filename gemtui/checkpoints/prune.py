@@ -1,4 +1,4 @@
-"""Remove checkpoints that are too old, and then the oldest until their size is allowed."""
+"""Remove old checkpoints, and then the oldest until the rest fits a size limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PRUNE = "gemtui checkpoints --prune"
 """The command that removes old checkpoints."""
 _LOCK = "lock"
 _ROUNDS = 12
-"""The number of steps in which a store is emptied, each removing half of what is left."""
+"""How many steps empty a store, each of them removing half of what is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class CheckpointsUsage:
 
 
 def usage(place: Path) -> CheckpointsUsage:
-    """Return the disk usage of the checkpoints under `place`; never raises."""
+    """Return the disk usage of the checkpoints under `place`. Never raises."""
     folders = list(_folders(place))
     return CheckpointsUsage(
         folder=place, projects=len(folders), bytes=sum(sum(folder_sizes(each)) for each in folders)
@@ -56,10 +56,11 @@ def prune(
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
-    `before`: seconds since 1970; older checkpoints are removed. `most_bytes`: the size limit of all
-    projects together. `goes_on`: returns whether the run with this id is still working; its project
-    keeps the checkpoints taken since the run started. `needed`: folders of projects whose
-    checkpoints are all kept. Projects whose checkpoints are in use or unreadable are skipped.
+    `before`: remove checkpoints older than this, in seconds since 1970. `most_bytes`: the size
+    limit for all projects together. `goes_on`: returns whether the run with this id is still
+    working, in which case its project keeps the checkpoints taken since the run started. `needed`:
+    folders of projects whose checkpoints are all kept. Projects whose checkpoints are in use or
+    unreadable are skipped.
     """
     folders = (each for each in _folders(place) if each not in needed)
     was = {folder: sum(folder_sizes(folder)) for folder in folders}
@@ -102,9 +103,9 @@ def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
 def _prune_one(
     folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
 ) -> bool:
-    """Remove all checkpoints before the first that stays.
+    """Remove all checkpoints before the first one for which `stays` is true.
 
-    Return whether any checkpoint was removed.
+    Returns whether any checkpoint was removed.
     """
     with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
         if not free:
@@ -139,9 +140,9 @@ def _drop(store: CheckpointStore, first: int, checkpoints: list[Checkpoint]) -> 
 
 @contextmanager
 def _free(folder: Path) -> Iterator[bool]:
-    """Try to hold a project's lock; yield whether it is held.
+    """Try to acquire a project's lock; yield whether that succeeded.
 
-    The lock is not held if another process has it.
+    It fails if another process holds the lock.
     """
     with locked(folder / _LOCK, wait=False) as free:
         yield free

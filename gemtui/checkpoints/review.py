@@ -1,8 +1,8 @@
-"""Review what a session changed in its project's files, hunk by hunk, with the author.
+"""Review what a session changed in its project's files, by hunk and author.
 
 All states of a file, from before its first change until now, are woven together, so that each
 differing line has an owner: either a tool call or the user. Reverting a hunk removes that change
-from the present file and leaves everything else.
+from the present file and leaves everything else alone.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from gemtui.checkpoints.weave import Weave, WovenLines
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_BYTES = 2_000_000
-"""The size in bytes of the largest file that is compared line by line."""
+"""The largest file, in bytes, that is compared line by line."""
 _MOST_OF_ALL = 64_000_000
-"""The most bytes of changed lines, in all files together, that are compared line by line."""
+"""The most bytes of changed lines, across all files, to compare line by line."""
 _CONTEXT = 3
 _ID = 10
 """The number of hexadecimal digits of an id, after the letter for its type."""
 
 
 class OwnerKind(StrEnum):
-    """The kinds of owners; UNKNOWN means that a running run may have made the change."""
+    """The kinds of owners; UNKNOWN means that a current run may have made the change."""
 
     TOOL = "tool"
     SHELL = "shell"
@@ -44,9 +44,9 @@ class OwnerKind(StrEnum):
 class HunkOwner(NamedTuple):
     """The author of a change.
 
-    `id`: the same for everything by this owner, such as `c0123456789`. `session`, `use`: the ids of
-    the session and the tool call, as Gemini CLI names them; "" if there are none. `tool`: for the
-    user, the gemtui action that made the change (undo, redo, review or worktree), or None for an
+    `id`: the same for all changes by this owner, such as `c0123456789`. `session`, `use`: the ids
+    of the session and the tool call, as Gemini CLI names them; "" if there are none. `tool`: for
+    the user, the gemtui action that made the change (undo, redo, review or worktree); None for an
     edit.
     """
 
@@ -63,7 +63,7 @@ NOBODY_KNOWS = HunkOwner(OwnerKind.UNKNOWN)
 
 
 class OwnedChange(NamedTuple):
-    """One change of one file, with the owner of the change. `when`: seconds since 1970."""
+    """One change to one file, with its owner. `when`: seconds since 1970."""
 
     when: float
     before: FileState
@@ -85,9 +85,10 @@ class ReviewHunk:
 
     * `id`: stays the same as long as the file does not change.
     * `changed`: other owners whose lines the hunk replaced.
-    * `before`, `now`: the 1-based number of its first line in the former and the present file.
-    * `removed`, `added`: its lines. `above`, `below`: up to three lines of context.
-    * `about`: a description of a change that is not about lines.
+    * `before`, `now`: the 1-based number of the hunk's first line in the former and the present
+      file.
+    * `removed`, `added`: the hunk's lines. `above`, `below`: up to three lines of context.
+    * `about`: a description of a change that doesn't affect lines.
     * `fixed`: why the change can't be reverted; "" if it can.
     """
 
@@ -107,9 +108,9 @@ class ReviewHunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedFile:
-    """The changes of one file.
+    """The changes to one file.
 
-    `was`: the state before the first change. `now`: the present state.
+    `was`: the file's state before the first change. `now`: its present state.
     """
 
     id: str
@@ -135,13 +136,13 @@ class Contents(Keeper, Protocol):
 
 
 class PassingContents:
-    """The contents of a store, plus temporary ones that last as long as this object."""
+    """A store's contents, plus temporary contents that last as long as this object."""
 
     def __init__(self, store: Contents | None) -> None:
         self._store, self._kept = store, dict[str, bytes]()
 
     def keep(self, data: bytes) -> str:
-        """Store contents in memory and return their digest."""
+        """Keep contents in memory and return their digest."""
         digest = digest_of(data)
         self._kept[digest] = data
         return digest
@@ -164,8 +165,8 @@ def owned_changes(
 ) -> dict[bytes, list[OwnedChange]]:
     """Return each file's changes since the first one by `mine`, oldest first.
 
-    `mine`: returns whether a call belongs to the session under review. `recorded`: changes without
-    checkpoints.
+    `mine`: returns whether a call belongs to the session under review. `recorded`: changes that no
+    checkpoint covers.
     """
     found: dict[bytes, list[OwnedChange]] = {}
     # load the changes before their calls, because calls may be added in the meantime
@@ -219,7 +220,7 @@ class FileReview:
     """The differences between a file's first state and `now`, by owner.
 
     `late`: the owner of changes that no checkpoint has recorded yet. `by_lines`: if False, the
-    whole file is one hunk.
+    whole file is a single hunk.
     """
 
     def __init__(
@@ -247,7 +248,7 @@ class FileReview:
         return ReviewedFile(id=id, path=self.path, was=self.was, now=self.now, hunks=hunks)
 
     def _text(self, state: FileState) -> list[bytes] | None:
-        """Return the lines of a state; None if it is binary, too long or not stored."""
+        """Return a state's lines; None if it is binary, too long or not stored."""
         if state.kind == ABSENT:
             return []
         if state.kind != FILE:
@@ -350,7 +351,7 @@ class FileReview:
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
-        """Return who made the last change for which `differs` is true.
+        """Return the owner of the last change for which `differs` is true.
 
         A state restored by an undo or redo belongs to the owner who first produced it.
         """
@@ -365,7 +366,7 @@ class FileReview:
         return owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
-        """Return the file's state without the given hunks; None if it has none of them.
+        """Return the file's state without these hunks; None if it has none of them.
 
         Hunks that can't be reverted stay. `keeper`: stores the new contents.
         """
@@ -385,7 +386,7 @@ class FileReview:
 
 
 def _returns(owner: HunkOwner) -> bool:
-    """Return whether the owner is an undo, redo or the like, restoring old states."""
+    """Return whether the owner is an undo, redo or similar, which restores old states."""
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
 
@@ -398,8 +399,8 @@ def file_reviews(
 ) -> Iterator[tuple[FileReview, ReviewedFile]]:
     """Yield the files that differ from their first state, sorted by name.
 
-    `now`: returns the present state of a file, and stores its contents. `late`: as in `FileReview`.
-    Once the hunks of all files exceed a size limit, each further file is a single hunk.
+    `now`: returns a file's present state, and stores its contents. `late`: as in `FileReview`. When
+    the hunks of all files together exceed a size limit, each remaining file is a single hunk.
     """
     left = _MOST_OF_ALL
     for path, each in sorted(changes.items()):
@@ -412,7 +413,7 @@ def file_reviews(
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Split contents into lines at line feeds only, as git does; lines keep them."""
+    """Split contents after line feeds only, as git does, keeping the line feeds."""
     lines = data.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
@@ -420,7 +421,7 @@ def lines_of(data: bytes) -> list[bytes]:
 def _versions(
     changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
 ) -> Iterator[tuple[FileState, HunkOwner]]:
-    """Yield each later state with its owner; unobserved changes are the user's."""
+    """Yield each later state with its owner; changes nobody observed are the user's."""
     last = changes[0].before
     for change in changes:
         if change.before != UNKNOWN and not states_equal(last, change.before):
@@ -437,7 +438,7 @@ def _versions(
 def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozenset[str]:
     """Return the ids of the selected hunks.
 
-    `ids`: the ids of hunks, of files, or of tool calls, each of which selects all its hunks.
+    `ids`: the ids of hunks, files or tool calls. A file or a call selects all of its hunks.
     """
     return frozenset(
         hunk.id
@@ -450,10 +451,10 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def dependent_hunks(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
-    """Yield hunks that stay, although they changed lines of a hunk that is reverted.
+    """Yield hunks that stay although they changed lines of a reverted hunk.
 
-    `ids`: of the hunks, files or calls to revert. A hunk names only the owners whose lines it
-    changed. Therefore a hunk is yielded if any hunk of such an owner in the same file is reverted.
+    `ids`: the hunks, files or calls to revert. A hunk only names the owners whose lines it changed.
+    Therefore a hunk is yielded if any hunk by such an owner in the same file is reverted.
     """
     for file in files:
         chosen = chosen_hunks([file], ids)
@@ -471,7 +472,7 @@ def revert_steps(
 ) -> tuple[list[Step], list[ReviewedFile]]:
     """Return the steps that revert the selected hunks, and the review of all files.
 
-    `ids`: of hunks, files or calls. `tree`: the present files.
+    `ids`: the hunks, files or calls to revert. `tree`: the present files.
     """
     steps, files = list[Step](), list[ReviewedFile]()
 
@@ -501,7 +502,7 @@ def revert_steps(
 
 
 def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
-    """Return the ids that no hunk, file or call has, or no longer has."""
+    """Return the ids that belong to no hunk, file or call, or no longer do."""
     known = set[str]()
     for file in files:
         known |= {file.id, *(hunk.id for hunk in file.hunks)}

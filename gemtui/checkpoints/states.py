@@ -11,8 +11,8 @@ TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor 
 class FileState(NamedTuple):
     """A file's kind, mode and contents.
 
-    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose contents no checkpoint holds. `mode`: the
-    permission bits of a FILE. `content`: the digest of a file's bytes or of a link's target; for
+    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose contents no checkpoint holds. `mode`: a
+    FILE's permission bits. `content`: the digest of a file's bytes or of a link's target; for
     UNKEPT, the reason, with facts that identify this version.
     """
 
@@ -21,7 +21,7 @@ class FileState(NamedTuple):
     content: str = ""
 
     def encode(self) -> str:
-        """Serialise the state to one line of text, for `decode`."""
+        """Serialise the state to one line of text, which `decode` parses."""
         return f"{self.kind} {self.mode:o} {self.content}"
 
     @property
@@ -31,7 +31,7 @@ class FileState(NamedTuple):
 
     @property
     def why(self) -> str:
-        """The reason why an UNKEPT file is not stored, such as "too large"."""
+        """Why an UNKEPT file is not stored, such as "too large"."""
         return self.content.partition(":")[0]
 
 

@@ -1,8 +1,8 @@
-"""The checkpoints of one project in a SQLite file: contents, changes and calls.
+"""A project's checkpoints in a SQLite file: contents, changes and calls.
 
-A checkpoint contains the changes since the previous checkpoint, even one that another run took.
-Contents are stored once, by digest, and do not depend on the project's own repository. Each
-checkpoint is written in a transaction, so it is stored completely or not at all, whenever the
+A checkpoint contains the changes since the previous checkpoint, whichever run took that one.
+Contents are stored once, by digest, and don't depend on the project's own repository. Each
+checkpoint is written in a transaction, so it is stored completely or not at all, even if the
 process is killed.
 """
 
@@ -30,13 +30,16 @@ VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
 _MANY, _POOR = 5_000, 256
-"""Limits on the number of single look-ups, and of files missing from the index.
+"""How many names to look up one by one, and how many files the index may lack.
 
-For more names than that, the whole tree is read at once. If more files are missing, the index is
+For more names, the whole tree is read at once. If more files are missing from the index, it is
 rewritten.
 """
 _WAIT = 60.0
-"""Seconds to wait for another gemtui process that is writing, perhaps a first checkpoint."""
+"""Seconds to wait for another gemtui process that is writing.
+
+It may be writing a project's first checkpoint.
+"""
 _TABLES = """
     create table project (root blob not null);
     create table content (digest text primary key, data blob not null) without rowid;
@@ -81,7 +84,7 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """The `lstat` facts of a file.
+    """A file's `lstat` facts.
 
     Times are in nanoseconds; 0 means that the contents must be read again.
     """
@@ -101,8 +104,8 @@ class GitIndex(NamedTuple):
     """A private index for git.
 
     `number`: identifies the index file; 0 if there is none yet. `size`: the file's size in bytes.
-    `top`: the folder that names in the index are relative to. `tracked`: the version of the
-    project's own index when the tracked files that git ignores were last listed.
+    `top`: the folder that names in the index are relative to. `tracked`: identifies the version of
+    the project's own index from which tracked files that git ignores were last listed.
     """
 
     number: int
@@ -121,9 +124,9 @@ class WritingCall:
 
     * `id`: the store's own id; 0 if the call is not stored yet.
     * `use`: the id that Gemini CLI gave the call.
-    * `path`: the only file that the call writes, relative to the root; None if it may write any.
+    * `path`: the only file the call writes, relative to the root; None if it may write any file.
     * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
-    * `sure`: the previous checkpoint was complete when the call began.
+    * `sure`: whether the previous checkpoint was complete when the call began.
     """
 
     id: int = 0
@@ -143,7 +146,7 @@ class FileChange:
     """The change of one file between two checkpoints.
 
     `call`: the id of the call that changed the file; None if the user or another program did.
-    `sure`: judging by the times, nothing else can have changed the file.
+    `sure`: whether, judging by the times, nothing else can have changed the file.
     """
 
     path: bytes
@@ -155,10 +158,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A checkpoint.
+    """A stored checkpoint.
 
-    `time`: seconds since the epoch. `notes`: what the checkpoint does not cover, and whether it
-    ended an interrupted undo.
+    `time`: seconds since the epoch. `notes`: what the checkpoint doesn't cover, and whether it
+    completed an interrupted undo.
     """
 
     id: int
@@ -174,10 +177,10 @@ class Undo:
     """An undo or a redo, either complete or interrupted.
 
     * `prompt`: the number of the prompt before which the files were restored.
-    * `checkpoint`: the id of the checkpoint taken before.
+    * `checkpoint`: the id of the checkpoint taken beforehand.
     * `call`: the id of the call that owns the undo's changes.
     * `fork`: the session that continues from there.
-    * `plan`: the tasks that have not been completed; None if the undo is complete.
+    * `plan`: the tasks that haven't been completed; None if the undo is complete.
     * `undone`: whether a redo has reversed this undo.
     * `redoes`: for a redo, the id of the undo that it reverses.
     """
@@ -198,12 +201,12 @@ class Keeper(Protocol):
     """The interface for storing contents."""
 
     def keep(self, data: bytes) -> str:
-        """Keep a content and return its digest."""
+        """Store contents and return their digest."""
         ...
 
 
 class CheckpointStore:
-    """The checkpoints of one project, stored in the folder `folder`."""
+    """One project's checkpoints, stored in `folder`."""
 
     def __init__(self, folder: Path, database: sqlite3.Connection) -> None:
         self.folder = folder
@@ -211,7 +214,7 @@ class CheckpointStore:
 
     @property
     def git(self) -> Path:
-        """The folder of the private repository that git uses to list the project's files."""
+        """The private repository that git uses to list the project's files."""
         return self.folder / _GIT
 
     def root(self) -> bytes:
@@ -233,7 +236,7 @@ class CheckpointStore:
     # --- contents ------------------------------------------------------------------------------
 
     def keep(self, data: bytes) -> str:
-        """Keep a content and return its digest."""
+        """Store contents and return their digest."""
         digest = digest_of(data)
         self._database.execute(
             "insert or ignore into content values (?, ?)", (digest, zlib.compress(data, 1))
@@ -285,7 +288,7 @@ class CheckpointStore:
         )
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of these names, of all names above them, and of all below.
+        """Return the states of these names, of all names above, and of all names below.
 
         The states show whether each of `names` can be created without replacing anything.
         """
@@ -309,8 +312,8 @@ class CheckpointStore:
     ) -> None:
         """Record the states of changed files.
 
-        `listed`: the files that git lists; other files are never added to git's index. Deleted
-        files are recorded, too, as long as the index may contain them.
+        `listed`: the files that git lists; only these are added to git's index. Deleted files are
+        recorded, too, as long as the index may contain them.
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
@@ -328,7 +331,7 @@ class CheckpointStore:
     # --- git's index ---------------------------------------------------------------------------
 
     def git_index(self) -> GitIndex | None:
-        """Return the index with the files of the newest tree; None if there is none."""
+        """Return the index of the newest tree's files; None if there is none."""
         row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
         return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
 
@@ -338,10 +341,9 @@ class CheckpointStore:
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether many files that could be in git's index are missing from it.
+        """Return whether git's index lacks many files that it could contain.
 
-        `before`: a time in nanoseconds; only files that changed before this time can be in an
-        index.
+        `before`: a time in nanoseconds; an index can only contain files that changed before it.
         """
         able, every = self._database.execute(
             "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
@@ -351,9 +353,9 @@ class CheckpointStore:
         return bool(able > _POOR + every // 16)
 
     def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Mark files that last changed before a time as indexed; yield them by name.
+        """Mark files that last changed before a time as indexed, and yield them by name.
 
-        `before`: a time in nanoseconds.
+        `before`: the time in nanoseconds.
         """
         self._database.execute("delete from tree where state = ?", (GONE.encode(),))
         self._database.execute(
@@ -425,8 +427,8 @@ class CheckpointStore:
     ) -> Iterator[tuple[int, FileChange]]:
         """Yield the changes after the checkpoint `after`, in order, with checkpoint ids.
 
-        `by_calls`: yield only the changes of files that some call changed. This skips most of the
-        first checkpoint of a large project.
+        `by_calls`: yield only changes to files that some call changed. This skips most of a large
+        project's first checkpoint.
         """
         only = "and path in (select path from change where call is not null)" if by_calls else ""
         rows = self._database.execute(
@@ -447,7 +449,7 @@ class CheckpointStore:
             )
 
     def save_call(self, call: WritingCall) -> int:
-        """Store a call, or record the end of a stored one; return its id."""
+        """Store a call, or record the end of a stored one; return the call's id."""
         self._database.execute(
             "insert into call (run, session, use, tool, command, path, began, ended, sure)"
             " values (?,?,?,?,?,?,?,?,?) on conflict (run, use) do update set"
@@ -481,7 +483,7 @@ class CheckpointStore:
         self, time: float, session: str, prompt: int, checkpoint: int, call: int, plan: str,
         redoes: int | None = None,
     ) -> int:  # fmt: skip
-        """Record the tasks of an undo before it starts; return the undo's id."""
+        """Record an undo's tasks before it starts; return the undo's id."""
         done = self._database.execute(
             "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
             " values (?,?,?,?,?,?,?)",
@@ -537,7 +539,7 @@ class CheckpointStore:
     # --- removing ------------------------------------------------------------------------------
 
     def drop_before(self, checkpoint: int) -> None:
-        """Remove all checkpoints with smaller ids, and data that only they needed."""
+        """Remove all checkpoints with smaller ids, and the data that only they needed."""
         for table, column in (
             ("change", "checkpoint"),
             ("checkpoint", "id"),
@@ -583,7 +585,7 @@ def folders_of(path: bytes) -> list[bytes]:
 
 
 def folder_of(place: Path, root: Path) -> Path:
-    """Return the folder for a project's checkpoints, which need not exist."""
+    """Return the folder for a project's checkpoints; it may not exist yet."""
     return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 
@@ -596,8 +598,8 @@ def has_checkpoints(folder: Path) -> bool:
 def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
     """Open the checkpoints in a folder, creating them if `root` is given.
 
-    `root`: the project's folder. Raises CheckpointsUnreadable, also if there are no checkpoints and
-    `root` is None.
+    `root`: the project's folder. Raises CheckpointsUnreadable, including when there are no
+    checkpoints and `root` is None.
     """
     path = folder / _FILE
     try:
@@ -645,9 +647,9 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Keep other gemtui processes from taking checkpoints or undoing in this project.
+    """Keep other gemtui processes from taking checkpoints in this project.
 
-    Redoing is prevented as well.
+    Undoing and redoing are prevented as well.
     """
     make_folder(folder)
     with locked(folder / _LOCK):

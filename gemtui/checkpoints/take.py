@@ -32,14 +32,17 @@ from gemtui.checkpoints.tree import TreeListing, index_file, is_tracked_name, li
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
-"""The former state of a file: GONE, UNKNOWN, or its mode and contents."""
+"""A file's former state: GONE, UNKNOWN, or its mode and contents."""
 _TICK = 0.02
-"""Seconds that file times may lag behind the clock; files changed since then are read again."""
+"""Seconds by which file times may lag behind the clock.
+
+Files changed within this time are read again.
+"""
 
 
 @dataclass(slots=True)
 class Progress:
-    """The number of files checked for a checkpoint so far, and their total.
+    """The progress of a checkpoint: the files checked so far, and their total.
 
     Another thread may read these numbers at any time.
     """
@@ -49,7 +52,7 @@ class Progress:
 
 
 class Taker:
-    """Takes the checkpoints of one project, one after another, while its lock is held.
+    """Takes one project's checkpoints, one after another, while holding its lock.
 
     `without`: folders that are never included, such as gemtui's own.
     """
@@ -73,8 +76,8 @@ class Taker:
         """Take a checkpoint and return it; None if nothing changed and not `always`.
 
         * `calls`: the calls that may have changed files; they are stored.
-        * `also`: files to include even if git ignores them. Each has its former state, in case no
-          earlier checkpoint contains it.
+        * `also`: files to include even if git ignores them. Each is mapped to its former state, in
+          case no earlier checkpoint contains it.
         * `owned`: maps files to the ids of the calls that changed them.
         * `notes`: what else the user should know about the checkpoint.
 
@@ -118,7 +121,7 @@ class Taker:
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
         """Return the known files in folders that have been replaced by something else.
 
-        Git lists such files as unchanged, because it does not check what is now in a folder's
+        Git lists such files as unchanged, because it does not check what has taken a folder's
         place.
         """
         if not self._store.git_index():
@@ -132,8 +135,8 @@ class Taker:
     def _index_again(self, began: float) -> list[Path]:
         """Rewrite git's index if many files are missing from it.
 
-        Return the paths of old index files, which can be deleted. The new index contains only files
-        that changed at least a second before they were last checked, so that git never has to
+        Returns the paths of old index files, which can be deleted. The new index contains only
+        files that changed at least a second before they were last checked, so that git never has to
         compare fractions of seconds.
         """
         index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
@@ -165,10 +168,11 @@ class Taker:
 
 
 def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
-    """Return the new files that had another name before.
+    """Return the new files that had a different name before.
 
-    Moving a folder does not change the times of the files in it. A moved file is recognised by the
-    inode of a deleted one, because files can also be new only since git no longer ignores them.
+    Moving a folder doesn't change the times of the files in it. A moved file is recognised by the
+    inode of a deleted file, because a file may also appear new only because git no longer ignores
+    it.
     """
     gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
     new = (path for path in found if path not in tree)

@@ -1,7 +1,7 @@
-"""List the files of a project that belong in its checkpoints.
+"""List the project files that belong in checkpoints.
 
-Git lists them if it is installed, but never through the project's own repository: git runs with a
-private repository and without configuration, so that no program named in the project's
+If git is installed, it lists the files, but never through the project's own repository: git runs
+with a private repository and without configuration. So no program named in the project's
 configuration or attributes is run, and nothing in its `.git` folder is written.
 """
 
@@ -22,9 +22,9 @@ from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
-"""The most files; in a larger project, only files written by tools are included."""
+"""The most files; in a larger project, only files that tools wrote are included."""
 MOST_WALKED = 20_000
-"""The most files if git is not available to tell which files are ignored."""
+"""The most files if git is not available to say which files are ignored."""
 _LIMIT = 60.0
 """The time limit for git, in seconds."""
 _GIT_FILE = 4096
@@ -44,7 +44,7 @@ class TreeListing:
     * `ignored`: files to include although git ignores them, because the project's own index
       contains them.
     * `index`: the index to use next time; None if git can't be used.
-    * `whole`: no index was used, so every known file may have changed.
+    * `whole`: whether no index was used, so that every known file may have changed.
     * `notes`: what is not covered.
     """
 
@@ -82,7 +82,7 @@ def list_files(
 
 
 def index_file(private: Path, number: int) -> Path:
-    """Return the path of the index with this number, which need not exist."""
+    """Return the path of the index with this number; it may not exist yet."""
     return private / f"index-{number}"
 
 
@@ -227,7 +227,7 @@ def _make_private(private: Path) -> None:
 
 
 def _top(root: Path) -> Path:
-    """Return the top folder of the repository that contains the project.
+    """Return the root of the repository that contains the project.
 
     If the project is not in a repository, return the project's own folder.
     """
@@ -238,9 +238,9 @@ def _top(root: Path) -> Path:
 
 
 def _repository(top: Path) -> Path | None:
-    """Return the repository's folder, which a `.git` file may point to.
+    """Return the repository's git folder, which a `.git` file may point to.
 
-    The folder is only read. Return None if there is no repository.
+    The folder is only read. Returns None if there is no repository.
     """
     place = top / ".git"
     try:
@@ -257,7 +257,7 @@ def _repository(top: Path) -> Path | None:
 
 
 def _common(repository: Path) -> Path:
-    """Return the main repository of a worktree; other repositories are unchanged."""
+    """Return a worktree's main git folder; any other git folder is returned unchanged."""
     with suppress(OSError):
         return repository / os.fsdecode(read_small(repository / "commondir", _GIT_FILE).strip())
     return repository

@@ -29,7 +29,7 @@ from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
-"""The tools under whose names undos, redos, reviews and applied worktrees are recorded.
+"""The tool names under which undos, redos, reviews and worktrees are recorded.
 
 They are recorded as calls, so that they can be undone as well.
 """
@@ -44,10 +44,10 @@ def made_by_user(call: WritingCall) -> bool:
 
 
 class RecordedChange(NamedTuple):
-    """A change by a file tool that is found only in the session's record.
+    """A change by a file tool that only the session's record contains.
 
     `when`: seconds since 1970. `before`, `after`: contents; None if the file did not exist. `tool`,
-    `use`: the tool and the id of the call, as Gemini CLI names them.
+    `use`: the tool's name and the call's id, as Gemini CLI names them.
     """
 
     path: bytes
@@ -64,7 +64,7 @@ class UndoTarget:
 
     `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids of this
     session's calls since then; for a fork, those of its parent session are included. `recorded`:
-    changes without checkpoints.
+    changes that no checkpoint covers.
     """
 
     session: str
@@ -79,7 +79,7 @@ class FilesUndone:
     """The steps of an undo or redo that were carried out or, for a dry run, planned.
 
     `undo`: the id of the undo or redo; None if there was nothing to do. `checkpoint`: the id of the
-    checkpoint taken before.
+    checkpoint taken beforehand.
     """
 
     session: str
@@ -90,15 +90,14 @@ class FilesUndone:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[bytes]:
-        """Return the files to which this action applies."""
+        """Return the files this action applies to."""
         return [step.path for step in self.steps if step.action is action]
 
 
 def covered_calls(store: CheckpointStore) -> frozenset[str]:
     """Return Gemini CLI's ids of the calls whose changes are all known.
 
-    A call is excluded if it is not `sure`, or if the former state of a file that it changed is
-    unknown.
+    A call is excluded if it is not `sure`, or if the former state of one of its files is unknown.
     """
     calls = store.calls()
     unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
@@ -106,7 +105,7 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
 
 
 class Project:
-    """The checkpoints of one project, while `only_one` holds its lock.
+    """One project's checkpoints, while its lock is held.
 
     Created by `open_project`.
     """
@@ -120,7 +119,7 @@ class Project:
     ) -> FilesUndone:
         """Undo the changes since `target`.
 
-        `paths`: undo only changes of these files, and of files under these folders; None means all.
+        `paths`: undo only changes to these files, and to files under these folders; None means all.
         `dry_run`: only return the planned steps. Raises OSError, CheckpointsUnreadable.
         """
         lineage = self.store.lineage(target.session)
@@ -183,7 +182,7 @@ class Project:
     ) -> FilesUndone:
         """Take a checkpoint, then carry out the planned steps; `redo` can reverse them.
 
-        * `tool`: the tool under whose name the change is recorded.
+        * `tool`: the tool name under which to record the change.
         * `planned`: returns the steps; called after the checkpoint has been taken.
         * `also`: files to include although git ignores them.
         * `prompt`: the number of the prompt to go back to; 0 if there is none.
@@ -231,7 +230,10 @@ class Project:
         return self.store.save_call(call)
 
     def _finish(self, undo: Undo, *, interrupted: bool = False) -> Applied:
-        """Carry out the tasks of an undo. If it was interrupted, its checkpoint notes that."""
+        """Carry out the tasks of an undo.
+
+        `interrupted`: note in the checkpoint that the undo had been interrupted.
+        """
         tasks = decoded(undo.plan or "[]")
         with ProjectFiles(self.root) as files:
             done = apply(self.store, files, tasks, undo.id)
@@ -247,7 +249,7 @@ class Project:
     def finish_interrupted(self) -> tuple[str, ...]:
         """Complete interrupted undos; return notes about all that this object completed.
 
-        The next result has the same notes. Raises OSError.
+        The notes also appear in the next result. Raises OSError.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._finish(undo, interrupted=True)
@@ -256,7 +258,7 @@ class Project:
 
 @contextmanager
 def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
-    """Open and lock the checkpoints of `root` in `folder`; finish interrupted undos.
+    """Open and lock the checkpoints of `root` in `folder`; complete interrupted undos.
 
     `without`: folders that are never included. Raises OSError, CheckpointsUnreadable.
     """
@@ -295,7 +297,7 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 def _with_records(
     store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
-    """Combine the changes of checkpoints and of the session's record, sorted by time."""
+    """Combine the changes from checkpoints and from the session's record, by time."""
     for path in {each.path for each in recorded} & known.keys():
         known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
     for each in recorded:
@@ -306,7 +308,7 @@ def _with_records(
 
 
 def _state(store: CheckpointStore, content: bytes | None) -> FileState:
-    """Return the state for recorded contents; its mode is unknown."""
+    """Return the state for recorded contents; the mode is unknown."""
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
@@ -315,7 +317,7 @@ def _kind_of(undo: Undo) -> str:
 
 
 def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
-    """Yield the notes about an interrupted undo, redo or review that was completed."""
+    """Yield the notes about completing an interrupted undo, redo or review."""
     yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
     for path, why in done.failed.items():
         yield f"It left {os.fsdecode(path)} alone: {why}"

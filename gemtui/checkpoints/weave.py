@@ -1,7 +1,7 @@
 """Attribute each line of a text to its author by weaving all versions together.
 
-A removed line stays in the weave, with the owner who removed it. Therefore one change can be taken
-out of the text, whatever changed before and after it.
+A removed line stays in the weave, together with the owner who removed it. Therefore one change can
+be taken out of the text, whatever was changed before and after it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Owner = TypeVar("Owner", bound=Hashable)
 class _Line(Generic[Owner]):
     """A line of the weave.
 
-    `born`: who wrote the line; None if it is part of the first version. `died`: who removed the
-    line; None if nobody has. `returned`: who had removed the line before it came back.
+    `born`: who wrote the line; None if the first version contains it. `died`: who removed the line;
+    None if nobody has. `returned`: who had removed the line before it came back.
     """
 
     text: bytes
@@ -31,16 +31,17 @@ class _Line(Generic[Owner]):
     returned: Owner | None = None
 
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
-        """Return the line as removed by `owner`.
+        """Return a copy of the line as removed by `owner`.
 
-        `again`: attribute the removal to the owner who had removed the line before, if any.
+        `again`: attribute the removal to the owner who had removed the line before, if there is
+        one.
         """
         if self.died is not None:
             return self
         return replace(self, died=self.returned or owner if again else owner)
 
     def back(self) -> _Line[Owner]:
-        """Return the line as restored after a removal."""
+        """Return a copy of the line as restored after its removal."""
         return replace(self, died=None, returned=self.died)
 
 
@@ -49,8 +50,8 @@ class WovenLines(Generic[Owner]):
     """Adjacent lines that one owner changed.
 
     `group`: the number of the group of pieces between two lines that never changed. `before`,
-    `now`: the number of lines that precede the piece in the first and in the newest text.
-    `removed`, `added`: positions in the weave; `texts` returns their lines, in this order.
+    `now`: how many lines precede the piece in the first and in the newest text. `removed`, `added`:
+    positions in the weave; `texts` returns the lines at these positions.
     """
 
     owner: Owner
@@ -72,8 +73,9 @@ class Weave(Generic[Owner]):
     def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
         """Add the next version of the text.
 
-        Lines of the first text that come back count as lines of the first text again. `revives`: so
-        do lines that others wrote or removed, because an undo or redo restores them.
+        If a line of the first text comes back, it counts as part of the first text again.
+        `revives`: the same applies to lines others wrote or removed, because an undo or redo
+        restores them.
         """
         alive = [at for at, line in enumerate(self._lines) if line.died is None]
         old = [self._lines[at].text for at in alive]
@@ -94,7 +96,10 @@ class Weave(Generic[Owner]):
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
-        """Return the newest text without these pieces; without all, the first text."""
+        """Return the newest text without these pieces.
+
+        Without any of its pieces, the newest text becomes the first text.
+        """
         chosen = Counter(piece.group for piece in pieces)
         all_of = Counter(piece.group for piece in self.pieces())
         whole = {group for group, size in chosen.items() if all_of[group] == size}
@@ -174,7 +179,7 @@ class Weave(Generic[Owner]):
             now += len(added)
 
     def _owner(self, at: int) -> Owner | None:
-        """Return who changed a line last; None if one owner both wrote and removed it."""
+        """Return who last changed a line; None if one owner both wrote and removed it."""
         line = self._lines[at]
         if line.died is None:
             return line.born
@@ -224,7 +229,7 @@ def _changed(
 
 
 def _matches(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the positions of equal lines as pairs, in the order of both lists."""
+    """Return the positions of equal lines as pairs, in both lists' order."""
     if list(old) == list(new):
         return [(at, at) for at in range(len(new))]
     if not old or not new or max(len(old), len(new)) > MOST_CHANGED:

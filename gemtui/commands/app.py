@@ -1,4 +1,4 @@
-"""`gemtui [PATH]`: open the app on the user's store or on the demo's."""
+"""`gemtui [PATH]`: open the app on the user's sessions or on the demo's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDING = 10.0
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app and return its exit code.
 
-    Raises ConfigError, and errors of `choose`.
+    Raises ConfigError, and the errors of `choose`.
     """
     config = load_config(config_file())
     if ascii:
@@ -39,9 +39,9 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
 
 
 def _demo(session: str | None, config: Config) -> int:
-    """Run the app on the demo's store, in a folder that is removed at the end.
+    """Run the app on the demo's sessions, in a folder that is removed at the end.
 
-    In the demo, a stand-in plays the runs, which end with the demo.
+    In the demo, a stand-in for Gemini CLI plays the runs, which end with the demo.
     """
     from gemtui.demo import PROJECT, install_agent, write_store
 

@@ -1,4 +1,4 @@
-"""Encode where the next page of an answer begins, as a single word for scripts to pass back."""
+"""Encode where the next page of a list begins, as one word that scripts pass back."""
 
 from __future__ import annotations
 
@@ -13,23 +13,29 @@ from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 
 _LONGEST = 20_000
-"""Characters of a cursor; a path has 4,096 bytes at most."""
+"""The longest cursor, in characters; a path has at most 4,096 bytes."""
 
 
 def write_cursor(kind: str, *values: Any) -> str:
-    """Return a cursor that contains these JSON values. `kind`: the kind of answer it belongs to."""
+    """Return a cursor that contains these JSON values.
+
+    `kind`: the kind of list the cursor belongs to.
+    """
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 
 
 def not_a_cursor() -> click.UsageError:
-    """Return the error for a word that is not a cursor for this kind of answer."""
+    """Return the error for a word that isn't a cursor for this kind of list."""
     return click.UsageError(
         "--cursor: not a next_cursor from an earlier answer of this command: leave it out"
     )
 
 
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
-    """Return the values in a cursor. Raises click.UsageError for a word of any other kind."""
+    """Return the values in a cursor.
+
+    Raises click.UsageError for a word that isn't a cursor of this kind.
+    """
     try:
         padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)
         found = loads(base64.b64decode(padded, altchars=b"-_", validate=True))

@@ -81,7 +81,7 @@ def remove(yes: bool) -> int:
 
 
 def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
-    """Explain the change and ask the user to confirm.
+    """Explain the change and ask the user to confirm it.
 
     Raises click.UsageError without a terminal.
     """

@@ -68,7 +68,7 @@ def run(
 def matching_writes(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """Yield the writes of the files that the user named, and report problems.
+    """Yield the writes to the files that the user named, and report problems.
 
     `path`: as in `run`; None means all files.
     """
@@ -81,7 +81,7 @@ def matching_writes(
 
 
 class _Fits:
-    """Tests whether a path matches the one that the user named: equal, below, or ending so."""
+    """Tests whether a path equals, is under, or ends with the path the user named."""
 
     def __init__(self, wanted: Path | None) -> None:
         self._places = [] if wanted is None else _names_of(wanted)
@@ -158,7 +158,7 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
 def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     """Print one patch for all files under `root`.
 
-    What the patch lacks is reported on stderr, with the reason.
+    Anything missing from the patch is reported on stderr, with the reason.
     """
     if root is None:
         raise click.UsageError(

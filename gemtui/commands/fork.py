@@ -1,4 +1,4 @@
-"""`gemtui fork`: create a new chat with the history of a stored one."""
+"""`gemtui fork`: create a new chat with a stored session's history."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.text import clean_line
 
 
 def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool) -> None:
-    """Fork the session that `wanted` names, and print the id of the new session.
+    """Fork the session that `wanted` names, and print the new session's id.
 
     Raises SessionNotFound, SessionAmbiguous, ForkFailed, OSError.
     """

@@ -1,4 +1,4 @@
-"""`gemtui sessions --live`: the present state of the sessions in all terminals."""
+"""`gemtui sessions --live`: the current state of sessions in all terminals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDEST = (8, 5, 24, 40)
 
 
 class _Live(Struct, frozen=True, kw_only=True):
-    """One session. `by`: the source of its state, which is `hook`, `file` or `run`."""
+    """One session. `by`: the source of its state: `hook`, `file` or `run`."""
 
     session: str
     state: LiveState
@@ -50,7 +50,7 @@ class _Live(Struct, frozen=True, kw_only=True):
 
 
 def run(*, project: Path | None, as_json: bool) -> int:
-    """List active sessions, of all projects or of one; waiting sessions come first."""
+    """List active sessions, in all projects or in one; waiting sessions come first."""
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     stored = {each.id: each for each in listed(snapshot, project=project, hidden=False)}

@@ -63,9 +63,9 @@ def mark(
 
 
 def _session(id: str, marks: Marks) -> str:
-    """Return the full id of the named session.
+    """Return the named session's full id.
 
-    A deleted session is found only by its full id.
+    A deleted session can be named only by its full id.
     """
     try:
         with index_of_user() as index:

@@ -20,7 +20,7 @@ from gemtui.paths import current_folder
 def run(*, project: Path | None, everywhere: bool) -> int:
     """Serve until the input ends, or until SIGTERM or SIGINT.
 
-    `project`: agents can read the sessions of this folder, by default the current one.
+    `project`: agents can read this folder's sessions, by default the current folder's.
     `everywhere`: agents can read the sessions of all projects. Raises click.UsageError.
     """
     if sys.stdin is None or sys.stdout is None:
@@ -43,7 +43,7 @@ def run(*, project: Path | None, everywhere: bool) -> int:
 
 
 def _let_stderr_go() -> None:
-    """Discard stderr if it is a pipe or socket, because it might fill up."""
+    """Discard stderr if it is a pipe or socket, because it might fill up and block."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
         nowhere = os.open(os.devnull, os.O_WRONLY)

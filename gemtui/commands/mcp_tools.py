@@ -1,8 +1,8 @@
-"""The tools of `gemtui mcp`: search, list and read sessions, and list written files.
+"""The tools of `gemtui mcp`: search, list and read sessions; list written files.
 
-The user decides on the command line which sessions can be read; callers of the tools can't change
-that. Results are limited in size and marked as old text, because they may contain anything,
-including apparent instructions.
+The user decides on the command line which sessions can be read, and the agents that call the tools
+can't change that. Results are limited in size and marked as old text, because they may contain
+anything, including text that looks like instructions.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class FilesArguments(Struct, forbid_unknown_fields=True):
 
 
 class SessionTools:
-    """The tools for the sessions of the folder `project`; None means all projects."""
+    """The tools for sessions in the folder `project`; None means all projects."""
 
     def __init__(self, project: Path | None) -> None:
         self._project = project

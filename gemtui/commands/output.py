@@ -1,4 +1,4 @@
-"""Output of commands: to stdout, or to a file that the user names."""
+"""Write commands' output to stdout, or to a file the user names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.paths import typed_path
 from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 
 _SLOW = 1.0
-"""Seconds after which a note explains why the command takes long."""
+"""Seconds after which a note explains why the command is taking long."""
 _NARROW = 20
 """The width in cells below which a column is not wrapped."""
 
@@ -25,7 +25,7 @@ _NARROW = 20
 def to_stdout(pieces: Iterable[bytes]) -> None:
     """Write to stdout and flush; do nothing if stdout was closed at start (`>&-`).
 
-    Raises BrokenPipeError if the reader has gone, and other OSErrors, such as for a full disk.
+    Raises BrokenPipeError if the reader is gone, and other OSErrors, for example for a full disk.
     """
     if sys.stdout is None:
         return
@@ -71,7 +71,7 @@ def slow_note(words: str) -> Iterator[None]:
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Print lines in the encoding of stdout; unsupported characters become `?`."""
+    """Print lines in stdout's encoding; unsupported characters become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
@@ -120,10 +120,7 @@ def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
 
 
 def terminal_width() -> int | None:
-    """Return the width in columns of the terminal on stdout, or None.
-
-    None means that stdout is not a terminal.
-    """
+    """Return the terminal's width in columns; None if stdout is not a terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     from shutil import get_terminal_size
@@ -132,7 +129,7 @@ def terminal_width() -> int | None:
 
 
 def stdout_encoding() -> str:
-    """Return the encoding of stdout."""
+    """Return stdout's encoding."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
@@ -167,9 +164,9 @@ def to_file(
 ) -> None:
     """Write an export, completely or not at all, readable only by the user.
 
-    `keep`: paths that must not be overwritten, nor anything in them: Gemini's own folder and the
-    session itself. Folders are refused, too. `force`: replace an existing file, which is refused
-    otherwise. Raises click.UsageError, OSError.
+    `keep`: paths that must not be overwritten, including everything in them: Gemini's own folder
+    and the session itself. Folders are refused, too. `force`: replace an existing file, which would
+    otherwise be refused. Raises click.UsageError, OSError.
     """
     target = resolved(typed_path(path))
     _require_file(path, target, keep)
@@ -182,7 +179,7 @@ def to_file(
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
-    """Raise click.UsageError if `target`, to which `path` leads, must not be written."""
+    """Raise click.UsageError if the file `target`, reached by `path`, is protected."""
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):

@@ -1,4 +1,4 @@
-"""Find the session that the user names, or list the candidates."""
+"""Find the session the user names, or list the candidates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 def index_of_user(home: Path | None = None) -> Iterator[Index]:
     """Open the user's store, or the store in `home`, with gemtui's cache.
 
-    On exit, report a corrupt cache that was recreated.
+    On exit, report a corrupt cache that has been recreated.
     """
     with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
         try:
@@ -42,9 +42,9 @@ def choose(
 ) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
-    `project`, `here`: as in `find_session`; if `here` is None, the current folder is used.
-    SessionNotFound and SessionAmbiguous are raised with notes that list the candidates, one per
-    line.
+    `project`, `here`: as in `find_session`, except that if `here` is None, the current folder is
+    used. SessionNotFound and SessionAmbiguous are raised with notes that list the candidates, one
+    per line.
     """
     try:
         return find_session(index, wanted, project=project, here=here or folder_here())
@@ -72,7 +72,7 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
 
 
 def completions(begun: str) -> list[tuple[str, str]]:
-    """Return the ids with this prefix, and their titles, for shell completion.
+    """Return the ids with this prefix, and the sessions' titles, for shell completion.
 
     The newest sessions come first.
     """

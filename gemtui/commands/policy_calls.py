@@ -46,7 +46,7 @@ _CUT = 1000
 def explain(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print the decision for a call; return 1 if the CLI ignores one of its policies."""
+    """Print the decision for a call; return 1 if the CLI ignores one of the policies."""
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.load_policy(folder_here())
     answer = situation.engine(stands).explain(call)
@@ -165,7 +165,7 @@ def _as_refusal(answer: Explanation, situation: Situation) -> str:
 class CallSelection:
     """A selection of recorded calls.
 
-    By default, these are the calls of the current folder's project, or of all projects.
+    By default, these are the calls in the current folder's project, or in all projects.
     """
 
     session: str | None = None
@@ -173,7 +173,7 @@ class CallSelection:
     everywhere: bool = False
 
     def check(self) -> None:
-        """Raise UsageError for options that are mutually exclusive."""
+        """Raise UsageError for mutually exclusive options."""
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
             raise click.UsageError(
@@ -185,8 +185,8 @@ class CallSelection:
 class Read:
     """The selected calls.
 
-    `workspace`: the folder, if all calls are from a single one. `problems`: those found so far
-    while reading.
+    `workspace`: the folder, if all calls were made in the same one. `problems`: the problems found
+    so far while reading.
     """
 
     sessions: tuple[Summary, ...]
@@ -195,7 +195,7 @@ class Read:
     by_subagents: int = 0
 
     def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """Yield the calls in batches; sessions that can't be read go to `problems`."""
+        """Yield the calls in batches; sessions that can't be read are added to `problems`."""
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
@@ -248,7 +248,7 @@ def none_found(read: Read) -> int:
 def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     """Print the decisions for recorded calls.
 
-    Return 1 if there are no calls, or if the CLI ignores one of the policies.
+    Returns 1 if there are no calls, or if the CLI ignores one of the policies.
     """
     read = read_which(which)
     stands = situation.load_policy(read.workspace)
@@ -298,7 +298,7 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return a rule for JSON reports: its place and priorities; None for no rule."""
+    """Return a rule for JSON reports, with its place and priorities; None for no rule."""
     if rule is None:
         return None
     return {

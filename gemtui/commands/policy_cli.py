@@ -16,7 +16,7 @@ from gemtui.errors import OptionError
 
 
 class _Mode(click.Choice[str]):
-    """An approval mode, as spelled by the CLI, in rules or by other agents."""
+    """An approval mode, spelled as by the CLI, in rules or by other agents."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the mode as the CLI spells it."""
@@ -29,7 +29,7 @@ class _Mode(click.Choice[str]):
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of gemtui's policies; if none match, complete files."""
+    """Complete the names of gemtui's policies, or files if none match."""
     from gemtui.errors import GemtuiError
     from gemtui.policy.edit.store import Origin, list_policies
 
@@ -65,7 +65,7 @@ _interactive = click.option(
 
 
 def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe the run in which a call is judged to a command."""
+    """Add to a command the options that describe the run in which a call is judged."""
     for option in (
         click.option(
             "--allowed-tools",
@@ -103,7 +103,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select recorded calls to a command."""
+    """Add to a command the options that select recorded calls."""
     for option in (
         click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(

@@ -23,8 +23,8 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 class Situation:
     """The run in which calls are judged.
 
-    `policies`: names, files or folders. `alone`: without the user's own files. `settings`: a file
-    to use instead of the machine's settings. `interactive`: the user can be asked.
+    `policies`: names, files or folders. `alone`: leave out the user's own files. `settings`: a file
+    to use instead of the machine's settings. `interactive`: whether the user can be asked.
     """
 
     policies: Sequence[str] = ()
@@ -65,7 +65,7 @@ class Situation:
 
     @property
     def named(self) -> Sequence[Path]:
-        """The files and folders that `policies` names. Raises PolicyNotFound, UsageError."""
+        """The files and folders named in `policies`. Raises PolicyNotFound, UsageError."""
         return [path for word in self.policies for path in _named(word)]
 
     def engine(self, stands: EffectivePolicy) -> Engine:
@@ -81,7 +81,7 @@ class Situation:
 
 
 def _named(word: str) -> Iterator[Path]:
-    """Yield the files and folders of one `--policy`, which is split at commas."""
+    """Yield the files and folders in one `--policy` value, which is split at commas."""
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
     if "," in word and not path_exists(typed_path(word)):
@@ -98,9 +98,9 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def report_broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """Report files or rules that the CLI ignores, and unreadable settings.
+    """Report files or rules the CLI ignores, and unreadable settings.
 
-    Return 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
+    Returns 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
     silently skips or misinterprets. `named`: the files in which such errors would keep gemtui from
     starting a run.
     """

@@ -80,8 +80,8 @@ def _noted(problems: Sequence[str]) -> int:
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
     """Return a policy's entry in the list.
 
-    `loaded`: the CLI loads it in every session. If the settings contain a list of paths, this list
-    replaces the user's folder.
+    `loaded` in the result: whether the CLI loads the policy in every session. If the settings
+    contain a list of paths, this list replaces the user's folder.
     """
     try:
         document = open_policy(file).document
@@ -158,10 +158,10 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """Return one rule, in file order.
+    """Return one rule's JSON entry.
 
-    `fields`: as in the file; null if unreadable. `sentence`: the sentence from which such a rule is
-    created; null if there is none.
+    `fields` in the result: as in the file; null if unreadable. `sentence`: the sentence that would
+    create such a rule; null if there is none.
     """
     rule = entry.rule
     return {
@@ -218,7 +218,7 @@ def check(
     """Print the findings; return 1 on errors and, with `strict`, on warnings.
 
     A failing example is an error. With `replay`, the result is also 1 if calls that succeeded would
-    be denied. Raises PolicyNotFound, and errors raised while sessions are being read.
+    now be denied. Raises PolicyNotFound, and errors that occur while sessions are being read.
     """
     paths = [_path(each) for each in files]
     examples = try_files(paths)
@@ -250,9 +250,9 @@ def check(
 
 
 def _path(wanted: str) -> Path:
-    """Return the path of a file that was typed, or of one of gemtui's policies.
+    """Return the path of a file the user typed, or of one of gemtui's policies.
 
-    A path that does not exist is returned as well, and becomes a finding later.
+    A path that doesn't exist is also returned, and becomes a finding later.
     """
     if not wanted.strip():
         raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")

@@ -30,7 +30,7 @@ def suggest(
 ) -> int:
     """Print the suggested rules, or write them to a policy file.
 
-    `force`: replace an existing file. Return 1 if there are no calls, or if the CLI ignores one of
+    `force`: replace an existing file. Returns 1 if there are no calls, or if the CLI ignores one of
     the policies.
     """
     if output is not None and not force and os.path.lexists(typed_path(output)):
@@ -91,7 +91,7 @@ def _suggested(each: Suggestion) -> dict[str, Any]:
 
 
 def _fields(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule, with the names used in policy files."""
+    """Return a rule's fields, with the names used in policy files."""
     prefixes, tools = list(rule.command_prefixes), list(rule.tools)
     fields = {
         "toolName": tools if rule.tool_list else tools[0],

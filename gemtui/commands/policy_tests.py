@@ -46,7 +46,7 @@ class FileExample:
 
 
 def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
-    """Try the examples in all these files, each with the rules of its own file."""
+    """Try the examples in all these files, each with its own file's rules."""
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
@@ -107,10 +107,10 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A policy's decisions for calls that succeeded since a time.
+    """A policy's decisions for calls that have succeeded since a given time.
 
-    `gone`: the number of calls whose tool no longer exists. `undated`: the number of calls without
-    a stored time, which are not in `calls`.
+    `gone`: how many calls used a tool that no longer exists. `undated`: how many calls have no
+    stored time and are therefore not in `calls`.
     """
 
     since: datetime

@@ -25,7 +25,7 @@ from gemtui.text import Clean, counted, short_path, visible_line
 def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     """Print the rules that sentences describe, or add them to the policy `name`.
 
-    Return 1 if a sentence describes no rule.
+    Returns 1 if a sentence describes no rule.
     """
     sentences = read_sentences(text, folder_here())
     if not sentences:
@@ -46,9 +46,10 @@ def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
 
 
 def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
-    """Add rules to a policy, creating it if needed; return its path.
+    """Add rules to a policy, creating it if needed.
 
-    Also return the number of rules added. Raises PolicyError for a policy that can't be edited.
+    Returns its path and the number of rules added. Raises PolicyError for a policy that can't be
+    edited.
     """
     try:
         opened = open_policy(find_policy(name))
@@ -66,7 +67,7 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield each tool's name, the decision for it, and whether it is visible."""
+    """Yield each tool's name, the decision for it, and whether the model sees it."""
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
         outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))

@@ -21,13 +21,13 @@ from gemtui.sessions.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20
-"""The most line ranges whose sources are listed; --json lists all."""
+"""The most line ranges whose sources are listed; --json lists all of them."""
 
 
 def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
     """Print a file's newest recorded contents, or write them to `output`.
 
-    Return 1 if there are none. `at`: use only what was recorded until this time. `force`: replace
+    Returns 1 if there are none. `at`: use only what was recorded up to this time. `force`: replace
     an existing file. Raises click.UsageError, StoreUnreadable, OSError.
     """
     wanted = Path(os.path.normpath(current_folder() / typed_path(path)))

@@ -35,7 +35,7 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
     """Print a session's changes, or revert some of them.
 
-    Return 1 if something was left alone.
+    Returns 1 if something was left alone.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""`gemtui run`: run one prompt headless, or print the command with `--dry-run`."""
+"""`gemtui run`: run one prompt headlessly, or print the command with `--dry-run`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
 """Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024
-"""The longest line of stderr in bytes; of longer lines only the end is shown."""
+"""The longest line of stderr in bytes; only the end of a longer line is shown."""
 
 
 def run(words: RunArguments) -> int:
@@ -84,7 +84,7 @@ async def _follow_all(
 ) -> int:
     """Run the prompt; if a quota is exhausted, wait for it and continue.
 
-    Return the last exit code.
+    Returns the last run's exit code.
     """
     while True:
         show = new_show()
@@ -104,9 +104,9 @@ async def _follow_all(
 
 
 def report_before_run(options: AgentOptions) -> None:
-    """Report what the folder permits without asking, and store the report.
+    """Report what the folder allows without asking, and store the report.
 
-    The next report then names what has changed.
+    The next report then says what has changed.
     """
     told = before_run_report(options)
     for words in told.lines():
@@ -124,7 +124,7 @@ async def _follow(
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and clean up however it ends.
 
-    `terminal`: where the run's questions are answered. Return the run's stderr, and the folder in
+    `terminal`: where to answer the run's questions. Returns the run's stderr, and the folder in
     which it worked.
     """
     stderr, folder = "", options.cwd
@@ -187,7 +187,7 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """Report problems in the stored session that resuming it has caused."""
+    """Report problems in the stored session caused by resuming it."""
     found = aftermath_of(run.folder)
     if found is None:
         return
@@ -216,9 +216,9 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 
 
 class Stop:
-    """Ends the runs on signals: the first signal by SIGTERM, the second by SIGKILL.
+    """Ends the runs on signals: the first signal sends SIGTERM, the second SIGKILL.
 
-    A request to stop that comes before a run has begun is carried out once it has.
+    If a request to stop comes before a run has begun, it is carried out as soon as the run begins.
     """
 
     def __init__(self, show: Show) -> None:
@@ -229,7 +229,7 @@ class Stop:
         """Set when the user wants to stop."""
 
     def add_run(self, run: GeminiRun) -> None:
-        """Add a run, which signals will now end as well."""
+        """Add a run that signals should also end."""
         self._runs.append(run)
         for _ in range(self._asked):
             run.abort()

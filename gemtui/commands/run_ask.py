@@ -31,9 +31,12 @@ from gemtui.runs.questions import Question
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
-"""The rows of the terminal needed below a call: for its reason, similar calls and the keys."""
+"""How many rows the terminal needs below a call.
+
+They are for the call's reason, similar calls and the keys.
+"""
 _FEW = 3
-"""The most cautions that are listed without their number."""
+"""The most cautions to list without their number."""
 _YES: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "y": Conversation.allow,
     "yes": Conversation.allow,
@@ -49,14 +52,14 @@ NO_TERMINAL = "--ask needs a terminal; without it, calls that need approval are 
 
 @dataclass(frozen=True, slots=True)
 class AskingTerminal:
-    """The terminal in which the user is asked: file descriptors for input and output."""
+    """The terminal in which the user is asked, as input and output file descriptors."""
 
     reading: int
     writing: int
 
     @classmethod
     def open(cls, *, as_json: bool) -> AskingTerminal:
-        """Return the command's terminal, or with JSON on stdout the controlling one.
+        """Return the command's terminal, or with JSON on stdout the controlling terminal.
 
         Raises click.UsageError if there is none.
         """
@@ -84,7 +87,7 @@ class AskingTerminal:
         return os.terminal_size((80, 24))
 
     def ring(self, notice: Notification) -> None:
-        """Notify a user who is looking elsewhere, in the way that the settings say."""
+        """Notify a user who is looking elsewhere, in the way chosen in the settings."""
         ring = Config().ring
         with suppress(GemtuiError):
             ring = load_config(config_file()).ring
@@ -96,7 +99,7 @@ class AskingTerminal:
                 )
 
     def forget_typed(self) -> None:
-        """Discard input typed before the question, because it can't be an answer."""
+        """Discard anything typed before the question, because it can't be an answer."""
         with suppress(termios.error):
             termios.tcflush(self.reading, termios.TCIFLUSH)
 
@@ -225,7 +228,7 @@ class TerminalQuestions:
     async def _give(self, give: Callable[[], AnswerOutcome], saved: str | None = None) -> bool:
         """Give an answer and report its result.
 
-        Return False if another answer is needed. `saved`: the message to print once the answer's
+        Returns False if another answer is needed. `saved`: the message to print once the answer's
         rule has been saved.
         """
         try:
@@ -246,7 +249,7 @@ class TerminalQuestions:
         return True
 
     def _show(self, asked: Asked) -> None:
-        """Print as much of a call as fits; a yes then prints the rest before it counts."""
+        """Print as much of a call as fits; a yes prints the rest before it takes effect."""
         lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
@@ -288,7 +291,7 @@ class TerminalQuestions:
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
-        """Return the call with the user's changes, which are shown before it runs."""
+        """Return the call with the user's changes, which are shown before it is made."""
         now = asked.runs
         try:
             if typed.strip() and now.form is Form.COMMAND:
@@ -310,7 +313,7 @@ class _AnsweredElsewhere(Exception):
 
 
 def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
-    """Yield the facts about a call, followed by everything that it would do."""
+    """Yield the facts about a call, and then everything it would do."""
     request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")

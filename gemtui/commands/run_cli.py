@@ -1,4 +1,4 @@
-"""The arguments of `gemtui run`, parsed by click, including the options of a run."""
+"""The arguments of `gemtui run`, parsed by click, including the run's options."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 MODES = ("default", "auto_edit", "plan", "yolo")
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
-"""Options that apply to a single run and are not part of a reusable setup."""
+"""Options that apply to a single run and aren't part of a reusable setup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
     """The arguments of `gemtui run`.
 
-    `options`: the options of the run that were given, by name.
+    `options`: the run options that were given, by name.
     """
 
     prompt: str | None = None
@@ -49,10 +49,13 @@ def _is_set(value: object) -> bool:
 
 
 class SetupCommand(click.Command):
-    """A command with the options of a run's setup, which are loaded lazily."""
+    """A command with the options for a run's setup, which are loaded lazily."""
 
     resume_completion: Callable[..., Any] | None = None
-    """Completes the id of the session to continue; None omits the options of a single run."""
+    """Completes the id of the session to continue.
+
+    None leaves out the options that apply to a single run.
+    """
 
     @cached_property
     def _declared(self) -> list[click.Option]:
@@ -90,12 +93,12 @@ class SetupCommand(click.Command):
         return click.Option([*option.flags, option.name], **more)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own parameters, with those of a run before `--help`."""
+        """Return the command's own parameters, with the run options before `--help`."""
         return [*self._declared, *super().get_params(ctx)]
 
 
 def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
-    """Return a command class that has all options of a run.
+    """Return a command class that has all run options.
 
     `complete_session`: completes session ids.
     """
@@ -175,14 +178,14 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
 
 
 class _Dollars(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
-    """An amount as `dollars` of the options reads it."""
+    """An amount of money, as parsed by `gemtui.agent.options.dollars`."""
 
     name = "dollars"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """The dollars; fails as a usage error."""
+        """Return the US dollars; an invalid value is a usage error."""
         from gemtui.agent.options import dollars
         from gemtui.errors import OptionError
 

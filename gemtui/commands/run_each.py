@@ -37,7 +37,7 @@ class _Variant:
 def run(words: RunArguments) -> int:
     """Run the prompt once for each model or policy.
 
-    Return the first nonzero exit code, or 0. All runs work at the same time; their answers are
+    Returns the first nonzero exit code, or 0. All runs work at the same time; their answers are
     printed one after another. Raises click.UsageError, OptionError, PolicyNotFound, CliNotFound,
     OSError.
     """

@@ -1,4 +1,4 @@
-"""Convert the arguments of a run into its prompt and options.
+"""Convert the arguments for a run into its prompt and options.
 
 Invalid arguments raise usage errors.
 """
@@ -77,8 +77,8 @@ def prompt_of(words: RunArguments) -> str:
 def _piped() -> bytes:
     """Return all input from a pipe, socket or file on stdin; otherwise nothing.
 
-    A pipe that is silent is waited for, with a note. A silent socket is not, because programs may
-    leave a socket open and never write to it.
+    If a pipe is silent, this waits for input, with a note. It doesn't wait for a silent socket,
+    because programs may leave a socket open and never write to it.
     """
     try:
         kind = os.fstat(0).st_mode

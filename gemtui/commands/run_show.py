@@ -31,7 +31,7 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
 NO_RESULT = "GEMINI_NO_RESULT"
-"""The error that precedes an end without a result; the outcome describes it better."""
+"""The error that precedes an end without a result; the outcome explains more."""
 _WIDTH = 160
 _CODES = {
     Status.OK: 0,
@@ -61,7 +61,7 @@ class Show:
         self._streamed = self._midline = self._failed = False
 
     def set_request(self, request: Request) -> None:
-        """Set the request of the run, which has started."""
+        """Set the request of the run that has started."""
         self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
@@ -81,7 +81,7 @@ class Show:
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
 
     def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
-        """Return the event as JSON; the last one lists the denied calls."""
+        """Return the event as JSON; the last event lists the denied calls."""
         told = event.to_dict()
         if isinstance(event.payload, Done) and self._progress.denied:
             told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
@@ -108,13 +108,13 @@ class Show:
         return piece
 
     def progress(self, words: str) -> None:
-        """Print one line to stderr, truncated to a sensible width."""
+        """Print one line to stderr, truncated to a reasonable width."""
         if not self._quiet:
             lead = words[: len(words) - len(words.lstrip())]
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
     def note(self, words: str) -> None:
-        """Print one whole line about this run to stderr."""
+        """Print one line about this run to stderr, without truncating it."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
@@ -127,7 +127,7 @@ class Show:
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Show retries as soon as whole lines of the CLI's stderr report them."""
+        """Show retries as soon as the CLI's stderr has reported them in whole lines."""
         if words := retry_words(text):
             self.progress(words)
 
@@ -156,7 +156,7 @@ class Show:
     def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
         """Return the prompt and options that continue an interrupted run.
 
-        If there was no answer to the prompt at all, the same prompt is sent again.
+        If there was no answer at all to the prompt, the same prompt is sent again.
         """
         done = self._progress.done
         if done is None or not self._progress.resumable:

@@ -186,7 +186,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the rows about a file that differs from its approved version."""
+    """Yield the rows about a file that differs from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -208,7 +208,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
 @_id
 @json_option
 def stop(id: str, as_json: bool) -> int:
-    """Stop a run and everything that it started.
+    """End all of a run's processes; return 1 if there were none, or if some remain.
 
     This includes background commands of a finished run, and processes left behind because the run's
     supervisor was killed. Exit code 1 if there was nothing to stop.

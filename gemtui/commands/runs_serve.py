@@ -200,7 +200,7 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
     """Report how the run reacted to an answer.
 
-    Return 1 if an approved call did not run.
+    Returns 1 if an approved call was not made.
     """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
@@ -288,7 +288,7 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Return whether the run accepts messages: it is running and has a gate.
+    """Return whether the run accepts messages: it is running and asks the user.
 
     Its supervisor then delivers messages and prompts by itself.
     """

@@ -50,10 +50,10 @@ def run(
 ) -> int:
     """Print the results of a query; return 1 if there are none.
 
-    `project`: search its sessions; by default those of the current folder's project, or all.
-    `dropped`: search rewound, replaced and failed messages instead of current ones. `limit`: the
-    most hits. `cursor`: the `next_cursor` of the page before. `update_index`: update the index
-    first. Raises StoreUnreadable, MarksUnreadable, click.UsageError.
+    `project`: search this folder's sessions; None searches the current folder's project, or all
+    sessions. `dropped`: search rewound, replaced and failed messages instead of current ones.
+    `limit`: the most hits. `cursor`: the previous page's `next_cursor`. `update_index`: update the
+    index first. Raises StoreUnreadable, MarksUnreadable, click.UsageError.
     """
     page = _page(cursor, text)
     query = parse(text, now=datetime.fromtimestamp(page.now).astimezone())
@@ -123,8 +123,8 @@ class SearchAnswer(NamedTuple):
 def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Return the results of a search.
 
-    If possible, only the summaries of the sessions with results are loaded, otherwise all. Raises
-    StoreUnreadable, MarksUnreadable.
+    If possible, only the summaries of the sessions with results are loaded, otherwise all
+    summaries. Raises StoreUnreadable, MarksUnreadable.
     """
     try:
         return _from_index(asked, index, search)
@@ -194,7 +194,10 @@ def _cursor(page: Page | None, text: str) -> str | None:
 
 
 def _page(cursor: str | None, text: str) -> Page:
-    """The page where a cursor of the same query begins. Raises click.UsageError."""
+    """Return the page at which a cursor begins, which must be for the same query.
+
+    Raises click.UsageError.
+    """
     if cursor is None:
         return Page(now=time.time())
     maybe = int | None

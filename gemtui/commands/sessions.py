@@ -27,7 +27,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 SHORT = 8
-"""The characters of an id to show; more are shown if the prefix would not be unique."""
+"""How many characters of an id to show; more if the prefix would not be unique."""
 
 
 def run(
@@ -43,8 +43,8 @@ def run(
 ) -> int:
     """List the sessions of `project`, by default of the current folder, or else all.
 
-    `since`, `until`: only those last used in this period, `until` excluded. `cursor`: the
-    `next_cursor` of the page before. Returns 1 if `project` does not exist and has no sessions.
+    `since`, `until`: list only sessions last used in this period, which excludes `until`. `cursor`:
+    the previous page's `next_cursor`. Returns 1 if `project` does not exist and has no sessions.
     Raises click.UsageError.
     """
     after = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
@@ -82,9 +82,10 @@ _CURSOR = "sessions"
 
 
 class _Place(NamedTuple):
-    """The place of a session in lists, whatever other sessions there are.
+    """A session's place in lists, independent of which other sessions there are.
 
-    `when`: microseconds. `copy`: 0, or the number of the copy of that session which follows it.
+    `when`: in microseconds. `copy`: 0 for the session itself, or the number of the copy that
+    follows it.
     """
 
     when: int
@@ -93,7 +94,7 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """The request; fields as in `run`. `after`: only what follows this place."""
+    """The request; fields as in `run`. `after`: list only what follows this place."""
 
     project: Path | None
     everywhere: bool
@@ -107,8 +108,8 @@ class _Asked(NamedTuple):
 class _Answer(NamedTuple):
     """The sessions to list.
 
-    `last`: the place of the last one, if others follow. `ids`: those of all sessions.
-    `unreadable`: the number of unreadable files and folders.
+    `last`: the last session's place, if more sessions follow. `ids`: the ids of all sessions.
+    `unreadable`: how many files and folders are unreadable.
     """
 
     sessions: list[Summary]
@@ -119,7 +120,7 @@ class _Answer(NamedTuple):
 
 
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
-    """Return the answer using only the summaries of the newest sessions.
+    """Return the sessions to list, using only the newest sessions' summaries.
 
     Raises StoreUnreadable, and Unsure if these summaries don't suffice.
     """
@@ -144,7 +145,7 @@ def _chosen(
 ) -> tuple[Path | None, list[Summary], _Place | None]:
     """Return the chosen project and its newest sessions that are not archived.
 
-    And the place of the last of these, if others follow.
+    Also returns the place of the last of these sessions, if more follow.
     """
     where = None
     if not asked.everywhere:
@@ -158,7 +159,7 @@ def _chosen(
 
 
 def _placed(sessions: Iterable[Summary]) -> Iterator[tuple[Summary, _Place]]:
-    """Sessions, each followed by its copies, with their places."""
+    """Yield sessions, each followed by its copies, with their places."""
     place = _Place(0, "", 0)
     for each in sessions:
         if Flag.DUPLICATE in each.flags and each.id == place.id:
@@ -178,12 +179,12 @@ def _is_wanted(asked: _Asked, session: Summary, place: _Place, marks: Mapping[st
 
 
 def _follows(place: _Place, other: _Place) -> bool:
-    """Whether a place is further down: older, or a later copy."""
+    """Return whether `place` comes after `other`: it is older, or a later copy."""
     return (place.when, place.id, -place.copy) < (other.when, other.id, -other.copy)
 
 
 def marks_of_user() -> Mapping[str, Mark]:
-    """Return the user's marks; if they are unreadable, report that and return none."""
+    """Return the user's marks; if they can't be read, report that and return none."""
     try:
         return Marks().all()
     except MarksUnreadable as error:
@@ -194,8 +195,8 @@ def marks_of_user() -> Mapping[str, Mark]:
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
     """Return the folder whose sessions to use; None means all.
 
-    `project`: the folder that the user named. By default, this is the current folder, or all if the
-    current folder has no sessions to show.
+    `project`: the folder the user named. By default, this is the current folder, or all folders if
+    the current one has no sessions to show.
     """
     return project or _here(partial(listed, snapshot, hidden=hidden))
 
@@ -215,7 +216,7 @@ def _why_none(home: Path, answer: _Answer) -> str:
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
     """Map each id to its shortest unique prefix of at least eight characters.
 
-    `shown`: map at least these ids, where those of 10,000 sessions would take long.
+    `shown`: map at least these ids, because mapping all ids of 10,000 sessions would take long.
     """
     if shown is not None:
         starts = {id[:SHORT] for id in shown}
@@ -237,7 +238,7 @@ _HEAD = ("ID", "AGE", "PROMPTS", "TOOLS", "FAILED", "TOKENS", "PROJECT", "TITLE"
 _ID, _AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS, _PROJECT = range(7)
 _NUMBERS = frozenset({_AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS})
 _LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
-"""The order in which columns are omitted to make room for the title."""
+"""The order in which columns are left out to make room for the title."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
 _SPECIAL = Clean(" *")

@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, with completion and checks."""
+"""Options and arguments shared by several commands, with completion and checks."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def require_one(one: str, is_given: object, other: str, other_is_given: object) 
 def session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete the id of a session; if none matches, complete files."""
+    """Complete a session's id, or files if no id matches."""
     from gemtui.commands.pick_session import completions
     from gemtui.errors import GemtuiError
 
@@ -76,7 +76,7 @@ def run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 
 class Moment(click.ParamType[datetime]):
-    """A typed date or time, in local time unless it names a zone.
+    """A date or time as typed, in local time unless it names a time zone.
 
     Days begin at midnight. `end`: use the end of the day, month or year.
     """
@@ -89,7 +89,7 @@ class Moment(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Parse the value to an aware datetime."""
+        """Parse the value to a timezone-aware datetime."""
         from gemtui.moments import EXAMPLES, period
 
         if isinstance(value, datetime):

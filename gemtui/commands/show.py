@@ -54,7 +54,7 @@ def run(
 
 
 def _report_replaced(redactor: Redactor) -> None:
-    """Report the number of replaced secrets of each kind."""
+    """Report how many secrets of each kind were replaced."""
     words = replaced_words(redactor)
     note(
         f"replaced {words}; images and encoded text were not checked, so read the result before "
@@ -63,7 +63,7 @@ def _report_replaced(redactor: Redactor) -> None:
 
 
 def _report_problems(log: SessionLog) -> None:
-    """Report the first problem, and the number of others, which JSON lists."""
+    """Report the first problem, and how many others there are; JSON lists all of them."""
     if log.problems:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)

@@ -20,7 +20,7 @@ from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
-"""The most rows of each table; --json has all."""
+"""The most rows in each table; --json has all of them."""
 _NAME = 36
 """The widest name, in cells."""
 

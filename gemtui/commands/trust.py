@@ -1,4 +1,4 @@
-"""`gemtui trust`: the folders that the user has told gemtui to trust."""
+"""`gemtui trust`: the folders the user has told gemtui to trust."""
 
 from __future__ import annotations
 

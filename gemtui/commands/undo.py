@@ -60,9 +60,9 @@ def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
 
 
 def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
-    """List the checkpoints of a session, or remove old ones.
+    """List a session's checkpoints, or remove old ones.
 
-    Return 1 if there are none.
+    Returns 1 if there are none.
     """
     if prune:
         freed = prune_checkpoints()
@@ -136,7 +136,10 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
 def step_lines(
     done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
 ) -> Iterator[Clean]:
-    """Yield a line for each path, under what was done to it, or with why it was left alone."""
+    """Yield a line for each path, grouped by what was done to it.
+
+    Paths that were left alone are listed with the reason.
+    """
     for words, paths in done.items():
         for path in paths:
             yield clean_line(f"{words}: {path}")
@@ -145,7 +148,7 @@ def step_lines(
 
 
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
-    """Yield a line for each checkpoint, and its notes unless the one before has the same."""
+    """Yield a line for each checkpoint, with its notes unless the one before has them."""
     before: list[str] = []
     for each in checkpoints:
         yield _row(each)

@@ -47,7 +47,7 @@ from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
-"""The most sessions to list; --json has all."""
+"""The most sessions to list; --json has all of them."""
 _TITLE = 40
 
 
@@ -222,7 +222,7 @@ _NOTHING = "no sessions that Gemini CLI has deleted"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first lines as rows below a name, and the number of the others."""
+    """Yield the first lines as rows under a name, and how many others there are."""
     for at, line in enumerate(lines[:_TOLD]):
         yield "" if at else name, line
     if len(lines) > _TOLD:
@@ -243,7 +243,7 @@ def _progress(done: int, total: int) -> None:
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     """Restore a session; return 1 if no file was missing.
 
-    `by_run`: accept a run's id as well. Raises SessionNotFound, SessionAmbiguous, RunNotFound,
+    `by_run`: also accept a run's id. Raises SessionNotFound, SessionAmbiguous, RunNotFound,
     RunAmbiguous, RestoreFailed, OSError.
     """
     found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
@@ -268,7 +268,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
     """Return the session in the vault, or the run with the session's only copy.
 
-    If several runs have a copy, return the newest run, whose copy is complete.
+    If several runs have a copy, return the newest of them, whose copy is complete.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]

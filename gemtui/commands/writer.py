@@ -1,4 +1,4 @@
-"""Asynchronous writing to stdout, so that a slow reader does not delay ctrl+c."""
+"""Write to stdout asynchronously, so that a slow reader does not delay ctrl+c."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from gemtui.commands.output import to_stdout
 
 _AHEAD = 4 * 1024 * 1024
-"""The most bytes that may wait for the reader."""
+"""The most bytes that may be waiting for the reader."""
 
 
 class Writer:

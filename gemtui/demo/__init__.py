@@ -21,9 +21,9 @@ from gemtui.processes import python
 
 _HOME = Path(__file__).with_name("home")
 _PERSON = "/home/ada"
-"""The home directory that the packaged files name."""
+"""The home directory in the packaged files."""
 _NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
-"""The current time from the point of view of the packaged files."""
+"""The current time from the packaged files' point of view."""
 _UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
 """The time of the checkpoint, the only packaged file that contains no time."""
 
@@ -33,11 +33,11 @@ _DATE = re.compile(r"(?<=Today's date is )\w+, \w+ \d\d, \d{4}")
 
 
 def write_store(home: Path, *, now: datetime) -> None:
-    """Write the store under `home`, which serves as a user's home directory.
+    """Write the demo's store under `home`, which serves as a user's home directory.
 
     `home/.gemini` is as Gemini CLI leaves it, and the project folders in `home` contain the files
-    that the sessions wrote. `now` (aware): the time of the last write in the newest session. The
-    same arguments always give the same bytes. Raises OSError.
+    that the sessions wrote. `now`: a timezone-aware time, which becomes the time of the last write
+    in the newest session. The same arguments always produce the same bytes. Raises OSError.
     """
     shift = now - _NOW
     hashes = _project_hashes(home)
@@ -57,7 +57,7 @@ def write_store(home: Path, *, now: datetime) -> None:
 
 
 def _project_hashes(home: Path) -> dict[str, str]:
-    """Map each project's hash in the packaged files to that of its path in `home`."""
+    """Map each project hash in the packaged files to the hash of its path in `home`."""
     projects = json.loads((_HOME / ".gemini" / "projects.json").read_bytes())["projects"]
     return {_hash(root): _hash(root.replace(_PERSON, str(home))) for root in projects}
 
@@ -86,7 +86,7 @@ def _write_projects(home: Path) -> None:
 
 
 def _edits(log: Path) -> Iterator[tuple[str, str]]:
-    """Yield path and contents of each file that a session wrote, in order."""
+    """Yield the path and contents of each file a session wrote, in order."""
     text = log.read_text("utf-8")
     lines = text.splitlines() if log.suffix == ".jsonl" else [text]
     for record in map(json.loads, lines):
@@ -117,7 +117,7 @@ SETTINGS = {
 def install_agent(home: Path) -> dict[str, str]:
     """Install the stand-in as the Gemini CLI of the demo's `home`.
 
-    Return the environment variables to add: the program, its home, settings with two policies, and
+    Returns the environment variables to add: the program, its home, settings with two policies, and
     folders for gemtui's own files, so that the user's files are not touched. Raises OSError.
     """
     program = home / "bin" / "gemini"

@@ -50,11 +50,11 @@ Options:
 """
 
 _RECORDED = Path(__file__).with_name("recorded")
-"""The recordings: `first.jsonl` for a new session, `again.jsonl` for one that is resumed.
+"""The recordings: `first.jsonl` for new sessions, `again.jsonl` for resumed ones.
 
-Each line has `after`, the seconds since the line before, and one of `event` (for stdout), `record`
-(for the session's log) and `file` (a path in the project, and its text). A word such as `@ROOT@`
-is replaced by the value of this run, and each `@ID1@` by an id of its own.
+Each line has `after`, the seconds since the previous line, and one of `event` (for stdout),
+`record` (for the session's log) and `file` (a path in the project, and its contents). A placeholder
+such as `@ROOT@` is replaced by its value in this run, and each `@ID1@` by a new id.
 """
 
 
@@ -75,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: list[str]) -> int:
-    """Run with these arguments and return the exit code that the CLI would return."""
+    """Run with these arguments; return the same exit code as the CLI would."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -139,7 +139,7 @@ def _run(wanted: argparse.Namespace) -> None:
 
 
 def _play(recording: str, values: Mapping[str, str], root: Path, log: Path) -> None:
-    """Play a recording with these values in the place of its words, and with the present time."""
+    """Play a recording at the current time, with values for its placeholders."""
     ids = {id: str(uuid.uuid4()) for id in re.findall(r"@ID\d+@", recording)}
     pace = float(os.environ.get("GEMTUI_DEMO_PACE", "1"))
     for line in recording.splitlines():
@@ -161,7 +161,7 @@ _WORD = re.compile(r"@[A-Z]+\d*@")
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
-    """Replace the words of the recording in all strings of a JSON value."""
+    """Replace the recording's placeholders in all strings of a JSON value."""
     match value:
         case dict():
             return {key: _filled(each, values) for key, each in value.items()}
@@ -177,9 +177,10 @@ def _now() -> str:
 
 
 def _log(chats: Path, id: str, *, resumed: bool) -> Path:
-    """Return the log to write: a new one, or that of the session to resume.
+    """Return the log to write: a new one, or the log of the session to resume.
 
-    For a session of an older CLI, a new log is created next to the session's file, as the CLI does.
+    For a session written by an older CLI, a new log is created next to the session's file, as the
+    CLI does.
     """
     logs = sorted(chats.glob(f"session-*-{id[:8]}.jsonl"), key=lambda log: log.stat().st_size)
     old = sorted(chats.glob(f"session-*-{id[:8]}.json"))

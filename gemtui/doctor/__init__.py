@@ -1,4 +1,4 @@
-"""The checks of `gemtui doctor`: the facts about this machine, and problems."""
+"""The checks of `gemtui doctor`: facts about this machine, and problems."""
 
 from gemtui.doctor.report import DoctorReport, examine
 

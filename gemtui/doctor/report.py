@@ -71,8 +71,7 @@ _SHOWN_PROBLEMS = 10
 class StoreReport:
     """The state of the CLI's folder.
 
-    `hidden`: the number of hidden sessions by the reason for hiding them. `bytes`: the size of all
-    files.
+    `hidden`: how many sessions are hidden, by reason. `bytes`: the size of all files.
     """
 
     home: Path
@@ -90,13 +89,17 @@ class StoreReport:
 class GemtuiFiles:
     """gemtui's settings, cache, saved prompts, and the user's marks on sessions.
 
-    `config_problem`: None if the settings file is valid or missing. `failed_commands`: why the
-    user's own commands failed. `theme`: the theme in the settings, None for the default; only the
-    app knows whether such a theme exists. `cache_private`: only the user can access the cache
-    folder. `cache_problem`: why the cache is not used; None if it is. `cache_renewed`: why the
-    cache has just been recreated; None if it has not. `prompts_bytes`: the size of the file with
-    prompts; None if it is missing. `marks`: the file with names, tags and notes. `marked`: the
-    number of sessions in that file; None if it can't be read because of `marks_problem`.
+    * `config_problem`: None if the settings file is valid or missing.
+    * `failed_commands`: why the user's own commands failed.
+    * `theme`: the theme in the settings; None means the default. Only the app knows whether such a
+      theme exists.
+    * `cache_private`: whether only the user can access the cache folder.
+    * `cache_problem`: why the cache is not used; None if it is.
+    * `cache_renewed`: why the cache has just been recreated; None if it hasn't been.
+    * `prompts_bytes`: the size of the file with prompts; None if it is missing.
+    * `marks`: the file with names, tags and notes.
+    * `marked`: how many sessions that file contains; None if it can't be read because of
+      `marks_problem`.
     """
 
     config: Path
@@ -213,9 +216,9 @@ def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
 
 
 def _system() -> str:
-    """Return the system, such as `Linux 6.1 x86_64`.
+    """Return the operating system, such as `Linux 6.1 x86_64`.
 
-    In contrast to the module `platform`, this starts no helper program.
+    Unlike the module `platform`, this starts no helper program.
     """
     facts = os.uname()
     return f"{facts.sysname} {facts.release} {facts.machine}"
@@ -273,7 +276,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> Gemt
 
 
 def _marked(marks: Marks) -> tuple[int | None, str | None]:
-    """Return the number of sessions with a mark, or None and why it is unknown."""
+    """Return how many sessions have a mark, or None and why that is unknown."""
     try:
         return len(marks.all()), None
     except MarksUnreadable as error:
@@ -432,7 +435,7 @@ def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
 
 
 def _price_words() -> str:
-    """Describe the date of the prices, and name the CLI's models without a price."""
+    """Describe how old the prices are, and name the CLI's models that have no price."""
     try:
         prices = load_prices()
     except ConfigError as error:
@@ -499,14 +502,14 @@ def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:
 
 
 _BROKEN = (HookState.GONE, HookState.OLDER)
-"""The states that mean that something is broken, rather than chosen by the user."""
+"""The states that mean something is broken, rather than chosen by the user."""
 _ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
 
 
 def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
     """Return why Gemini CLI's own sessions get no checkpoints despite the settings.
 
-    Return None if they get checkpoints, if the settings don't request any, or if the extension is
+    Returns None if they get checkpoints, if the settings don't request any, or if the extension is
     disabled in the folder. The Python that the hooks name may be started.
     """
     try:

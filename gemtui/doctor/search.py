@@ -19,8 +19,8 @@ from gemtui.text import counted, size
 class SearchReport:
     """The search index of the store.
 
-    `files`: the number of session files in the index; None if it does not exist, or is not used
-    because of `problem`. `private`: only the user can access the index.
+    `files`: how many session files are in the index; None if the index does not exist, or is not
+    used because of `problem`. `private`: whether only the user can access the index.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""The contents of the extension: the files in its folder, and the hooks that they define."""
+"""The extension's contents: the files in its folder, and the hooks they define."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ EVENTS = (
     "SessionEnd",
 )
 MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, and saves sessions"
-"""The extension's description, by which it is recognised as gemtui's."""
+"""The extension's description, by which gemtui recognises its own extension."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
 """The time limit of a hook in milliseconds.
 
-The limit is 24 days, because the user may not answer before tomorrow or later. Larger values would
+It is 24 days, because the user may not answer before tomorrow or later. Larger values would
 overflow.
 """
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is denied"}'
@@ -42,7 +42,7 @@ _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
     """Return the contents of the extension's files, by names relative to `folder`.
 
-    `mcp`: the extension also provides an MCP server with which agents read stored sessions.
+    `mcp`: also provide an MCP server with which agents read stored sessions.
     """
     packaged = files("gemtui.extension") / "files"
     manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
@@ -67,12 +67,12 @@ def _hook(event: str, folder: Path) -> dict[str, str | int]:
 
 
 def command(event: str, folder: Path) -> str:
-    """Return the command of a hook, which the CLI runs with `bash -c`.
+    """Return a hook's command, which the CLI runs with `bash -c`.
 
     Gemini CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
-    Therefore, in a supervised run, the command first writes the refusal to stderr, which an answer
-    on stdout overrides. If the extension is removed while a session is running, the script is
-    missing, and the session continues unaffected.
+    Therefore, in a gated run, the command first writes the refusal to stderr, which an answer on
+    stdout overrides. If the extension is removed while a session is running, the script is missing,
+    and the session continues unaffected.
     """
     gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
     return (
@@ -106,7 +106,7 @@ def write(*, mcp: bool | None = None) -> None:
 
 
 def write_to(folder: Path, *, mcp: bool = False) -> None:
-    """Write the extension's files to a folder, creating it. Raises OSError."""
+    """Write the extension's files to a folder, creating the folder. Raises OSError."""
     for name, data in content(folder, mcp=mcp).items():
         path = folder / name
         make_own_folder(path.parent)
@@ -115,10 +115,7 @@ def write_to(folder: Path, *, mcp: bool = False) -> None:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the files in `folder` match this version of gemtui.
-
-    Raises nothing.
-    """
+    """Return whether the files in `folder` match this version of gemtui. Never raises."""
     try:
         wanted = content(folder, mcp=offers_mcp(folder))
         return all(read_small(folder / name) == data for name, data in wanted.items())

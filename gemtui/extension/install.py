@@ -1,4 +1,4 @@
-"""Installation and removal of the extension.
+"""Install and remove the extension.
 
 All changes in `~/.gemini` are made by the CLI itself.
 """
@@ -25,11 +25,11 @@ from gemtui.processes import FOLDER
 from gemtui.text import clean_line
 
 OLDEST = (0, 26)
-"""The first version of Gemini CLI known to run an extension's hooks; 0.25 only links them."""
+"""The first version of Gemini CLI known to run extensions' hooks; 0.25 doesn't."""
 LIMIT = 60.0
-"""The time limit of a CLI command in seconds; about two are usual."""
+"""The time limit for a CLI command in seconds; about two seconds are usual."""
 _LONGEST = 10_000
-"""The most bytes of the CLI's output to read; the last line gives the reason of a failure."""
+"""The most bytes of the CLI's output to read; the last line explains a failure."""
 
 
 def install(
@@ -38,7 +38,7 @@ def install(
     """Write the extension's files, and register the extension with the CLI if needed.
 
     `mcp`: whether the extension provides agents with an MCP server that reads stored sessions; None
-    keeps the present choice. Return the extension's state for a session in the current folder.
+    keeps the present choice. Returns the extension's state for a session in the current folder.
     Raises CliNotFound, ExtensionError, OSError.
     """
     before = extension_state(environ)
@@ -75,7 +75,7 @@ def _require_hooks(cli: Detected) -> None:
 def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
     """Unregister the extension from the CLI, and remove its folder and live files.
 
-    Archived sessions are kept in the vault. Return the state afterwards. Raises CliNotFound,
+    Archived sessions are kept in the vault. Returns the state afterwards. Raises CliNotFound,
     ExtensionError, OSError.
     """
     before = extension_state(environ)

@@ -1,4 +1,4 @@
-"""The script that lets hooks start gemtui, for checkpoints in Gemini CLI's own sessions.
+"""The script with which hooks start gemtui, to take checkpoints in CLI sessions.
 
 This script is not part of the extension's version, because another installation of gemtui for the
 same user may have another program and other settings.
@@ -22,7 +22,7 @@ STARTER = "checkpoint.sh"
 _MODULE = "gemtui.runs.hooked_checkpoints"
 _CONFIG, _PROGRAM = "config", "program"
 _LONGEST = 20.0
-"""The time limit in seconds for Python to load gemtui."""
+"""The time limit, in seconds, for Python to load gemtui."""
 
 
 def starter() -> bytes:
@@ -44,9 +44,10 @@ def starter() -> bytes:
 
 
 def starter_problem(folder: Path) -> str | None:
-    """Return why hooks of the extension in `folder` take no checkpoints, or None.
+    """Return why the hooks of the extension in `folder` take no checkpoints, or None.
 
-    If the hooks name another Python than this one, that Python is run to check it. Raises nothing.
+    If the hooks name a different Python from this one, that Python is run to check it. Never
+    raises.
     """
     try:
         data = read_small(folder / STARTER)

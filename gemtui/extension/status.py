@@ -1,4 +1,4 @@
-"""The state of gemtui's hooks: whether Gemini CLI would run them, according to its files."""
+"""The state of gemtui's hooks: whether Gemini CLI would run them, by its files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTALL = "gemtui extension install"
 
 
 class HookState(StrEnum):
-    """Why the hooks are not run, or READY; the names are those in `--json`."""
+    """Why the hooks are not run, or READY. The values are the names used in `--json`."""
 
     READY = "ready"
     MISSING = "missing"
@@ -30,7 +30,7 @@ class HookState(StrEnum):
     FOREIGN = "foreign"
     """The CLI has another extension with this name."""
     GONE = "gone"
-    """The folder that the CLI refers to is missing or incomplete."""
+    """The folder that the CLI's entry points to is missing or incomplete."""
     OLDER = "older"
     """The extension's files were written by another version of gemtui."""
     DISABLED = "disabled"
@@ -44,7 +44,7 @@ class ExtensionState:
     """The state of the extension for the next session in a folder.
 
     `folder`: where the extension's files belong. `link`: the path of the CLI's entry in
-    `~/.gemini`. `source`: the folder that this entry refers to; None if there is no entry.
+    `~/.gemini`. `source`: the folder that this entry points to; None if there is no entry.
     `problem`: why the hooks would not be run, with the fix; None if they would be.
     """
 
@@ -56,12 +56,12 @@ class ExtensionState:
 
     @property
     def installed(self) -> bool:
-        """Whether the extension is installed in the CLI, in whatever state."""
+        """Whether the CLI has an entry for the extension, in whatever state it is."""
         return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
     def is_installed_here(self) -> bool:
-        """Whether the CLI's entry refers to the folder where the files belong."""
+        """Whether the CLI's entry points to the folder where the files belong."""
         return self.source is not None and resolved(self.source) == resolved(self.folder)
 
     @property
@@ -87,8 +87,8 @@ def extension_state(
 ) -> ExtensionState:
     """Return the extension's state for a session in `cwd`.
 
-    `cwd`: None means the current folder. Runs with `-e` are not affected by this state. Raises
-    nothing.
+    `cwd`: None means the current folder. Runs with `-e` are not affected by this state. Never
+    raises.
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
@@ -100,9 +100,9 @@ def extension_state(
 
 
 def _source(link: Path) -> Path | None:
-    """Return the folder that the CLI's entry refers to, possibly the entry itself.
+    """Return the folder that the CLI's entry points to, possibly the entry itself.
 
-    Return None if there is no entry.
+    Returns None if there is no entry.
     """
     if not os.path.lexists(link):
         return None
@@ -116,7 +116,7 @@ def _source(link: Path) -> Path | None:
 def _problems(
     environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
 ) -> Iterator[tuple[HookState, str]]:
-    """Yield all obstacles, the most fundamental first."""
+    """Yield all obstacles, the most fundamental one first."""
     if source is None:
         yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return
@@ -160,7 +160,7 @@ def _is_ours(source: Path) -> bool:
 def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
     """Return whether the CLI's rules for folders enable the extension.
 
-    The last matching rule applies.
+    The last matching rule wins.
     """
     rules: object = ()
     with suppress(OSError):
@@ -180,7 +180,7 @@ def _rule(words: str) -> re.Pattern[str]:
 def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
     """Yield a message for each setting that disables gemtui's hooks.
 
-    For settings with a single value, the last file applies.
+    For settings with a single value, the last file wins.
     """
     settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
@@ -204,8 +204,8 @@ def _is(found: tuple[Path, Any], kind: type) -> bool:
 def _matches(patterns: list[object], source: Path) -> bool:
     """Return whether one of the CLI's regular expressions is found in the path.
 
-    Return False if one is invalid or takes too long, because anybody may have written a project's
-    settings.
+    Returns False if an expression is invalid or takes too long, because anybody may have written a
+    project's settings.
     """
     from gemtui.policy.match.patterns import compile_pattern
 

@@ -10,7 +10,7 @@ from gemtui.paths import extension_dir, gemini_home, live_dir, vault_dir
 from gemtui.text import short_path
 
 WARNING = "Google does not vet, endorse, or guarantee the functionality or security of extensions."
-"""Quoted from the notice that Gemini CLI shows when an extension is installed."""
+"""A quote from the notice that Gemini CLI shows when installing an extension."""
 
 
 MCP = (
@@ -24,7 +24,7 @@ MCP = (
 def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False) -> Iterator[str]:
     """Yield paragraphs about what the extension does, and what installing it changes.
 
-    `mcp`: the extension also provides agents with an MCP server that reads stored sessions.
+    `mcp`: also provide agents with an MCP server that reads stored sessions.
     """
     yield (
         "With this extension, gemtui can ask you before a run acts, show which Gemini CLI "

@@ -1,4 +1,7 @@
-"""Predict the files that the CLI's clean-up will delete (assets/gemini-cli.md#clean-up)."""
+"""Predict which files the CLI's clean-up will delete.
+
+See assets/gemini-cli.md#clean-up.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ _EVER = timedelta(days=400_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """The CLI's retention of a project's sessions, according to its settings.
+    """How long the CLI keeps a project's sessions, according to its settings.
 
-    `enabled`: whether the clean-up deletes any sessions; False also if the CLI considers the
-    settings invalid. `age`: the age at which it deletes sessions; None for no limit. `age_text`:
-    the age as written in the setting. `count`: the number of sessions it keeps; None for all.
+    `enabled`: whether the clean-up deletes any sessions; also False if the CLI considers the
+    settings invalid. `age`: the age at which it deletes sessions; None means no limit. `age_text`:
+    the age as written in the setting. `count`: how many sessions it keeps; None means all.
     """
 
     enabled: bool = True
@@ -40,9 +43,9 @@ class Retention:
 
 
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
-    """Read the retention settings for a project, or without a project for None.
+    """Read the retention settings for a project; None means outside any project.
 
-    Raises nothing.
+    Never raises.
     """
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
     said = CliSettings.read(environ, project).get("general", "sessionRetention")
@@ -68,7 +71,7 @@ def _period(text: object) -> timedelta | None:
 
 
 class Why(StrEnum):
-    """The reason for a deletion, with the names that `gemtui vault status --json` uses."""
+    """Why a file will be deleted, with the names used in the JSON of the status."""
 
     EXPIRED = "expired"
     TOO_MANY = "too_many"
@@ -77,12 +80,12 @@ class Why(StrEnum):
     NO_HEADER = "no_header"
     """The first line, which names the session and its project, is corrupt or missing."""
     TWIN = "twin"
-    """The clean-up deletes another file with this short id, and then all files with that id."""
+    """The clean-up deletes all files with this short id, because of another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoomedFile:
-    """A file that will be deleted at the next start of the CLI in its project.
+    """A file that will be deleted the next time the CLI starts in its project.
 
     `retention`: the settings that cause the deletion. `twin`: the other file with the same id that
     causes it, if any.
@@ -110,7 +113,7 @@ class DoomedFile:
                 return "deleted together with another file of the same id"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one entry of `next` in `gemtui vault status --json`."""
+        """Return an entry of `next` in `gemtui vault status --json`."""
         return {
             "session": self.session.id,
             "file": self.session.name,
@@ -127,10 +130,10 @@ def next_deletions(
     now: datetime,
     unreadable: Iterable[Problem] = (),
 ) -> tuple[DoomedFile, ...]:
-    """Return the files that the CLI will delete at its next starts.
+    """Return the files that the CLI will delete when it starts next, in each project.
 
-    It is assumed that no session is open by then. `sessions` and `unreadable`: all of a store, as
-    in a snapshot. `retention_of`: called once per project.
+    This assumes that no session is open by then. `sessions`, `unreadable`: all of a store's, as in
+    a snapshot. `retention_of`: called once per project.
     """
     folders: dict[Path, list[Summary]] = {}
     damaged = [_unread(each.path, now) for each in unreadable if not each.too_large]
@@ -170,7 +173,7 @@ def _unread(path: Path, now: datetime) -> Summary:
 def _is_cleaned(file: Summary) -> bool:
     """Return whether the clean-up considers a file.
 
-    It only considers the main files of sessions, in folders that are still in use.
+    It only considers the main files of sessions in folders that are still in use.
     """
     path = file.path
     named = path.parent.name == "chats" and path.name.startswith("session-")
@@ -217,14 +220,14 @@ def short_id(path: Path) -> str:
 
 
 def expires(session: Summary, rule: Retention) -> datetime | None:
-    """Return when a session becomes too old for the clean-up; None for never."""
+    """Return when a session becomes old enough to be deleted; None means never."""
     if not rule.enabled or rule.age is None or not _is_cleaned(session):
         return None
     return session.when + rule.age if rule.age < _EVER else None
 
 
 def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
-    """Return whether the clean-up may delete a session because of its last update.
+    """Return whether a session's last update is so old that it may be deleted.
 
     The session may be in the store, or about to be restored to it.
     """

@@ -1,4 +1,4 @@
-"""The contents of the vault, and the deletion of archived files."""
+"""What the vault contains, and deleting archived files from it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class VaultUsage:
 
     Sizes are in bytes. `shared`: hard links to the CLI's own files, which take no extra space.
     `copied`: copies of files that the CLI also has. `only_here`: files that the CLI no longer has,
-    or has with different contents. `kept`: the number of files counted in `only_here`.
+    or has with different contents. `kept`: how many files `only_here` covers.
     """
 
     folder: Path
@@ -50,7 +50,7 @@ class VaultUsage:
 
     @property
     def own_bytes(self) -> int:
-        """The number of bytes that the vault uses in addition to the store."""
+        """How many bytes the vault uses in addition to the store."""
         return self.copied + self.only_here
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class VaultUsage:
 
 
 def contents() -> VaultUsage:
-    """Inspect every file in the vault, and return the vault's size. Raises nothing."""
+    """Inspect every file in the vault, and return the vault's size. Never raises."""
     shared = copied = only_here = files = kept = 0
     for tree in trees():
         for name, inode in files_below(str(tree)):
@@ -101,8 +101,8 @@ def only_kept(
 ) -> tuple[Summary, ...]:
     """Return the files that only the vault has, each as a session, newest first.
 
-    `sessions`: all sessions of a store, as in a snapshot. `project`: return only files of this
-    folder. `before`: return only files last updated before this time.
+    `sessions`: all of a store's sessions, as in a snapshot. `project`: return only this folder's
+    files. `before`: return only files last updated before this time.
     """
     names = None if project is None else folder_names(project)
     return tuple(
@@ -131,7 +131,7 @@ class Removal:
 
 
 def removal(files: Iterable[Summary]) -> Removal:
-    """Plan the deletion of these archived files, and of the outputs kept with them."""
+    """Plan the deletion of these archived files, and of the outputs saved with them."""
     files = tuple(files)
     places = trees()
     names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
@@ -161,7 +161,7 @@ def remove(removal: Removal) -> int:
 
 
 def forget_kept(session: Summary) -> int:
-    """Delete from the vault all files of a session and of its subagents.
+    """Delete all of a session's files, and its subagents' files, from the vault.
 
     Returns the total size of the deleted files in bytes. Raises OSError.
     """
@@ -201,10 +201,9 @@ def _remove(path: Path) -> int:
 class VaultStatus:
     """The vault at one moment.
 
-    `kept`: sessions shown in lists that only the vault has, newest first. `hits`: the files that
-    the CLI will delete at its next starts. `first`: of the other sessions in lists, the one that
-    will become too old first, and when; None if none will. `hook`: whether the extension also
-    archives sessions.
+    `kept`: listed sessions that only the vault has, newest first. `hits`: the files the CLI will
+    delete when it starts next. `first`: of the other listed sessions, the one that will become too
+    old first, and when; None if none will. `hook`: whether the extension also archives sessions.
     """
 
     contents: VaultUsage
@@ -238,7 +237,7 @@ _NO_HOOK = "gemtui while it runs; with the extension also after every turn"
 def vault_status(
     snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
 ) -> VaultStatus:
-    """Inspect the vault and the retention settings of each project. Raises nothing."""
+    """Inspect the vault and each project's retention settings. Never raises."""
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_deletions(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(

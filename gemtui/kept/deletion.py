@@ -1,13 +1,13 @@
-"""Delete a session's files, and nothing else, according to a plan that was reviewed.
+"""Delete a session's files, and nothing else, following a plan that was reviewed.
 
 A plan names every file and folder with its size. Carrying out the plan moves these to the system's
 trash. It is refused if anything has changed since the plan was made, because the session is then in
 use.
 
-gemtui stores no record of the trash. The location of a file in the trash is obtained from the
-system while the file is being moved, because the system knows the path of an open file. So if
-gemtui is killed, every file is where the user would look for it. Files that the user has taken out
-of the trash, or that were deleted with it, are no longer known here either.
+gemtui keeps no record of the trash. A file's location in the trash is obtained from the system
+while the file is being moved, because the system knows the path of an open file. So if gemtui is
+killed, every file is where the user would look for it. If the user has taken files out of the trash
+or emptied it, gemtui no longer knows these files either.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The plan for deleting a session: its items in order; the session's own files come last.
+    """The plan for deleting a session: its items in order, its own files last.
 
-    `home` and `copies`: the arguments of `plan`.
+    `home`, `copies`: the arguments of `plan`.
     """
 
     session: Summary
@@ -106,11 +106,12 @@ def delete_planned(
     """Move everything in a plan to the system's trash.
 
     `permanent`: delete permanently if there is no trash, instead of raising an error. `trash`:
-    records what was moved, even if only part of it could be, so that it can be restored.
+    records what was moved, so that it can be restored; it does so even if only part of the plan
+    could be carried out.
 
     If anything was changed or added since the plan was made, nothing is removed. Files that change
-    during the removal are left. Raises DeletionFailed, whose `left` names the remaining files with
-    the reasons.
+    during the removal are left alone. Raises DeletionFailed, whose `left` names the remaining files
+    with the reasons.
     """
     changed = _changed(deletion)
     if changed:
@@ -153,8 +154,8 @@ def _changed(deletion: Deletion) -> list[Path]:
 def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
     """Restore everything that a deletion moved to the trash to its original place.
 
-    No file is overwritten. Returns the items that could not be restored, each with the reason;
-    these remain in the trash, and in `trash`.
+    No file is overwritten. Returns the items that could not be restored, each with the reason; they
+    stay in the trash, and in `trash`.
     """
     return trash.restore_all(lambda path: _in_store(path, home))
 
@@ -186,7 +187,7 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
 
 
 def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:
-    """Yield an item, once, for each of these paths that exists in the store."""
+    """Yield one item for each of these paths that exists in the store."""
     for path in dict.fromkeys(paths):
         if _in_store(path, home) and (item := _item(path)) is not None:
             yield item
@@ -201,7 +202,7 @@ def _in_store(path: Path, home: Path) -> bool:
 
 
 def _item(path: Path) -> Item | None:
-    """Return the item at a path; None if there is no file or folder, or a link."""
+    """Return the item at a path; None if there is no file or folder, or only a link."""
     try:
         info = path.lstat()
         if stat.S_ISDIR(info.st_mode):
@@ -301,7 +302,7 @@ class Trash:
         """Restore all items without overwriting; return those that failed, with reasons.
 
         `allowed`: returns whether a path may still be written to. Items that failed stay where they
-        are and are tried again the next time, unless they no longer exist.
+        are and are tried again next time, unless they no longer exist.
         """
         left = []
         for item in reversed(self.items):

@@ -1,6 +1,6 @@
 """Operations on one archived file: link, copy, compare, and restore.
 
-A log only grows, so a hard link to it holds everything that is appended later. A change in place
+A log only grows, so a hard link to it contains everything that is appended later. A change in place
 affects all links, so files that may change in place must be copied. The vault and the runs decide
 which operation to use, and when. No file becomes visible before it is complete, and no session file
 is ever overwritten.
@@ -28,12 +28,13 @@ from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
 _SAMPLE = 4096
-"""Number of bytes to compare at either end when a sample is enough."""
+"""How many bytes to compare at either end when a sample is enough."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
-"""The errors with which the system reports that a hard link is impossible, mostly because of
-different file systems.
+"""The errors with which the system reports that a hard link is impossible.
+
+The usual reason is that the two paths are on different file systems.
 """
 
 
@@ -62,7 +63,7 @@ def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
 def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
     """Return whether a file begins with the complete contents of another file.
 
-    `kept`: the other file. `sampled`: compare only both ends of its contents; this is for lists,
+    `kept`: the other file. `sampled`: compare only both ends of its contents. This is for lists,
     and must never decide whether something is removed. Raises OSError.
     """
     with open_regular(path) as file, open_regular(kept) as beginning:
@@ -98,7 +99,7 @@ def link(path: Path, new: Path) -> bool:
 
 
 def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
-    """Write `head`, then copy the file's content, and its times.
+    """Write `head`, then copy the file's contents, and its timestamps.
 
     Raises OSError.
     """
@@ -113,7 +114,7 @@ def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
 def append_rest(path: Path, copy: Path) -> None:
     """Append to a copy what its file has gained since it was copied. Raises OSError.
 
-    If this is interrupted, the copy is still a beginning of the file.
+    If this is interrupted, the copy still equals the beginning of the file.
     """
     with open_regular(path) as source, copy.open("ab") as target:
         facts = os.fstat(source.fileno())
@@ -135,7 +136,7 @@ def replace_with_link(path: Path, kept: Path) -> bool:
 
 
 def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
-    """Replace `kept` with a copy of a file, once the copy is flushed to the disk.
+    """Replace `kept` with a copy of a file, after flushing the copy to disk.
 
     Raises OSError.
     """
@@ -169,7 +170,7 @@ def flush(path: Path) -> None:
 def restore_file(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
 ) -> bool:
-    """Restore an archived file to its place, complete and flushed to the disk.
+    """Restore an archived file to its place, complete and flushed to disk.
 
     Returns False if a file already exists there. `shared`: restore the archived file itself, as a
     hard link, if possible. Otherwise `write` creates a copy. If that is interrupted, a temporary

@@ -1,10 +1,10 @@
 """Restore a session to the CLI's store, so that the CLI lists and resumes it.
 
 The session is taken from the vault, or from a run that has the only copy. Only the file in use is
-restored, with its subagents, tool outputs, and plans, but none of the session's ghosts and older
-copies, because the clean-up deletes all files with an id as soon as one of them can't be resumed or
-is too old. If the store has such files, they are first archived in the vault, and then removed from
-the store.
+restored, with its subagents, tool outputs, and plans. The session's ghosts and older copies are not
+restored, because the clean-up deletes all files with an id as soon as one of them can't be resumed
+or is too old. If the store has such files, they are first archived in the vault, and then removed
+from the store.
 """
 
 from __future__ import annotations
@@ -50,18 +50,23 @@ _FIRST = 4096
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 Rule = Callable[[Path | None], Retention]
-"""Returns the CLI's retention of a project's sessions; called with None if there is no project."""
+"""Returns how long the CLI keeps a project's sessions; the argument may be None.
+
+None means that there is no project.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     """The result of restoring a session.
 
-    `paths`: the files that are in the store again. `removed`: files with the same id that could not
-    be resumed or were too old, so that the clean-up would have deleted the session with them; the
-    vault has them. `renewed`: whether the session's last update was set to now, because the CLI
-    would have considered the session too old. `in_the_way`: maps places where an existing file
-    contains less than the saved copy to that copy; these files were not overwritten.
+    * `paths`: the files that are in the store again.
+    * `removed`: files with the same id that could not be resumed or were too old, so that the
+      clean-up would have deleted the session with them; the vault has them.
+    * `renewed`: whether the session's last update was set to now, because the CLI would have
+      considered the session too old.
+    * `in_the_way`: places where an existing file contains less than the saved copy, each mapped to
+      that copy; these files were not overwritten.
     """
 
     paths: tuple[Path, ...]
@@ -76,7 +81,7 @@ class _Source:
 
     `place`: the path of the session's file in the CLI's store. `kept`: the saved copy. `others`:
     takes the session's id and returns the saved copies of its other files (subagents, tool outputs,
-    and plans), by path in the store. `is_shared`: returns whether a saved file can be restored by a
+    and plans), by path in the store. `is_shared`: returns whether a saved file can be restored as a
     hard link instead of a copy, because nothing ever overwrites it.
     """
 
@@ -89,9 +94,9 @@ class _Source:
 def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
     """Restore a session from the vault, never overwriting another conversation.
 
-    `rule`: the CLI's retention for its project. If this is interrupted at any moment, nothing is
-    lost, and it can be repeated. Raises RestoreFailed if there is a reason not to restore the
-    session, and OSError.
+    `rule`: how long the CLI keeps sessions in its project. If this function is interrupted at any
+    moment, nothing is lost, and it can be called again. Raises OSError, and RestoreFailed if there
+    is a reason not to restore the session.
     """
     if Flag.KEPT not in session.flags:
         raise RestoreFailed(
@@ -184,7 +189,7 @@ def put_back_first(id: str) -> str:
 
 
 def _add_header(session: Summary, place: Path, root: str | None) -> None:
-    """Add a first line to a saved log, without which the CLI would delete it.
+    """Add a first line to a saved log without one, so that the CLI doesn't delete it.
 
     Raises RestoreFailed or OSError.
     """
@@ -256,7 +261,7 @@ def _of_this_id(place: Path) -> list[Path]:
 def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
     """Return the vault's best copies of a session's other files, by original place.
 
-    For subagents' files, this is the largest copy, for all other files the newest.
+    For subagents' files, the best copy is the largest; for all other files, the newest.
     """
     best: dict[Path, tuple[int, Path]] = {}
 
@@ -295,7 +300,7 @@ def _put(
 
 
 def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
-    """Write a copy of a session in which this time is the last update."""
+    """Write a copy of a session in which `updated` is the last update."""
     if kept.suffix == ".json":
         with open_regular(kept) as file:
             found = loads(file.read()) | {"lastUpdated": iso(updated)}

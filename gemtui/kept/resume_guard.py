@@ -54,7 +54,10 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls until the CLI's first output; any ghost exists by that time."""
+"""Seconds between two calls before the CLI's first output.
+
+Any ghost exists by that time.
+"""
 STEP = 0.02
 _RECENT = 50_000_000
 """Nanoseconds within which a folder may change again without a new modification time.
@@ -74,7 +77,7 @@ Stamp = tuple[int, int, int]
 
 
 class SessionKeeper:
-    """Protects one session. Call `look` repeatedly, and `close` at the end."""
+    """Protects one session. Call `check` repeatedly, and `close` at the end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
@@ -86,7 +89,7 @@ class SessionKeeper:
         self._said = False
 
     def check(self) -> float:
-        """Handle changes since the last call; return the seconds to wait before the next.
+        """Handle changes since the last call; return the seconds until the next.
 
         Raises OSError.
         """
@@ -100,9 +103,10 @@ class SessionKeeper:
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Restore or clean up what the run has left behind; record and return the findings.
+        """Restore or clean up what the run left behind; record and return the findings.
 
-        Raises OSError if these can't be recorded, but only after everything else has been done.
+        Raises OSError if the findings can't be recorded, but only after everything else has been
+        done.
         """
         self._said = True
         self._rescan()
@@ -199,8 +203,8 @@ class SessionKeeper:
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
 
-        That requires that another file of the session has content. If the CLI continued to write
-        after a ghost was removed, the new file has no header.
+        This requires that another file of the session has content. If the CLI continues to write
+        after a ghost has been removed, the new file has no header.
         """
         again = path in self._done.ghosts
         empty = has_content(path, self._kept.session_id) is False or (
@@ -245,7 +249,7 @@ class SessionKeeper:
     # --- newest states -------------------------------------------------------------------------
 
     def _hold(self, path: Path) -> None:
-        """Back up the newest state of a file as a hard link, or otherwise as a copy."""
+        """Back up a file's newest state as a hard link, or else as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
         newest = self._folder.path / f"now-{number}{path.suffix}"
@@ -278,7 +282,7 @@ class SessionKeeper:
                     copy_at_end(newest)
 
     def _bring_up_to_date(self) -> None:
-        """Update the copies with new content; if a file shrank, its copy is kept."""
+        """Update the copies with new contents; if a file shrank, its copy is left alone."""
         for path, copy in self._newest.items():
             if _is_copy(copy) and _stamp(path)[1:] != _stamp(copy)[1:]:
                 with suppress(OSError):
@@ -286,10 +290,10 @@ class SessionKeeper:
 
 
 def _rejoin(path: Path, newest: Path) -> None:
-    """Join a log that was removed during writing with the CLI's later records.
+    """Join a log that was removed while being written with the CLI's later records.
 
-    The CLI began a new file. Its content is appended to the earlier log, which then replaces the
-    new file.
+    The CLI started a new file. Its contents are appended to the earlier log, which then replaces
+    the new file.
     """
     made = path.with_name(f".gemtui-{newest.name}")
     with path.open("rb") as later, newest.open("ab") as log:
@@ -369,8 +373,8 @@ class ResumeGuard:
     """Protects the sessions that an adapter's runs resume.
 
     Use it as `GeminiAdapter(guard=ResumeGuard())`. The SessionKeeper works in the run's supervisor,
-    so that it is active as long as the run, regardless of who follows the run. If the supervisor
-    was killed, the next gemtui does the SessionKeeper's final work.
+    so that it is active as long as the run, no matter which process follows the run. If the
+    supervisor was killed, the next gemtui does the SessionKeeper's final work.
     """
 
     supervisor = "gemtui.runs.supervisor"
@@ -378,8 +382,8 @@ class ResumeGuard:
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
         """Copy the session that the run will resume.
 
-        Because every start of the CLI cleans up, the sessions of earlier runs are settled first.
-        Raises OSError, which keeps the run from starting.
+        Every start of the CLI cleans up, so the sessions of earlier runs are settled first. Raises
+        OSError, which keeps the run from starting.
         """
         settle_abandoned(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
@@ -387,7 +391,7 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Settle the session that a run resumed, once; does nothing if it resumed none.
+        """Settle the session that a run resumed, once. Does nothing if it resumed none.
 
         If the disk is full, the result is not recorded.
         """
@@ -400,8 +404,8 @@ class ResumeGuard:
 def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
     """Settle the sessions of ended runs whose supervisors were killed before that.
 
-    Returns these runs. This takes little time if there is nothing to do. While processes of such a
-    run remain, its session is only checked, and will be settled later.
+    Returns these runs. This is quick if there is nothing to do. While processes of such a run
+    remain, its session is only checked, and will be settled later.
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:

@@ -1,10 +1,10 @@
-"""A run's backup of the session that it resumes, and how to restore it.
+"""A run's backup of the session it resumes, and how to restore it.
 
 `before.json` names a copy of each of the session's files from before the run. `now.json` names
 their newest states. These are hard links, so that everything written to a file is backed up at
-once, or copies that are updated if links are impossible. When the run has ended, linked files are
-copied as well, because a change in place affects all links. `after.json` records what was found at
-the end of the run.
+once, or, if links are impossible, copies that are kept up to date. When the run has ended, linked
+files are copied as well, because a change in place affects all links. `after.json` records what was
+found at the end of the run.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class KeptSession:
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """The actions and findings of the protection of a session during and after a run.
+    """What the protection of a session did and found during and after a run.
 
     `ghosts`: empty second files that were removed. `restored`: missing files of the session that
     were restored in their newest state. `lost`: missing files that could not be restored.
-    `changed`: logs that no longer begin with their earlier content. `problems`: errors, in words.
+    `changed`: logs that no longer begin with their earlier contents. `problems`: errors, in words.
     """
 
     ghosts: tuple[Path, ...] = ()
@@ -115,7 +115,7 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 def backup_of(folder: RunFolder) -> KeptSession | None:
     """Return a run's backup of a session; None if the run did not resume a session.
 
-    Returns None as well if the backup's record is corrupt; see `is_damaged`.
+    Also returns None if the backup's record is corrupt; see `is_damaged`.
     """
     found = _read(folder, _BEFORE, _Before)
     if found is None or not found.session_id or "\0" in found.session_id:
@@ -140,7 +140,7 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
 
 
 def copy_at_end(newest: Path) -> None:
-    """Copy a newest state that is a link, in case its file is changed in place later.
+    """Copy a newest state that is a link, in case its file is later changed in place.
 
     Raises OSError.
     """
@@ -152,7 +152,7 @@ def _at_end(newest: Path) -> Path:
 
 
 def _whole(newest: Path) -> Path:
-    """Return a newest state, or its copy from the run's end if that has more."""
+    """Return a newest state, or its copy from the run's end if the copy has more."""
     copy = _at_end(newest)
     if not path_exists(copy):
         return newest
@@ -231,7 +231,7 @@ def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
 
 
 def _may_hold(place: ChatFile, session_id: str) -> bool:
-    """Return whether a file belongs to this very session, or can't be read."""
+    """Return whether a file belongs to exactly this session, or can't be read."""
     if place.kind is SessionKind.SUBAGENT:
         return True
     try:
@@ -243,7 +243,7 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
 
 
 def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
-    """Read a file anywhere, or about `upto` bytes of it; None if it is not a session."""
+    """Read a file anywhere, or about `upto` bytes of it; None if it isn't a session."""
     if (place := file_anywhere(path)) is None:
         return None
     with SessionLog(path) as log:
@@ -254,7 +254,7 @@ def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
 def has_content(path: Path, session_id: str | None) -> bool | None:
     """Return whether a file of this session has, or once had, content.
 
-    Returns None if unknown. `session_id`: None for a file that does not name its session.
+    Returns None if unknown. `session_id`: None for a file that doesn't name its session.
     """
     try:
         with SessionLog(path) as log:
@@ -274,7 +274,7 @@ def has_content(path: Path, session_id: str | None) -> bool | None:
 def contains_copy(path: Path, copy: Path) -> bool:
     """Return whether a file contains everything in a copy of the session.
 
-    That is the case if the file begins with the copy's content, or has at least as many messages.
+    This is the case if the file begins with the copy's contents, or has at least as many messages.
     """
     try:
         if path.samefile(copy) or begins_with(path, copy, sampled=True):
@@ -366,7 +366,7 @@ def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastCopy:
-    """A run with the only copy of some files of a session.
+    """A run with the only copy of some of a session's files.
 
     `files`: maps places in the store to the copies; in each place there is no file, or one that
     contains less. `size`: the size of the copies in bytes.

@@ -1,13 +1,14 @@
-"""Archive the files of sessions: each as a hard link in the vault, and later as a copy.
+"""Archive sessions' files: each as a hard link in the vault, and later as a copy.
 
-A log only grows, so a hard link holds everything that is written to it, immediately and without
-extra space. But truncating or overwriting a file affects all its links. So once a file has been
-unchanged for some minutes, its link is replaced with a copy, which shares its blocks with the file
-if the file system supports that. A file that grows again is linked again, and the copy is updated
-when the file has been unchanged for a while. Tool outputs and plans are archived in the same way,
-in their latest version. A copy is made at once if a link is impossible (because the vault is on
-another file system), and for legacy files, which the CLI overwrites.
-`gemtui/sessions/vault_files.py` describes the layout.
+The vault is gemtui's own folder for sessions that Gemini CLI may delete. A log only grows, so a
+hard link contains everything that is written to it, immediately and without extra space. But
+truncating or overwriting a file affects all its links. So once a file has been unchanged for some
+minutes, its link is replaced with a copy, which shares its blocks with the file if the file system
+supports that. A file that grows again is linked again, and the copy is updated when the file has
+been unchanged for a while. Tool outputs and plans are archived in the same way, in their latest
+version. A copy is made at once if a link is impossible (because the vault is on another file
+system), and for legacy files, which the CLI overwrites. `gemtui/sessions/vault_files.py` describes
+the layout.
 
 Nothing in this module removes or replaces an archived file unless the replacement contains all of
 it. So gemtui may be killed at any moment, and several programs may archive the same file at once.
@@ -51,11 +52,11 @@ _STALE = 3600
 QUIET = 300
 """Seconds without a change after which a link is replaced with a copy."""
 _ROOM = 1 << 30
-"""Number of bytes to leave free on the disk; if there are fewer, links are not replaced."""
+"""How many bytes to leave free on the disk; if there are fewer, links are kept."""
 
 
 def is_on() -> bool:
-    """Return whether the vault is on. Raises nothing."""
+    """Return whether the vault is on. Never raises."""
     return os.path.lexists(vault_dir() / _ON)
 
 
@@ -75,7 +76,7 @@ def keep_all(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Archive all files of a store that aren't archived yet; return their number.
+    """Archive all of a store's files that aren't archived yet; return their number.
 
     `told`: called with the number of archived files and the total. If a file can't be archived,
     raises OSError after all others have been archived.
@@ -151,10 +152,10 @@ def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
 
 
 def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
-    """Return the linked files as (path in the store, inode), and the copied ones.
+    """Return the linked files as (path in the store, inode), and the copied files.
 
-    The copied ones are a mapping from paths to (size, modification time). Temporary files of killed
-    programs are deleted.
+    The copied files are a mapping from paths to (size, modification time). Temporary files left by
+    killed programs are deleted.
     """
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
@@ -236,7 +237,7 @@ def _numbered(path: Path) -> Iterator[Path]:
 
 
 def _keep_apart(path: Path) -> None:
-    """Rename the copy of a log with other content, so that it is never replaced."""
+    """Rename the copy of a log with different contents, so that it is never replaced."""
     copy = in_tree(vault_dir() / COPIES, path)
     if path.suffix == ".jsonl" and facts_of(copy) is not None:
         with _replacing():

@@ -35,8 +35,8 @@ FORM = '# example: allow run_shell_command {"command": "npm test"}'
 class Example:
     """A call with the expected decision.
 
-    `line`: the example's 1-based line in the file; 0 = not yet in the file. `problem`: why the
-    example can't be read; "" = it can be read.
+    `line`: the example's 1-based line in the file; 0 if it isn't in the file yet. `problem`: why
+    the example can't be read; "" if it can be.
     """
 
     expected: Decision = Decision.DENY
@@ -58,7 +58,7 @@ class Example:
 class Tried:
     """An example with the policy's decision; None if the example can't be read.
 
-    `rule`: the rule that decides; None = no rule does.
+    `rule`: the rule that decides; None if no rule does.
     """
 
     example: Example

@@ -1,9 +1,9 @@
 """Create rules from sentences such as `allow edit src/**; deny everything else`.
 
 Each sentence has a verb and an object. Specific sentences take precedence over those about a whole
-kind of tool, and these over "everything else". Among equally specific ones, a deny takes precedence
-over an ask, and an ask over an allow. A sentence also states what its rules cover and what they
-can't.
+kind of tool, which take precedence over "everything else". Among equally specific ones, a deny
+takes precedence over an ask, and an ask over an allow. A sentence also states what its rules cover
+and what they can't.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _VERBS = {
 }
 _REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
-"""The modes for an allow rule that would otherwise open up plan mode.
+"""The modes for an allow rule that would otherwise allow too much in plan mode.
 
 In plan mode, the rule would allow writes and commands.
 """
@@ -64,8 +64,8 @@ OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit
 class Sentence:
     """A sentence, and the rules created from it.
 
-    `problem`: why no rule can be created, with a remedy; "" = no problem. `limits`: cases that the
-    rules don't cover, and side effects.
+    `problem`: why no rule can be created, with a remedy; "" if there is no problem. `limits`: cases
+    that the rules don't cover, and side effects.
     """
 
     text: str
@@ -86,7 +86,7 @@ class _About(NamedTuple):
 
 
 def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
-    """Return the meaning of each sentence; `;` or a line ending separates sentences.
+    """Parse sentences, which are separated by `;` or line endings.
 
     `project`: the folder that paths are relative to; if given, the rules also match absolute paths
     in that folder.
@@ -98,7 +98,7 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
 
 
 def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
-    """Return the rules of all sentences without duplicates, the strongest first."""
+    """Return all sentences' rules without duplicates, the strongest first."""
     made = [rule for each in sentences for rule in each.rules]
     once = [rule for at, rule in enumerate(made) if rule not in made[:at]]
     return tuple(sorted(once, key=lambda rule: -rule.priority))
@@ -167,7 +167,7 @@ def _sentence(text: str, project: Path | None) -> Sentence:
 def _about(decision: Decision, words: str, project: Path | None) -> _About:
     """Return the rule for a sentence's object.
 
-    Raises ValueError, with a remedy, for words that have no meaning.
+    Raises ValueError, with a remedy, for words that have no meaning here.
     """
     first, _, rest = words.partition(" ")
     if words.lower() in _REST:
@@ -349,7 +349,7 @@ def _closes_shell(rule: Rule) -> bool:
 def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
     """Return the sentence with limits that depend on the other sentences' rules.
 
-    These limits depend on whether other commands are denied, and on which rules take precedence.
+    They depend on whether other commands are denied, and on which rules take precedence.
     """
     closed = any(map(_closes_shell, every))
     more = []
@@ -389,7 +389,7 @@ def completions(
 ) -> tuple[str, ...]:
     """Return completions of the last sentence, each with the text before it.
 
-    `folders`: folders of the project, such as "src". `commands`: commands to offer.
+    `folders`: the project's folders, such as "src". `commands`: commands to offer.
     """
     at = max(text.rfind(";"), text.rfind("\n")) + 1
     blanks = len(text) - at - len(text[at:].lstrip())

@@ -1,4 +1,4 @@
-"""Describe rules and decisions, with the same words on screens and in the shell."""
+"""Describe rules and decisions, in the same words on screens and in the shell."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
-"""The number of characters of an untrusted string that are used for one line."""
+"""How many characters of an untrusted string are used in one line."""
 _NAMED = 3
-"""The number of a rule's tool names that are shown; the others are counted."""
+"""How many of a rule's tool names are shown; the others are counted."""
 _PREFIXES = 4
-"""The number of a rule's prefixes that a reason shows."""
+"""How many of a rule's prefixes a reason shows."""
 _DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 
 
@@ -25,9 +25,9 @@ def decision_word(decision: Decision) -> Clean:
 
 
 def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
-    """Return the tools that a rule is for, such as "any tool of github".
+    """Return the tools a rule is for, such as "any tool of github".
 
-    `most`: the number of characters to use of each untrusted string; None = all.
+    `most`: how many characters of each untrusted string to use; None means all.
     """
     names = visible_line(", ".join(rule.tools[:_NAMED])[:most]) or "any tool"
     if "*" in rule.tools:
@@ -39,7 +39,7 @@ def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
 
 
 def condition_words(rule: Rule, most: int | None = LONG) -> Clean:
-    """Return the conditions of a rule, except for its tools; "" = none."""
+    """Return a rule's conditions, except for its tools; "" if there are none."""
     return Clean(", ".join(_conditions(rule, most)))
 
 
@@ -95,7 +95,7 @@ def condition_result(rule: Rule, matches: bool) -> str:
 
 
 def rule_source(rule: Rule) -> Clean:
-    """Return the origin of a rule: "rule 2 of work.toml", "built-in", a flag."""
+    """Return where a rule comes from: "rule 2 of work.toml", "built-in", a flag."""
     if rule.tier is Tier.BUILTIN:
         return Clean("built-in")
     name = visible_line(PurePath(rule.source).name[:LONG]) or Clean("the policy")
@@ -103,7 +103,7 @@ def rule_source(rule: Rule) -> Clean:
 
 
 def rule_place(rule: Rule) -> Clean:
-    """Return the origin of a rule, worded for use in a sentence."""
+    """Return where a rule comes from, worded for use in a sentence."""
     source = rule_source(rule)
     if rule.index and rule.tier is not Tier.BUILTIN:
         return source

@@ -1,1 +1,1 @@
-"""The runs that gemtui starts: their records, their endings and the sessions they resume."""
+"""The runs that gemtui starts: their records, endings and resumed sessions."""

@@ -1,4 +1,4 @@
-"""The Gemini CLI adapter that protects resumed sessions and can ask the user for approval."""
+"""The Gemini CLI adapter that protects resumed sessions and asks for approval."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
     A session is copied before a run resumes it, and watched during the run. If the options say so,
     the user is asked before tool calls. `cli`: the program; None means the one found on this
-    machine. `runs`: the folder that contains the folders of all runs; None means gemtui's own.
+    machine. `runs`: the folder that contains all runs' folders; None means gemtui's own.
     """
 
     _guard = ResumeGuard()
@@ -47,9 +47,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
-        Besides the errors of the base class, raises GateError if the run is to ask but can't,
-        WorktreeError, and OptionError for a session to resume that only the vault has or that
-        can't continue in a new worktree, and for a run that a budget does not cover.
+        Raises the base class's errors, and also: GateError if the run should ask the user but
+        can't; WorktreeError; and OptionError if the session to resume is only in the vault or can't
+        continue in a new worktree, or if a budget doesn't cover the run.
         """
         entered = enter_worktree(prompt, options)
         if entered is None:
@@ -79,9 +79,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         super()._prepare(folder, request)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with the tools that the run hides, if its policy is readable.
+        """Return the request with the tools the run hides and the daily budget.
 
-        And with what the day may cost.
+        The hidden tools are left out if the run's policy can't be read.
         """
         if (day := _day_budget()) is not None:
             request = replace(request, about={**(request.about or {}), "day_budget": day})
@@ -92,7 +92,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
 
 
 def _day_budget() -> float | None:
-    """Return the budget of a day in USD, None = no limit.
+    """Return the daily budget in US dollars; None means no limit.
 
     Raises OptionError if the settings can't be read.
     """
@@ -106,7 +106,7 @@ def _day_budget() -> float | None:
 def keep_commands(folder: RunFolder) -> None:
     """Store the notification commands from the settings with a run.
 
-    If the settings are unreadable, there are no commands, and the problem is reported like a
+    If the settings are unreadable, no commands are stored, and the problem is reported like a
     command that failed.
     """
     from gemtui.config import load_config

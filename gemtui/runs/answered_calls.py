@@ -1,4 +1,4 @@
-"""Merge a run's questions and their answers into the tool calls of its transcript."""
+"""Merge a run's questions and their answers into the transcript's tool calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
-"""Maps the id of a call to the gate's records about the call."""
+"""Maps a call's id to the gate's records about the call."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -40,15 +40,15 @@ _STATUS = {
 
 
 class AnsweredCalls:
-    """Adds the questions of one run to its calls, and remembers which belong together.
+    """Adds one run's questions to its calls, and remembers which belong together.
 
     A question that names no call is matched to the first unmatched call with the same tool and
-    arguments, or else with the same tool. A question from a subagent gets a card of its own.
+    arguments, or else with the same tool. A subagent's question gets a card of its own.
     """
 
     def __init__(self) -> None:
         self.calls: dict[int, str] = {}
-        """Maps the number of a question to the id of its call."""
+        """Maps a question's number to the id of its call."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
     def with_answers(
@@ -59,8 +59,8 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with the answers added to its calls.
 
-        Messages that have not changed keep their outlines. `unasked`: the gate's records of calls
-        that ran without a question.
+        Messages that haven't changed keep their outlines. `unasked`: the gate's records of calls
+        that were made without a question.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -116,7 +116,7 @@ class AnsweredCalls:
         return made[3], made[2]
 
     def _insert(self, rows: list[Row], question: Question) -> None:
-        """Insert a separate card for the question, at its position in time."""
+        """Insert a separate card for the question, at the position given by its time."""
         key = -question.number
         made = self._made.get(key)
         if made is None or made[1] is not question:
@@ -126,10 +126,10 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark calls as queued if they must wait for the answer to a question.
+    """Mark calls as queued if they have to wait until a question is answered.
 
     The CLI decides calls that edit files or name `wait_for_previous` one by one, and the calls
-    between them at once. No call runs before all calls of the turn have been decided
+    between them all at once. No call runs before all calls of the turn have been decided
     (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
@@ -167,7 +167,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 
 
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
-    """Return the answer to a question, and the arguments with which the call ran."""
+    """Return the answer to a question, and the arguments the call was made with."""
     request, settled = question.request, question.settled
     consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
@@ -215,8 +215,8 @@ def _rule_words(passed: PassedCall) -> str:
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     """Return the status of an answered call.
 
-    A denied call is marked immediately, because the CLI reports a denial only together with the
-    results of all calls of the turn.
+    A denied call is marked at once, because the CLI doesn't report a denial until all calls of the
+    turn have results.
     """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status

@@ -1,8 +1,7 @@
 """Compare files written by approved calls with their previews, and restore them.
 
-A question shows a preview of the file after the call. If the file's contents differ from the
-preview after the call, the difference is recorded in the gate folder, with both texts, and the run
-ends.
+A question shows a preview of the file after the call. If the file later differs from the preview,
+the difference is recorded in the gate folder, with both texts, and the run ends.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import read_small, resolved, write_whole
 
 CallKey = tuple[str, str]
-"""The tool and the arguments of a call, by which its result identifies the call."""
+"""A call's tool and arguments, by which a result identifies its call."""
 
 
 class PutBackError(GemtuiError):
@@ -44,7 +43,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """The approved calls of one run that write files. Thread-safe."""
+    """One run's approved calls that write files. Thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock
@@ -57,10 +56,10 @@ class ApprovedWrites:
             return any(each.effect.path == path for each in self._open)
 
     def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
-        """Save the file's contents before the approved call of a question runs.
+        """Save a file's contents before an approved call writes it.
 
-        Return False if another call that writes the file has no result yet, so that this call can't
-        run now. Raises OSError.
+        `number`: the number of the question about the call. Returns False if another call that
+        writes the file has no result yet, so that this call can't run now. Raises OSError.
         """
         assert effect.path is not None
         with self._lock:
@@ -72,10 +71,10 @@ class ApprovedWrites:
         return True
 
     def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Compare a written file with its preview; return False if it differs unexpectedly.
+        """Compare a written file with its preview; return False if it is unexpected.
 
-        `response`: the tool's response, as the hook reports it. `alone`: no command is running. If
-        a command is running, it may have changed the file after the tool wrote the approved text.
+        `response`: the tool's response, as the hook reports it. `alone`: whether no command is
+        running. A running command may have changed the file after the tool wrote the approved text.
         In that case, the difference is recorded, but True is returned.
         """
         write = self._pop(lambda each: each.key == key)
@@ -88,7 +87,7 @@ class ApprovedWrites:
     def ended(self, id: str) -> bool:
         """Compare the file after a call that no hook reported.
 
-        Return False if the file differs from both its former and its approved contents.
+        Returns False if the file differs from both its former and its approved contents.
         """
         write = self._pop(lambda each: each.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
@@ -108,7 +107,7 @@ class ApprovedWrites:
         return found
 
     def _compare(self, write: _Write, wanted: set[str]) -> bool:
-        """Return whether the file is as expected; otherwise record the difference."""
+        """Return whether the file is as expected; if not, record the difference."""
         effect, data = write.effect, None
         assert effect.path is not None
         try:
@@ -147,9 +146,9 @@ def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
 def put_back(gate: GateFolder, number: int) -> Path:
     """Restore the former contents of a file that differs from what was approved.
 
-    `number`: the number of the question. Return the file's path. A file that did not exist before
-    is removed. Raises OSError, and PutBackError if there is no such difference or the file has
-    changed since the difference was found.
+    `number`: the question's number. Returns the file's path. A file that did not exist before is
+    removed. Raises OSError, and PutBackError if there is no such difference or the file has changed
+    since the difference was found.
     """
     found = next((each for each in gate.differences() if each.number == number), None)
     if found is None:

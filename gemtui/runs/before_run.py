@@ -1,7 +1,7 @@
-"""Report before a run what the folder's settings and `.env` file do without asking.
+"""Report what a folder's settings and `.env` file do in a run without asking.
 
-The reports are stored per folder as digests, so that the next report can name what has changed
-since the last run.
+The report is shown before the run. Each folder's report is stored as digests, so that the next
+report can say what has changed since the last run.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ _MODE = "general.defaultApprovalMode"
 
 @dataclass(frozen=True, slots=True)
 class RunNotice:
-    """One item of the report before a run; everything except `digest` is untrusted text.
+    """One item of the report before a run; all but `digest` is untrusted text.
 
     `follows`: the consequence, in one sentence. `digest`: of the whole value, because the value
-    itself is never stored. `own`: the file belongs to the user or the machine, not to the project.
+    itself is never stored. `own`: whether the file belongs to the user or the machine rather than
+    the project.
     """
 
     setting: str
@@ -70,8 +71,8 @@ class RunNotice:
 class Report:
     """The report before a run.
 
-    `changed`: the keys of notices that differ from those of the last run. `seen`: a report for this
-    folder has been stored before.
+    `changed`: the keys of notices that differ from those of the last run. `seen`: whether a report
+    for this folder has been stored before.
     """
 
     folder: Path
@@ -81,7 +82,7 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether the user has to agree, because something new comes from the project.
+        """Whether the user has to agree because the project adds something new.
 
         Notices that have disappeared, and the user's own settings, are reported without a question.
         """
@@ -91,14 +92,14 @@ class Report:
 
     @property
     def taken_away(self) -> int:
-        """The number of the project's settings that take questions away, except for the mode."""
+        """The number of project settings that remove questions, not counting the mode."""
         return sum(
             each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
             for each in self.notices
         )
 
     def summary(self) -> str:
-        """Return a short clause that summarises the notices; "" if there are none."""
+        """Return a short clause that sums up the notices; "" if there are none."""
         unasked = sum(each.kind == SettingKind.UNASKED for each in self.notices)
         others = len(self.notices) - unasked
         words = []
@@ -125,7 +126,7 @@ class Report:
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
-        """Store the digests of this report, for comparison in the next. Raises OSError."""
+        """Store this report's digests, to compare the next report with. Raises OSError."""
         path = _kept(self.folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
@@ -177,7 +178,8 @@ def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
     """Return whether to include an effect in the report.
 
-    Settings that suppress questions are always reported, others only if they are the project's.
+    Settings that suppress questions are always reported; other settings only if the project has
+    them.
     """
     if effect.setting == _MODE and options.approval_mode is not None:
         return False
@@ -187,7 +189,7 @@ def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> b
 
 
 def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
-    """Yield the notices about a `.env` file, without values other than hosts of URLs."""
+    """Yield the notices about a `.env` file, with no values except hosts of URLs."""
     try:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)

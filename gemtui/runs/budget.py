@@ -1,4 +1,4 @@
-"""Check the cost of a run, and of all sessions of a day, before the run and while it works.
+"""Check the cost of a run and of a day's sessions, before the run and during it.
 
 Costs are estimated from the price table. An unknown cost never counts as zero: if the model has no
 price, or its answers are recorded without token counts, a run with a budget is not started, or is
@@ -35,18 +35,21 @@ from gemtui.stats.spent import sums_of, sums_since
 from gemtui.transcript.model import Author, Outline
 
 _STEP = 0.05
-"""Seconds between two looks at what a run has written."""
+"""Seconds between two checks of what a run has written."""
 _FILES = 0.5
-"""Seconds between two searches for files of its session."""
+"""Seconds between two searches for the files of the run's session."""
 _DAY = 30.0
-"""Seconds between two looks at the other sessions of the day."""
+"""Seconds between two checks of the day's other sessions."""
 _UNRECORDED = 2.0
-"""Seconds after which an answer whose tools have results counts as recorded without its tokens."""
+"""Seconds after which an answer counts as recorded without its tokens.
+
+They are counted from the results of the answer's tool calls.
+"""
 _OWN_PRICES = "add a price to prices.toml, or run without a budget"
 
 
 def day_budget() -> float | None:
-    """Return the most that all sessions of a day may cost, in US dollars; None = no limit.
+    """Return what a day's sessions may cost, in US dollars; None means no limit.
 
     The limit comes from the settings. Raises ConfigError.
     """
@@ -56,7 +59,7 @@ def day_budget() -> float | None:
 
 
 def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str, str]) -> None:
-    """Raise OptionError if a budget does not cover a run, or can't be enforced for it.
+    """Raise OptionError if a budget doesn't cover a run, or can't be enforced for it.
 
     `day`: the result of `day_budget`. Reads today's sessions, which may take seconds.
     """
@@ -90,9 +93,9 @@ def _refused(what: str) -> OptionError:
 
 
 def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
-    """Return the tokens and cost of all sessions of the store since midnight. Reads files.
+    """Return the tokens and cost of all of the store's sessions since midnight.
 
-    `but`: the id of a session to leave out.
+    Reads the session files. `but`: the id of a session to leave out.
     """
     day = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     with closing(Index(home, cache=cache_dir())) as index:
@@ -103,10 +106,10 @@ def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
 
 
 class RunBudget:
-    """Compares the cost of one run with its own budget and with the daily budget.
+    """Compares one run's cost with its own budget and with the daily budget.
 
-    Create it before Gemini CLI starts, and call `close` at the end. Its methods can be called from
-    several threads. Raises ConfigError if the prices can't be read.
+    Create this object before Gemini CLI starts, and call `close` at the end. Its methods can be
+    called from several threads. Raises ConfigError if the prices can't be read.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
@@ -120,7 +123,7 @@ class RunBudget:
         self._lock = threading.Lock()
         self._logs: dict[Path, SessionLog] = {}
         self._known: set[str] = set()
-        """Ids of the messages that the session had before the run."""
+        """Ids of the messages the session contained before the run."""
         self._spent, self._others = Sums(), Sums()
         self._day_problem: str | None = None
         self._agent_between = False
@@ -156,14 +159,17 @@ class RunBudget:
             return self._reason if between or self._agent_between or self._held else None
 
     def may_prompt(self) -> bool:
-        """Return whether another prompt may be sent; after False, the run is over its budget."""
+        """Return whether another prompt may be sent.
+
+        After False, the run is over its budget.
+        """
         with self._lock:
             self._look(time.monotonic())
             self._held = self._reason is not None
             return not self._held
 
     def close(self) -> None:
-        """Stop watching the sessions of the day."""
+        """Stop watching the day's sessions."""
         self._closed.set()
         with self._lock:
             for log in self._logs.values():
@@ -172,7 +178,7 @@ class RunBudget:
     # --- what it has cost ------------------------------------------------------------------------
 
     def _look(self, now: float) -> None:
-        """Count what is new in the session's files, and see whether that is too much."""
+        """Count what was added to the session's files, and compare it with the budgets."""
         self._looked = now
         if self._day is not None and self._thread is None:
             self._thread = threading.Thread(target=self._watch_day, name="day", daemon=True)
@@ -188,7 +194,7 @@ class RunBudget:
         self._reason = self._why()
 
     def _search(self) -> None:
-        """Find the files of the session and of its subagents."""
+        """Find the files of the run's session and of its subagents."""
         if self._id is None:
             self._id = self._told_id()
         if self._id is None:
@@ -202,7 +208,10 @@ class RunBudget:
             self._logs.setdefault(path, SessionLog(path))
 
     def _told_id(self) -> str | None:
-        """The session that Gemini CLI says it has begun; an older one chooses its id itself."""
+        """Return the id of the session that Gemini CLI says it has started, if it does.
+
+        An older CLI chooses the id itself.
+        """
         for line in self._init.read():
             with suppress(orjson.JSONDecodeError):
                 event = orjson.loads(line)
@@ -212,14 +221,17 @@ class RunBudget:
         return None
 
     def _refresh(self, log: SessionLog) -> bool:
-        """Read what is new; a file that is only begun is read later. Raises OSError."""
+        """Read what has been added to a session's file; return whether anything was.
+
+        A file whose beginning is still incomplete is read later. Raises OSError.
+        """
         try:
             return log.refresh()
         except (NotASession, FileNotFoundError):
             return False
 
     def _answers(self) -> list[Outline]:
-        """What the model has answered in this run."""
+        """Return what the model has answered in this run."""
         return [
             each
             for log in self._logs.values()
@@ -228,7 +240,7 @@ class RunBudget:
         ]
 
     def _why(self) -> str | None:
-        """Why the model must not be called again, as far as that is recorded."""
+        """Return why the model must not be called again, as far as that is recorded."""
         if self._spent.unpriced:
             named = ", ".join(sorted(self._spent.unpriced))
             return (
@@ -254,7 +266,10 @@ class RunBudget:
         return None
 
     def _unrecorded(self, now: float) -> str | None:
-        """Why what is recorded does not tell the cost, once that has been so for a while."""
+        """Return why the recorded facts don't show the cost.
+
+        Returns None unless this has been the case for a while.
+        """
         answers = self._answers()
         if answers and all(each.usage is not None for each in answers):
             self._unclear = 0.0
@@ -267,7 +282,7 @@ class RunBudget:
     # --- the day ---------------------------------------------------------------------------------
 
     def _watch_day(self) -> None:
-        """Sum up the day's other sessions from time to time."""
+        """Add up the cost of the day's other sessions from time to time."""
         while not self._closed.wait(_DAY):
             self._look_at_day()
 
@@ -286,6 +301,9 @@ def _messages(log: SessionLog) -> Iterator[Outline]:
 
 
 def _has_results(log: SessionLog) -> bool:
-    """Whether the last answer of a subagent has called tools: they are recorded with results."""
+    """Return whether a subagent's last answer has called tools.
+
+    Tool calls are recorded together with their results.
+    """
     last = next((each for each in reversed(log.outlines) if each.author is Author.MODEL), None)
     return last is not None and last.calls > 0

@@ -1,6 +1,6 @@
 """Load the tool calls of stored sessions as input for the policy engine.
 
-Each session is closed before the next one is opened, so that only one batch of calls is in memory.
+Each session is closed before the next one is opened, so only one batch of calls is in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, sto
 BATCH = 200
 """The most calls per step."""
 BATCH_SIZE = 4_000_000
-"""The number of characters in arguments after which a step ends early."""
+"""A step ends early once its arguments have this many characters."""
 _UNNAMED = "subagent"
 """The name used for a subagent whose name is unknown."""
 
@@ -43,8 +43,8 @@ class ScanStep:
     """Some calls, with the progress of the scan.
 
     `done` of `total` sessions have been read. `calls` belong to the next session, or are the last
-    calls of the session that `done` has just counted. `problem`: why a session could not be read,
-    or not completely.
+    calls of the session that `done` has just counted. `problem`: why a session could not be read
+    completely, or not at all.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -58,9 +58,9 @@ def recorded_calls(
 ) -> Iterator[ScanStep]:
     """Yield the calls of these sessions in steps.
 
-    The last step of each session increments `done`. `cancelled` is checked between steps and while
-    large files are being read. An unreadable session yields a step without calls. Invalid file
-    contents never raise an error.
+    Each session's last step increments `done`. `cancelled` is checked between steps and while large
+    files are being read. An unreadable session yields a step without calls. Invalid file contents
+    never raise an error.
     """
     agents: dict[str, str] = {}
     for done, session in enumerate(sessions):
@@ -73,7 +73,7 @@ def recorded_calls(
 def _steps(
     session: Summary, agents: dict[str, str], cancelled: Callable[[], bool]
 ) -> Iterator[tuple[tuple[RecordedCall, ...], Problem | None, bool]]:
-    """Yield the calls of one session in steps.
+    """Yield one session's calls in steps.
 
     Each step is a tuple of the calls, a problem or None, and whether this is the session's last
     step.
@@ -110,8 +110,8 @@ def _recorded(
 ) -> Iterator[tuple[RecordedCall, int]]:
     """Yield each call with the size of its arguments.
 
-    `agents`: maps the ids of subagents to their names. A session adds the subagents that it starts,
-    and the session of a subagent looks up its own name.
+    `agents`: maps subagents' ids to their names. A session adds the subagents it starts, and a
+    subagent's session looks up its own name.
     """
     project = Path(session.project) if session.project is not None else None
     subagent = None

@@ -1,7 +1,8 @@
-"""Explain why a run failed, and suggest fixes, based on the CLI's messages and exit code.
+"""Explain why a run failed, from the CLI's messages and exit code; suggest fixes.
 
-Messages are considered before exit codes, because many exit codes are HTTP statuses mod 256, and 1
-can mean anything (assets/gemini-cli.md#exit-codes). The suggestions name only commands that exist.
+Messages are considered before exit codes, because many exit codes are HTTP statuses modulo 256, and
+1 can mean anything (assets/gemini-cli.md#exit-codes). The suggestions name only commands that
+exist.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _FLAGS = ("gemtui doctor lists the options that this Gemini CLI supports", "upda
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """The cause of a failed run: a headline and suggested fixes, best first."""
+    """Why a run failed: a headline and suggested fixes, best first."""
 
     headline: str
     ways_out: tuple[str, ...] = ()
     quota: bool = False
-    """Whether the cause is that a quota is exhausted."""
+    """Whether the run failed because a quota is exhausted."""
 
 
 def _cause(headline: str, *ways_out: str) -> Cause:
@@ -178,7 +179,7 @@ _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 
 
 def cause_of(message: str, stderr: str, code: int | None) -> Cause:
-    """Return the cause of a failed run.
+    """Return why a run failed.
 
     `message`: its error message. `stderr`: its output to stderr. `code`: as in `Popen.returncode`;
     None if the run was not started.

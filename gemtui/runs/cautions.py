@@ -1,4 +1,4 @@
-"""Facts about a call that the user should know before answering, most dangerous first."""
+"""Facts the user should know about a call before answering, most dangerous first."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_PIECE = 60
 
 
 class Caution(NamedTuple):
-    """One fact about a call: a clause, and the part of the command that the clause is about.
+    """One fact about a call: a clause, and the part of the command it is about.
 
-    `piece`: the part; "" means the whole call. `danger`: the call can do harm; otherwise the clause
-    is only information.
+    `piece`: the part; "" means the whole call. `danger`: whether the call can do harm; if not, the
+    clause is only information.
     """
 
     why: str

@@ -26,7 +26,7 @@ class CheckpointPhase(StrEnum):
     """The phases of a run's checkpoints."""
 
     FIRST = "first"
-    """The first checkpoint is being taken; Gemini CLI will start after it."""
+    """The first checkpoint is being taken; Gemini CLI will start after that."""
     READY = "ready"
 
 
@@ -35,9 +35,9 @@ class CheckpointState:
     """The state of a run's checkpoints.
 
     `done`, `files`: the number of files checked so far, and their total; 0 if not known yet.
-    `late`: Gemini CLI was started before the first checkpoint was complete. `problem`: why a
-    checkpoint could not be taken; "" if none failed. `settled`: descriptions of interrupted undos
-    of the project that the run's supervisor completed.
+    `late`: whether Gemini CLI was started before the first checkpoint was complete. `problem`: why
+    a checkpoint could not be taken; "" if none failed. `settled`: descriptions of the project's
+    interrupted undos that the run's supervisor completed.
     """
 
     phase: CheckpointPhase

@@ -1,7 +1,7 @@
-"""Take checkpoints of a run's project: before its prompt, and after calls that write.
+"""Take checkpoints of a run's project: before its prompt, and after its writes.
 
-This happens in the run's supervisor, in a separate thread, so that neither the run nor its limits
-are delayed. Only the first checkpoint delays the run: Gemini CLI is started after it.
+This happens in a separate thread of the run's supervisor, so that neither the run nor its limits
+are delayed. Only the first checkpoint delays the run, because Gemini CLI is started after it.
 """
 
 from __future__ import annotations
@@ -43,24 +43,27 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.worktree_records import list_worktrees
 
 _STEP, _SLOW = 0.05, 1.0
-"""Seconds between checks, and until a first checkpoint is reported as slow."""
+"""Seconds between checks; seconds until a first checkpoint is reported as slow."""
 _LONGEST = 120.0
-"""The longest time in seconds that a run's start waits for the first checkpoint.
+"""The longest time, in seconds, that a run's start waits for the first checkpoint.
 
-Also the longest time that the run's end waits for the last one.
+Also the longest time that the run's end waits for the last checkpoint.
 """
 _TICK = 0.02
-"""Seconds that file times may lag behind the clock."""
+"""Seconds by which file times may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
-"""The file whose modification time is when old checkpoints were last removed; seconds per day."""
+"""The file whose modification time is when old checkpoints were last removed.
+
+The second value is the number of seconds per day.
+"""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
-    """Return the project of a folder as arguments for `open_project`.
+    """Return a folder's project as arguments for `open_project`.
 
-    These are the folder of the project's checkpoints, the project's real path, and the folders that
-    checkpoints never include.
+    They are the folder with the project's checkpoints, the project's real path, and the folders
+    that checkpoints never include.
     """
     root = resolved(cwd)
     own = (data_dir(), state_dir(), cache_dir(), config_file({}).parent, gemini_home())
@@ -68,9 +71,9 @@ def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
 
 
 def name_in(root: Path, path: str) -> bytes | None:
-    """Return a file's name relative to the project; None if it is outside.
+    """Return a file's name relative to the project; None if the file is outside.
 
-    `path`: as in a tool call. Links in the folders of the path are followed.
+    `path`: as in a tool call. Links in the path's folders are followed.
     """
     try:
         place = root / path
@@ -94,9 +97,9 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
 
 
 class RunCheckpoints:
-    """Takes the checkpoints of one run.
+    """Takes one run's checkpoints.
 
-    Implements the Keeper interface that the run's supervisor calls.
+    Implements the RunKeeper interface that the run's supervisor calls.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
@@ -133,7 +136,7 @@ class RunCheckpoints:
         return _STEP
 
     def close(self) -> None:
-        """Take the last checkpoint of the run. Raises any error that is still pending."""
+        """Take the run's last checkpoint. Raises any error that is still pending."""
         if self._thread is None:
             self._start(None)
         while self._read():
@@ -184,7 +187,7 @@ class RunCheckpoints:
     # --- activity of the run -------------------------------------------------------------------
 
     def _read(self) -> bool:
-        """Process new output of the run; return whether there was any."""
+        """Process the run's new output; return whether there was any."""
         lines = self._lines.read()
         for line in lines:
             if any(kind in line for kind in _KINDS):
@@ -195,7 +198,7 @@ class RunCheckpoints:
         return bool(lines)
 
     def _look_at_prompts(self) -> None:
-        """Check for queued prompts, which a run with questions sends in the same process."""
+        """Check for queued prompts, which a gated run sends in the same process."""
         from gemtui.agent.steering import Steering  # most runs don't need it
 
         sent = sum(not each.run for each in Steering.of(self._folder).sent())
@@ -262,7 +265,7 @@ class RunCheckpoints:
                 self._changed.notify_all()
 
     def _take_or_fail(self, project: Project) -> bool:
-        """Take the next checkpoint when one is wanted; return whether more may come.
+        """Take the next checkpoint when one is due; return whether more may follow.
 
         If this one fails, the next checkpoint also covers its calls.
         """
@@ -304,13 +307,16 @@ class RunCheckpoints:
 
 
 def prune_if_due() -> None:
-    """Remove old checkpoints unless done within the last day. Raises ConfigError."""
+    """Remove old checkpoints unless that was done within the last day.
+
+    Raises ConfigError.
+    """
     if _is_due(checkpoints_dir() / _PRUNED):
         prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:
-    """Return whether old checkpoints are due to be removed; if so, record this time.
+    """Return whether old checkpoints are due to be removed; if so, record the time.
 
     `stamp`: the file whose modification time is when they were last removed.
     """
@@ -324,9 +330,9 @@ def _is_due(stamp: Path) -> bool:
 
 
 def _before(root: Path, name: bytes, when: float) -> Before:
-    """Return the state of a file before a call writes it.
+    """Return a file's state before a call writes it.
 
-    Return UNKNOWN if the call may already have written the file. `when`: the start of the call, in
+    Returns UNKNOWN if the call may already have written the file. `when`: the start of the call, in
     seconds since 1970.
     """
     path = root / os.fsdecode(name)
@@ -342,9 +348,9 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 
 
 def prune_checkpoints() -> CheckpointsUsage:
-    """Remove the checkpoints that are too old or too many according to the settings.
+    """Remove checkpoints beyond the age and size allowed by the settings.
 
-    Return what was freed. Checkpoints of worktrees and of a run that is still working are kept.
+    Returns what was freed. Checkpoints of worktrees and of runs that are still working are kept.
     Raises ConfigError.
     """
     config = load_config(config_file())

@@ -1,7 +1,7 @@
-"""A run's questions to the user: their effects and the user's answers.
+"""A run's questions to the user: their effects, and the user's answers.
 
 The app, the command line and the library all ask and answer through this module, so they only have
-to show questions and read answers.
+to display questions and read answers.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Counted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the effect of its call.
+    """A question together with the effect of its call.
 
-    `similar`: the calls that are similar to this one. `changed`: the call that the user would run
+    `similar`: the calls that are similar to this one. `changed`: the call the user would make
     instead.
     """
 
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def runs(self) -> Proposal:
-        """The proposal that would run if the user approved."""
+        """The proposal that takes effect if the user approves."""
         return self.changed or self.proposal
 
     @property
@@ -66,7 +66,7 @@ class Asked:
 
     @property
     def effect(self) -> Effect:
-        """The effect that approving would have."""
+        """The effect of approving the call."""
         return self.runs.effect
 
     @property
@@ -96,7 +96,7 @@ class AnswerOutcome:
 
 
 class Conversation:
-    """The questions and answers of one run in the folder `cwd`; methods access the disk."""
+    """One run's questions and answers, in the folder `cwd`. Methods access the disk."""
 
     def __init__(
         self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
@@ -111,7 +111,7 @@ class Conversation:
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
         """Return a question with the present effect of its call.
 
-        `arguments`: the arguments to run instead; None means those of the call.
+        `arguments`: arguments to use instead of the call's own; None keeps the call's.
         """
         request, changed = question.request, None
         if arguments is not None and arguments != request.arguments:
@@ -122,7 +122,7 @@ class Conversation:
     def change(self, asked: Asked, text: str) -> Asked:
         """Return the question with the user's text in place of the call's text.
 
-        Raises ValueError, with a message for the user, if exactly that text can't be used.
+        Raises ValueError, with a message for the user, if that exact text can't be used.
         """
         found = self.asked(asked.question, asked.runs.changed(text))
         if found.changed is not None and (why := found.changed.refusal(text)) is not None:
@@ -130,7 +130,7 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the call's present effect if it differs from `asked`, otherwise None."""
+        """Return the question with its present effect if that differs, otherwise None."""
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
         return None if now == asked else now
@@ -138,7 +138,7 @@ class Conversation:
     # --- answers; each raises OSError if it can't be written -----------------------------------
 
     def allow(self, asked: Asked) -> AnswerOutcome:
-        """Approve the call as it is shown. Raises ValueError if it can't be approved."""
+        """Approve the call as it is displayed. Raises ValueError if it can't be approved."""
         if (why := asked.refusal) is not None:
             raise ValueError(why)
         arguments = None if asked.changed is None else asked.changed.arguments
@@ -147,14 +147,14 @@ class Conversation:
     def allow_similar(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in this run.
 
-        Raises ValueError if no calls are similar.
+        Raises ValueError if no calls count as similar.
         """
         return self._give(asked, self._all_like(asked))
 
     def always(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in all runs.
 
-        Raises ValueError if no calls are similar.
+        Raises ValueError if no calls count as similar.
         """
         given = self._give(asked, replace(self._all_like(asked), always=True))
         if given and asked.similar.rule is not None:
@@ -165,7 +165,7 @@ class Conversation:
         return given
 
     def deny(self, asked: Asked, reason: str = "") -> AnswerOutcome:
-        """Deny the call; the reason is sent to the model."""
+        """Deny the call, and send the reason to the model."""
         return self._give(asked, Approval.deny(reason))
 
     def stop(self, asked: Asked, reason: str = "") -> AnswerOutcome:
@@ -175,8 +175,8 @@ class Conversation:
     def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Return the question that it answered; None if there is no such answer. Raises PolicyError
-        and OSError.
+        Returns the question it answered; None if there is no such answer. Raises PolicyError and
+        OSError.
         """
         return self.questions.revoke_newest()
 
@@ -197,7 +197,7 @@ def similar_to(
 ) -> LikeThis:
     """Return which calls are similar to this one.
 
-    There are none if two MCP servers may provide the tool.
+    No calls are if more than one MCP server may provide the tool.
     """
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()

@@ -1,4 +1,4 @@
-"""The policy in effect for a run on this machine: policy files in load order, and settings."""
+"""The policy in effect for a run on this machine: policy files, and settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.policy.model.rules import Tier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectivePolicy:
-    """The policy of a run, and its sources.
+    """A run's policy, and its sources.
 
     * `policy`: the rules of all files, in load order.
     * `files`: the files that exist and are in effect, with the paths passed to the CLI.
@@ -50,15 +50,15 @@ def effective_policy(
 ) -> EffectivePolicy:
     """Return the policy of a run that gemtui would start with the files `policies`.
 
-    * `alone`: `policies` replace the user's own files, as with `gemini --policy`. If False, the
-      user's own files come first. Without `policies`, this makes no difference.
+    * `alone`: whether `policies` replace the user's own files, as with `gemini --policy`. If False,
+      the user's own files come first. Without `policies`, this makes no difference.
     * `admin`: the values of `--admin-policy`.
     * `settings`: a file to use instead of the machine's merged settings.
     * `workspace`: the run's folder, whose own settings are in effect if the folder is trusted.
-    * `include_directories`: the other folders that the run's tools may use.
+    * `include_directories`: the other folders the run's tools may use.
 
     Raises OptionError for a settings file that does not exist, and OSError for one that can't be
-    read or is not a settings file.
+    read or isn't a settings file.
     """
     read = _settings(settings, workspace, environ)
     cwd = workspace or current_folder()

@@ -1,4 +1,4 @@
-"""The states and endings of runs, with the names that all parts of gemtui use."""
+"""The states and endings of runs, with the names that all of gemtui uses."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gemtui.agent.events import DoneStatus
 
 
 class RunState(StrEnum):
-    """The states of a run, whether it has ended or not, and of its supervisor."""
+    """The state of a run and its supervisor."""
 
     RUNNING = "running"
-    """The run's supervisor is alive, so one can attach to the run."""
+    """The run's supervisor is alive, so gemtui can attach to the run."""
     ENDED = "ended"
     LOST = "lost"
     """The run's supervisor was killed before it could record how the run ended."""
@@ -21,7 +21,7 @@ class RunState(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of an ended run, more detailed than what the CLI reports."""
+    """How a run ended, in more detail than the CLI reports."""
 
     OK = "ok"
     WARNING = "warning"
@@ -39,12 +39,12 @@ class Status(StrEnum):
 
     @property
     def words(self) -> str:
-        """The ending in a few words: `done`, `timed out`."""
+        """The ending in a few words, such as `done` or `timed out`."""
         return _WORDS[self]
 
     @property
     def is_done(self) -> bool:
-        """Whether the last turn of the run was completed."""
+        """Whether the run's last turn was completed."""
         return self in (Status.OK, Status.WARNING, Status.REFUSED)
 
 
@@ -75,9 +75,9 @@ _OF_LIMIT: Mapping[str | None, Status] = {
 
 
 def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
-    """Return the status of a run, judging only by its last event.
+    """Return a run's status, judging only by its last event.
 
-    `complete`: it had a result. `limit`: as in the record of its end.
+    `complete`: whether the run had a result. `limit`: as in the exit record.
     """
     if limit in _OF_LIMIT:
         return _OF_LIMIT[limit]

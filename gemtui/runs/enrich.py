@@ -1,9 +1,9 @@
-"""Add the contents of the stored session to the transcript of an ended run.
+"""Add the stored session's contents to the transcript of an ended run.
 
 The stream contains no thoughts, diffs or exit codes, only one sum of tokens, and, after a dropped
 connection, an answer's text twice (assets/gemini-cli.md#events). The session contains all of these,
-and each text once. Parts that are missing in the session (an interrupted answer, a failed prompt,
-errors) are kept from the stream.
+and each text once. Parts that the session lacks (an interrupted answer, a failed prompt, errors)
+are kept from the stream.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
     """Return a run's transcript with additions from its session in the store `home`.
 
     Messages from the stream keep their ids and their order, so that a view keeps its scroll
-    position. Return `live` itself if the session, or this run in the session, can't be found.
-    Blocking, because files are read: call from a worker thread.
+    position. Returns `live` itself if the session, or this run in the session, can't be found.
+    Blocking: call from a worker thread, because files are read.
     """
     messages = list(live)
     stored = stored_part(messages, home, session_id) if session_id else ()
@@ -37,9 +37,9 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
 
 def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the messages of one run in its stored session, starting with the prompt.
+    """Return one run's messages in its stored session, starting with the prompt.
 
-    Return () if they are not found. The run is identified by its tool calls or, if there are none,
+    Returns () if they aren't found. The run is identified by its tool calls or, if there are none,
     by its texts. Times can't be used, because resuming a session gives all older records the time
     of the resume.
     """
@@ -59,7 +59,7 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield the parts of the session with `prompts` prompts each, newest first."""
+    """Yield the parts of the session that contain `prompts` prompts, newest first."""
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
@@ -132,7 +132,7 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """Return the positions of the counterpart and of messages before it without text.
+    """Return the positions of the counterpart and of textless messages before it.
 
     Messages whose text is not in `message` are left for their own counterparts, because a stored
     answer may precede the call of an earlier answer.
@@ -144,7 +144,7 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """The contents of stored messages that were shown before they appeared in the stream."""
+    """The contents of stored messages that were shown earlier than in the stream."""
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
@@ -202,7 +202,7 @@ def _silent_mate(
 ) -> int | None:
     """Return the position of the next stored answer if neither message has text.
 
-    Such an answer has no text, and its calls were lost when the run was interrupted.
+    Such an answer's calls were lost when the run was interrupted.
     """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
@@ -212,11 +212,11 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Merge a message from the stream into the last of the stored messages that correspond to it.
+    """Merge a message from the stream into the last of its stored counterparts.
 
-    The result has everything in that stored message, and what only `message` has. It takes the
-    place of `message`, after the other stored messages. The text from the stream is kept only if
-    no stored message contains it.
+    The result has everything in that stored message, plus what only `message` has. It replaces
+    `message`, after the other stored messages. The text from the stream is kept only if no stored
+    message contains it.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
@@ -240,7 +240,7 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
     """Return the stored call with the stream's duration, and its ending if needed.
 
-    The stream's status determines whether a tool is hidden or does not exist, because this depends
+    The stream's status determines whether a tool is hidden or doesn't exist, because this depends
     on the run's policy.
     """
     if live is None:

@@ -1,4 +1,4 @@
-"""Track the files of a run through its calls, through observation, and on disk.
+"""Track a run's files through its calls, through observation, and on disk.
 
 The rules are described in assets/architecture.md#the-files-of-a-run.
 """
@@ -50,17 +50,20 @@ CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""Seconds by which a file's change may precede the report of the command that made it."""
+"""Seconds by which a file's change may precede the report of its command."""
 
 Span = tuple[float, float]
-"""The time span of a shell command in seconds since the epoch; the end is infinite if running."""
+"""When a shell command started and ended, in seconds since the epoch.
+
+The end is infinite while the command is running.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
     """The difference between a file's former and present contents.
 
-    `diff`: None if unknown. In that case, `text` is the present contents, as far as they can be
+    `diff`: None if unknown. In that case, `text` has the present contents, as far as they can be
     shown. `why`: a note about the difference.
     """
 
@@ -70,10 +73,10 @@ class FileStates:
 
 
 class FileTracker:
-    """Tracks the files of one run in the folder `root`. Its methods access the disk.
+    """Tracks one run's files in the folder `root`. Its methods access the disk.
 
-    `ended`: when a past run ended; None while the run is working. Files may have been changed by
-    others since then.
+    `ended`: when a past run ended, because others may have changed files since then; None while the
+    run is working.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -82,7 +85,7 @@ class FileTracker:
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
     def record_before(self, began: int) -> None:
-        """Record the folder's state as the run begins; `began`: as for `FolderState`."""
+        """Record the folder's state as the run begins; `began`: see `FolderState`."""
         if not too_large(self._root):
             self._before = FolderState(self._root, began)
 
@@ -103,8 +106,8 @@ class FileTracker:
     ) -> tuple[FileWrite, ...]:
         """Return a row for each file, starting with the files that calls were to write.
 
-        `seen`: when other files were changed, as `seen_files` yields it. `shells`: the time spans
-        in which shell commands of the run were running.
+        `seen`: when other files were changed, as yielded by `seen_files`. `shells`: the time spans
+        in which the run's shell commands were running.
         """
         times = dict(seen or {})
         rows = [
@@ -117,7 +120,7 @@ class FileTracker:
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
         """Return how a file has changed since before the run.
 
-        For a past run, the change is the one that its calls made.
+        For a past run, this is the change made by the run's calls.
         """
         done = [call for call in self._tries(calls).get(path, ()) if _succeeded(call)]
         before = self._text_before(path, done)
@@ -140,7 +143,7 @@ class FileTracker:
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
         """Return the calls that were to write each file, by the file's path in `root`.
 
-        A path that leads to the folder under another name, such as a link, is converted.
+        If a path leads to the folder under another name, such as a link, it is converted.
         """
         found: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
@@ -338,9 +341,9 @@ def _unread(path: Path) -> str:
 
 
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
-    """Return the files of an ended run; None if it is running or unreadable.
+    """Return an ended run's files; None if the run is still working or unreadable.
 
-    `home`: the store that contains the run's session. All output of the run is read.
+    `home`: the store that contains the run's session. Reads all of the run's output.
     """
     request = run.folder.request()
     if request is None or run.state is RunState.RUNNING:

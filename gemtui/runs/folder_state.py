@@ -23,9 +23,9 @@ from gemtui.files import SMALL, read_small
 from gemtui.runs.git import ask_git
 
 _MOST, _SECONDS = 20_000, 2.0
-"""Limits of the listing: the number of entries, and seconds."""
+"""Limits on listing a folder: the number of entries, and seconds."""
 _LARGEST_COPY, _COPIES = 256_000, 8_000_000
-"""The most bytes of one file, and of all files, kept in memory if git does not have them."""
+"""The most bytes, of one file and in total, to keep in memory if git lacks them."""
 _LARGEST_INDEX = 16_000_000
 _32_BITS = 0xFFFF_FFFF
 _INDEXED = re.compile(
@@ -47,7 +47,7 @@ _UNLISTED = _Facts(regular=False, inode=0, size=0, modified=0, changed=0)
 
 
 class FolderState:
-    """The files of a folder, as they were before a run.
+    """A folder's files, as they were before a run.
 
     `began`: when the run was requested, in nanoseconds since the epoch. Creating an instance reads
     the disk.
@@ -99,7 +99,7 @@ class FolderState:
         return facts.changed < self._began
 
     def _folder_of(self, path: Path) -> _Facts | None:
-        """Return the nearest listed folder above; None under unlisted folders and links."""
+        """Return the nearest listed parent folder; None under unlisted folders and links."""
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
             if facts is not None:
@@ -109,8 +109,8 @@ class FolderState:
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
         """Yield the files whose contents git has, because they match git's index.
 
-        A file must have the time and size that the index records. Conversions by git, such as of
-        line endings, change the size.
+        A file must have the time and size that the index records. Git's own conversions, for
+        example of line endings, change the size.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
@@ -120,7 +120,7 @@ class FolderState:
                 yield name, entry["blob"].decode()
 
     def _copies(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the contents of small files that git does not have, within the limits."""
+        """Yield the contents of small files that git doesn't have, within the limits."""
         room, until = _COPIES, time.monotonic() + _SECONDS
         for name, facts in self._files.items():
             hidden = name.rpartition("/")[2].startswith(".")
@@ -138,7 +138,7 @@ class FolderState:
 def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
     """Return a folder's files, and the folders that were listed, nearest first.
 
-    Hidden folders, those of package managers, and those beyond the limits are not listed; they are
+    Hidden folders, package managers' folders, and those beyond the limits are not listed; they are
     returned among the files instead.
     """
     files: dict[str, _Facts] = {}

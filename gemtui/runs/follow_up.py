@@ -1,9 +1,9 @@
 """Send the queued prompts of a run that has ended; each starts a follow-up run.
 
-A prompt is claimed by renaming its file to the id of the new run before that run starts, so that it
-is sent at most once. If a process is killed in between, the new run's folder shows whether the
-prompt was sent; if not, the prompt returns to the queue. If several gemtui processes want to send,
-the one that holds the lock does.
+Before a follow-up run starts, its prompt is claimed by renaming the prompt's file to the new run's
+id, so that each prompt is sent at most once. If a process is killed in between, the new run's
+folder shows whether the prompt was sent; if not, the prompt returns to the queue. If several gemtui
+processes want to send, only the one that holds the lock does.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
 STEP = 0.1
-"""Seconds between checks for whether another gemtui process is still sending."""
+"""Seconds between checks whether another gemtui process is still sending."""
 PATIENCE = 10.0
-"""Seconds to wait for another gemtui process to finish sending."""
+"""Seconds to wait until another gemtui process has finished sending."""
 
 T = TypeVar("T")
 Begin = Callable[[str, str], Awaitable[T | None]]
-"""Starts a run with the given prompt and id; returns None if the run did not start."""
+"""Starts a run with the given prompt and id, or returns None if it did not start."""
 
 
 async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = None) -> T | None:
-    """Start a run with a queued prompt of an ended one, and move the queue to it.
+    """Start a run with an ended run's queued prompt, and move the queue to it.
 
-    `prompt`: the id of the prompt to send; None means the next one. Return the result of `begin`;
+    `prompt`: the id of the prompt to send; None means the next one. Returns the result of `begin`;
     None if the queue is empty, the run did not start, or another gemtui process is sending. Raises
     OSError and the errors of `begin`. If no run started, the queue is unchanged.
     """
@@ -67,7 +67,7 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
 def queue_again(run: RunFolder, prompt: str) -> None:
     """Put an interrupted prompt back at the front of its run's queue, once.
 
-    Nothing is done while another process is sending from the queue. Raises OSError.
+    Does nothing while another process is sending from the queue. Raises OSError.
     """
     steering = Steering.of(run)
     with steering.sending() as alone:
@@ -89,7 +89,7 @@ async def _alone(steering: Steering, stack: ExitStack) -> bool:
 
 
 def settle(run: RunFolder) -> None:
-    """Repair the queue of a run that has ended, unless a process is sending from it.
+    """Repair the queue of an ended run, unless a process is sending from it.
 
     Undelivered messages become queued prompts. Raises OSError.
     """
@@ -130,9 +130,9 @@ def _following(run: RunFolder) -> RunFolder | None:
 
 
 def hand_on(run: RunFolder, to: RunFolder) -> None:
-    """Move the queue of an ended run to the run that continues it.
+    """Move an ended run's queue to the run that continues it.
 
-    Nothing is done while a process is sending from the queue. Raises OSError.
+    Does nothing while a process is sending from the queue. Raises OSError.
     """
     steering = Steering.of(run)
     if not steering.undelivered():

@@ -1,4 +1,4 @@
-"""Fork a chat: create a new session with the history of another one, up to a prompt.
+"""Fork a chat: create a new session with another one's history, up to a prompt.
 
 The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it.
 Traces of a resume are cleaned up as for every session (`session_keeper.py`). The original is only
@@ -39,12 +39,12 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A new chat.
+    """A new chat, forked from another one.
 
-    * `session_id`: for `AgentOptions(resume=…)`; None if the history is empty, in which case a chat
-      without `resume` is equivalent.
+    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty, in which
+      case a chat without `resume` is equivalent.
     * `path`: the new session's file; None if `session_id` is None.
-    * `before`: the number of the prompt before which the history was cut, 1-based.
+    * `before`: the 1-based number of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
     * `project`: the folder in which the session can be resumed; None if unknown.
     """
@@ -65,8 +65,9 @@ def fork_session(
     number of a prompt in the present conversation. None, or one more than the number of prompts,
     keeps everything. `undo`: the id of the undo that restored the files to this point, if any. If
     the CLI could not resume the remaining history, no session is created and `session_id` is None.
+
     The new session has no token counts, and statistics exclude its older part, because the original
-    session contains both. The checkpoints of the original session are its checkpoints, too.
+    session contains both. The original session's checkpoints also count as the new session's.
 
     Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
     new session; NotASession, SessionTooLarge, OSError.
@@ -101,7 +102,7 @@ def fork_session(
 def _share_checkpoints(fork: Fork, session: Summary, undo: int | None) -> None:
     """Record whose checkpoints the fork uses, if the project has any.
 
-    Unreadable checkpoints are not reported here: every undo reports them.
+    Unreadable checkpoints are not reported here, because every undo reports them.
     """
     if fork.session_id is None or fork.project is None:
         return
@@ -162,11 +163,11 @@ def _written(
 def _records(
     log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
 ) -> Iterator[Record]:
-    """Yield the records of a history, with each result only once.
+    """Yield a history's records, with each result only once.
 
-    Calls made after `until` are omitted, even if they are stored with an answer from before it.
-    Records that only repeat a result are also omitted, because the CLI would send that result to
-    the model twice (assets/gemini-cli.md#ghosts).
+    Calls made after `until` are omitted, even if they are stored with an answer from before that
+    time. Records that only repeat a result are also omitted, because the CLI would send that result
+    to the model twice (assets/gemini-cli.md#ghosts).
     """
     given: set[str] = set()
     for entry, record in whole_records(log, past):
@@ -191,7 +192,7 @@ def _is_later(call: Record, until: datetime) -> bool:
 
 
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
-    """Yield the file's pieces in the format of the original.
+    """Yield the file's chunks of bytes in the format of the original.
 
     The CLI version that wrote the original can read this format, and so can later versions.
     """
@@ -208,7 +209,7 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
 
 
 def _chats(session: Summary, home: Path) -> Path:
-    """Return the folder in which the CLI looks for sessions of the project.
+    """Return the folder in which the CLI looks for the project's sessions.
 
     Since version 0.29, this is the folder that the registry names; old sessions may be in another
     folder (assets/gemini-cli.md#places).
@@ -234,7 +235,7 @@ def _project_hash(session: Summary) -> str:
 
 
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """Return a new id and a file name whose id prefix no other file has.
+    """Return a new id, and a file name whose id prefix no other file has.
 
     The prefix must be unique, because the CLI removes all files with the same prefix at once
     (assets/gemini-cli.md#clean-up).

@@ -1,8 +1,9 @@
-"""The gate of one run, where the user decides whether a tool call may run.
+"""A run's gate, which every tool call must pass and where the user is asked.
 
-The gate runs in the run's supervisor. The CLI's hooks connect to its socket, each handled in a
-thread. Questions for the user are in the run's folder until they are answered there. Any failure in
-this module denies the call; `gemtui/runs/gate_policy.py` explains why this is reliable.
+The gate is part of the run's supervisor. The CLI's hooks connect to its socket; each connection is
+handled in a thread. A question to the user stays in the run's folder until it is answered there.
+Any failure in this module denies the call; `gemtui/runs/gate_policy.py` explains why this is
+reliable.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
-"""Seconds since the last sign of activity during which the user counts as present."""
+"""Seconds after the last sign of activity for which the user counts as present."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui could not ask the user about this call, so it was denied"
@@ -108,7 +109,7 @@ class Gate:
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
-        """The number of allowed calls that have no result yet, by tool and arguments."""
+        """How many allowed calls have no result yet, by tool and arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
@@ -121,7 +122,7 @@ class Gate:
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
-        """The numbers of questions for which an answer existed before they were asked."""
+        """The numbers of questions that had an answer before they were asked."""
         self._waiting = 0
         self._commands = UserCommands.of(folder)
         self._telling: list[subprocess.Popen[bytes]] = []
@@ -144,17 +145,17 @@ class Gate:
 
     @property
     def waiting(self) -> bool:
-        """Whether the user is being asked; this time does not count towards time limits."""
+        """Whether the user is being asked; this time doesn't count towards time limits."""
         with self._lock:
             return self._waiting > 0
 
     @property
     def stopped(self) -> bool:
-        """Whether an answer of the user requested that the run end."""
+        """Whether the user answered a question by stopping the run."""
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why all processes of the run must be killed at once; None otherwise."""
+        """Return why all of the run's processes must be killed at once, or None."""
         with self._lock:
             self._calls.update()
             if self._calls.began and not self._came:
@@ -184,7 +185,7 @@ class Gate:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
-        """Return the hook's response to the CLI; calls that can't be judged are denied."""
+        """Return the response to a hook; calls that can't be judged are denied."""
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
             self._opened(event)
@@ -204,7 +205,8 @@ class Gate:
     def _opened(self, event: Mapping[str, Any]) -> None:
         """Handle the session start, which shows that the CLI has loaded the gate's rules.
 
-        The rules contain the seal, so their file can be removed now.
+        The rules contain the seal, a secret that marks calls as allowed, so their file can be
+        removed now.
         """
         self._came = True
         self._session = self._session or string(event.get("session_id"))
@@ -276,12 +278,12 @@ class Gate:
     def _effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
-        """Return the effect of a call; None if it writes a plan, which needs no question."""
+        """Return a call's effect; None if it writes a plan, which needs no question."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
-        """Return whether a session was started by a command of this run."""
+        """Return whether one of this run's commands started the session."""
         return self._session not in ("", string(event.get("session_id")))
 
     def _judge(self, call: ApprovalRequest) -> Judgement:
@@ -296,9 +298,9 @@ class Gate:
         return max(judged, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
-        """Return the rule of an “allow similar” answer that allows a call, or None.
+        """Return the rule from an “allow similar” answer that allows a call, or None.
 
-        A rule about a file is matched against the real path of the file.
+        A rule about a file is matched against the file's real path.
         """
         arguments, does = call.arguments, call.effect
         if does is not None and does.kind is EffectKind.FILE:
@@ -310,7 +312,7 @@ class Gate:
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
-        """Record that a rule of the user's allowed a call without asking. Raises OSError."""
+        """Record that one of the user's rules allowed a call unasked. Raises OSError."""
         if not rule:
             return
         with self._lock:
@@ -327,7 +329,7 @@ class Gate:
         self._files.record_passed(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
-        """Return the response that runs a call exactly as it is, despite other hooks."""
+        """Return the response that makes a call exactly as it is, despite other hooks."""
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)
@@ -338,7 +340,7 @@ class Gate:
             self._let[_key(tool, arguments)] += 1
 
     def _was_made(self, event: Mapping[str, Any]) -> None:
-        """Check that a call with a result ran exactly as it was allowed."""
+        """Check that a call with a result was made exactly as it was allowed."""
         tool, made = string(event.get("tool_name")), event.get("tool_input")
         if not isinstance(made, dict):
             return
@@ -357,7 +359,7 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call after the call had passed the gate."""
+        """Record that another hook changed a call after it had passed the gate."""
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
@@ -369,7 +371,7 @@ class Gate:
     def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
         """Pass on the user's messages and prompts.
 
-        Nothing is passed to a session that a command of the run started.
+        Nothing is passed to a session that one of the run's commands started.
         """
         if self._is_nested(event):
             return _GO_ON
@@ -421,7 +423,7 @@ class Gate:
             call = asked
 
     def _put(self, call: ApprovalRequest) -> int:
-        """Write the next question, which then waits for an answer; return its number.
+        """Write the next question, so that it can be answered; return its number.
 
         Raises OSError.
         """
@@ -435,9 +437,10 @@ class Gate:
         return number
 
     def _wait(self, number: int, call: ApprovalRequest, gone: IsGone) -> Approval | Rule | None:
-        """Wait for the answer, however long that takes; None if it is no longer needed.
+        """Wait for the answer, however long it takes; None if it is no longer needed.
 
-        If a similar call is answered with “allow similar” in the meantime, return its rule.
+        If a similar call is answered with “allow similar” in the meantime, return that answer's
+        rule.
         """
         if number in self._early:
             return Approval.deny(EARLY)
@@ -480,9 +483,9 @@ class Gate:
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
-        """Run a waiting call that an “allow similar” answer to another call now covers.
+        """Make a waiting call that an “allow similar” answer to another call now covers.
 
-        The call runs even if its effect has changed since the question.
+        The call is made even if its effect has changed since the question.
         """
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
@@ -496,7 +499,7 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> Answer | ApprovalRequest:
-        """Run a call that the user allowed, or return the question to ask again.
+        """Make a call that the user allowed, or return the question to ask again.
 
         `folder`: the real path of the command's folder at the time of the question.
         """
@@ -541,7 +544,7 @@ class Gate:
         return replace(call, arguments=arguments, effect=does)
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
-        """Return why a call can't run even if approved; None if it can."""
+        """Return why a call can't be made even if approved; None if it can."""
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return judgement.why
@@ -588,7 +591,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Return why a call is denied without a question, or None; the model reads it."""
+    """Return the message to the model if a call is denied without asking, or None."""
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
@@ -642,7 +645,7 @@ def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
-    """Return a key that identifies a call, whatever the seal and the form of numbers.
+    """Return a key that identifies a call, ignoring the seal and the form of numbers.
 
     Numbers are converted to floating point, because the CLI has no other numbers.
     """

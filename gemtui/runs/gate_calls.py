@@ -1,4 +1,4 @@
-"""Determine from the CLI's output which tool calls of a run have passed its gate."""
+"""Find out from the CLI's output which of a run's tool calls passed its gate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
-"""The tool that starts subagents, whose calls do not appear in the stream."""
+"""The tool that starts subagents. Their calls don't appear in the stream."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
@@ -30,23 +30,23 @@ class _Announced:
 
 
 class CallWatch:
-    """Compares the growing output of a CLI with the reports of its hooks."""
+    """Compares a CLI's growing output with the reports from its hooks."""
 
     def __init__(self, output: Path) -> None:
         self.began = False
         """Whether the stream has begun."""
         self.ungated = False
-        """Whether a call ran that no hook had reported."""
+        """Whether a call was made that no hook had reported."""
         self.model: str | None = None
         """The name of the run's model in the stream."""
         self._ended: list[str] = []
         self._lines = NewLines(output)
         self._announced: dict[str, _Announced] = {}
         self._others: Counter[str] = Counter()
-        """The number of calls, by tool name, that hooks reported differently from the stream."""
+        """For each tool, how many calls hooks reported differently from the stream."""
 
     def update(self) -> None:
-        """Process new output of the CLI."""
+        """Process the CLI's new output."""
         for line in self._lines.read():
             if any(kind in line for kind in _KINDS):
                 self._handle(line)
@@ -70,21 +70,21 @@ class CallWatch:
     def may_be_changed(self, name: str) -> bool:
         """Return whether another hook may have changed a call of this tool.
 
-        Use this for a call that matches no announced call. Return True if the stream has announced
-        a call of this tool that has not passed yet, and no subagent is running that could have made
-        the call instead.
+        Use this for a call that matches no announced call. Returns True if the stream has announced
+        a call of this tool that has not passed yet, and no running subagent could have made the
+        call instead.
         """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents
 
     @property
     def agents(self) -> frozenset[str]:
-        """The names of the subagents that are running."""
+        """The names of the running subagents."""
         at_work = (each for each in self._announced.values() if each.name == AGENT and each.passed)
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
-        """Return the id of the first call of a tool that passed but has no result yet."""
+        """Return the id of a tool's first call that passed but has no result yet."""
         found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 

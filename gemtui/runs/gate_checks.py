@@ -1,7 +1,7 @@
-"""Check the preconditions of a run that asks the user; in doubt, the run never starts.
+"""Check what a gated run requires; in case of doubt, the run never starts.
 
-If the hooks of a run did not work, no additional calls would be allowed. However, more calls would
-be denied, and the user would never be asked.
+A gated run asks the user for approval. If its hooks did not work, no additional calls would be
+allowed, but more calls would be denied, and the user would never be asked.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 
 OLDEST = (0, 61)
-"""The first version of Gemini CLI whose hooks were verified to suffice for a gate."""
+"""The first version of Gemini CLI whose hooks are known to suffice for a gate."""
 _OFF = ("", "0", "false")
 
 
 def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: str | None) -> None:
     """Raise GateError if a run with these options could not ask on this machine.
 
-    `version`: of the CLI; None if unknown.
+    `version`: the CLI's version; None if unknown.
     """
     environ = {**environ, **options.environment}
     for problem in _of_cli(version):

@@ -1,9 +1,9 @@
-"""Decide how a gated run handles a tool call: pass it, let it through, ask, or deny it.
+"""Decide how a gated run handles a tool call: pass it, seal it, ask, or deny it.
 
-The CLI gets the rules of any headless run, which deny everything that it would ask about, and in
-addition the rules of `rules_text`: calls with the run's seal are allowed, and writes and commands
-without the seal are denied. Therefore a call that never passed the gate is denied, whatever made
-the gate fail.
+The CLI gets the rules of any headless run, which deny everything it would ask about. In addition,
+it gets the rules in `rules_text`: calls with the run's seal are allowed, and writes and commands
+without the seal are denied. The seal is a secret argument that the gate adds. Therefore a call that
+never passed the gate is denied, whatever made the gate fail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
 """The tools whose calls need the seal, each with one of its arguments."""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that accept no additional argument, so that only the hook can stop their calls."""
+"""Tools that accept no additional argument, so only the hook can stop their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
 """The approval modes in which writes and commands need the seal."""
@@ -65,7 +65,7 @@ _KNOWN = frozenset(tool.name for tool in TOOLS)
 
 
 class Way(IntEnum):
-    """The ways to handle a call, in increasing order of strictness."""
+    """The ways to handle a call, from least to most strict."""
 
     PASS = auto()
     """The CLI allows the call even when headless, or denies it itself."""
@@ -79,8 +79,8 @@ class Way(IntEnum):
 class Judgement:
     """A decision about a call, and the reason for it.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
-    rule that allows the call without a question; "" if the user has no such rule.
+    `why`: one sentence; for a denial, the message to the model. `rule`: where the user's own rule
+    is that allows the call without a question; "" if there is no such rule.
     """
 
     way: Way
@@ -89,7 +89,7 @@ class Judgement:
 
 
 class GatePolicy:
-    """The rules of one run, both for asking the user and for running headless."""
+    """One run's rules, both for asking the user and for running headlessly."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class GatePolicy:
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
-        """Return the policy of a run, as the CLI will load it.
+        """Return a run's policy, as the CLI will load it.
 
         Raises OSError, OptionError.
         """
@@ -124,8 +124,8 @@ class GatePolicy:
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call with this effect.
 
-        If the call writes a file other than the one that its arguments name, the rules have to
-        allow both.
+        If the call writes a file other than the one its arguments name, the rules have to allow
+        both.
         """
         found = self._judge(call, effect)
         for spellings in self._others(call, effect):
@@ -202,8 +202,8 @@ class GatePolicy:
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
         """Return why to ask the user about a call that the CLI allows, or None.
 
-        The reason is a sentence. A command is not asked about if one of the user's own rules allows
-        it. For a file outside of the run's folders, or a file that affects what is run later, the
+        The reason is a sentence. There is no question about a command if one of the user's own
+        rules allows it. If a file is outside the run's folders or affects what is run later, the
         user's rule must also have conditions.
         """
         own = _is_own(rule)
@@ -250,9 +250,9 @@ class GatePolicy:
         return None if file is None else f"{clean_line(str(file))} may start programs."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """Judge a call of a tool without rules.
+        """Judge a call of a tool for which there are no rules.
 
-        The CLI decides calls of its own tools; for any other tool, the user is asked.
+        The CLI decides calls of its own tools. For any other tool, the user is asked.
         """
         if hidden_by is not None:
             return _denied(hidden_by.deny_message)
@@ -261,7 +261,7 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Return whether calls of a tool can have the seal as an additional argument."""
+        """Return whether calls of a tool can carry the seal as an additional argument."""
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
@@ -287,7 +287,7 @@ class GatePolicy:
 
 
 def _is_own(rule: Rule | None) -> bool:
-    """Return whether a rule allows calls and is the user's or administrator's."""
+    """Return whether a rule allows calls and is the user's or the administrator's."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 
@@ -301,7 +301,7 @@ def _denied(message: str | None) -> Judgement:
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
-    """Yield the denies for subagents with a priority above that of the seal.
+    """Yield the rules that deny calls to subagents, with a priority above the seal's.
 
     They must come first, because hooks don't know which agent is calling.
     """
@@ -317,9 +317,9 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the user's denies of tools that can't carry a seal.
+    """Yield the user's rules that deny tools which can't carry a seal.
 
-    Rules that would ask about such tools are yielded as allows.
+    Rules that would ask about such tools are yielded as rules that allow them.
     """
     for rule in rules:
         tools = _unsealed_among(rule)
@@ -340,7 +340,7 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
     """Yield the rules that allow calls with the seal.
 
-    In plan mode, they allow only the tools that the user can be asked about in that mode.
+    In plan mode, they allow only the tools the user can be asked about in that mode.
     """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)

@@ -1,6 +1,6 @@
-"""The socket that the hooks of a gated run connect to: one question per connection.
+"""The socket that a gated run's hooks connect to: one question per connection.
 
-A hook sends `{"event": …}` on one line and reads one line as the answer. An unreadable question
+A hook sends `{"event": …}` on one line and reads the answer from one line. An unreadable question
 gets no answer, and the hook then denies the call. If a connection closes while its hook is waiting,
 the hook is gone.
 """
@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 64_000_000
-"""The size of the largest question in bytes; larger ones are not answered."""
+"""The largest question, in bytes; larger ones are not answered."""
 _PIECE = 1024 * 1024
 _QUEUE = 1024
 
 IsGone = Callable[[], bool]
 """Returns whether the hook that is waiting for an answer is gone."""
 Answer = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
-"""Returns what the hook prints for an event; if None, the hook prints nothing and denies the call.
+"""Returns what the hook prints for an event, or None.
+
+None makes the hook print nothing and deny the call.
 """
 
 
@@ -39,7 +41,7 @@ class GateServer:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._closed = False
         try:
-            with chdir(path.parent):  # the whole path may be too long for an address
+            with chdir(path.parent):  # the whole path may be too long for a socket address
                 self._listening.bind(path.name)
             path.chmod(0o600)
             self._listening.listen(_QUEUE)

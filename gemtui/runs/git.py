@@ -1,4 +1,4 @@
-"""Run git commands in a folder that may belong to anybody."""
+"""Run git commands in a folder that anybody may own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.processes import FOLDER, find_program
 _LIMIT = 5.0
 """The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
-"""The exit codes with which git answers; 1 means no."""
+"""The exit codes that count as an answer from git; 1 means no."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",
@@ -29,10 +29,10 @@ _NO_COMMANDS = (
 def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
     """Return the output of a git command in a folder; None if it fails.
 
-    `given`: the command's input. `most`: the largest output in bytes; None is returned if the
-    output is larger. A repository's own settings can name programs for git to run. Those that
-    update the index or fetch objects are disabled here, but `words` must name a git command that
-    runs no filters or hooks.
+    `given`: the command's input. `most`: the largest output in bytes; if the output is larger, None
+    is returned. A repository's own settings can name programs for git to run. Those that update the
+    index or fetch objects are disabled here, but `words` must be a git command that runs no filters
+    or hooks.
     """
     git = find_program("git")
     if git is None:

@@ -1,10 +1,10 @@
-"""Git worktrees, created with git commands that never run a program named by the repository.
+"""Create and remove git worktrees without running programs the repository names.
 
 A repository's configuration can name programs for git to run: hooks, filters, a file system
 monitor, and helpers that fetch objects. Commands that need the configuration, because they write to
-the repository, run with these programs disabled and without a checkout. Files are written and
-compared through a private repository that has no configuration at all and only reads the objects of
-the original one.
+the repository, are run with these programs disabled and without a checkout. Files are written and
+compared through a private repository that has no configuration at all and only reads the original
+repository's objects.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_PROGRAMS = (
 )  # fmt: skip
 _SUBMODULE = b"160000"
 _SHA256 = 64
-"""The number of hexadecimal digits in an object id of a repository that uses SHA-256."""
+"""The length of an object id, in hexadecimal digits, if a repository uses SHA-256."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class GitRepository:
     def of(cls, folder: Path) -> GitRepository:
         """Return the repository that contains a folder.
 
-        Raises WorktreeError if there is none that can be used.
+        Raises WorktreeError if there is no usable repository.
         """
         try:
             top = _line(_git(folder, "rev-parse", "--show-toplevel"))
@@ -76,7 +76,7 @@ class GitRepository:
         _git(self.top, "worktree", "add", *words)
 
     def check_out(self, tree: Path, commit: str, private: Path) -> tuple[str, ...]:
-        """Write the files of a commit into a worktree; return notes for the user.
+        """Write a commit's files into a worktree; return notes for the user.
 
         The notes concern submodules, which stay empty, and files with filters, which are not run.
         Line endings follow `.gitattributes`. `private`: where to create the private repository.
@@ -105,10 +105,7 @@ class GitRepository:
             )
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
-        """Return how many files of the working tree differ from a commit, or None.
-
-        None means that the number is unknown.
-        """
+        """Return how many files of the working tree differ from a commit; None if unknown."""
         index = _git_folder_of(self.top) / "index"
         with suppress(WorktreeError, OSError):
             environ = self._private(private, self.top, index, commit)
@@ -120,7 +117,7 @@ class GitRepository:
     def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
         """Count a branch's commits after `commit`, and those that no other branch has.
 
-        Return None if the branch no longer exists.
+        Returns None if the branch no longer exists.
         """
         ref = f"refs/heads/{branch}"
         try:
@@ -180,9 +177,9 @@ class GitRepository:
 
 
 def _nearest(folder: Path) -> Path | None:
-    """Return the nearest folder above that contains `.git`, or None.
+    """Return the nearest folder, from `folder` upwards, that contains `.git`, or None.
 
-    In contrast to git, this ignores the repository's configuration.
+    Unlike git, this ignores the repository's configuration.
     """
     place = resolved(folder)
     return next((each for each in (place, *place.parents) if path_exists(each / ".git")), None)

@@ -1,7 +1,7 @@
-"""Approvals that cover more than a single call: for the rest of a run, or always.
+"""Approvals that cover more than one call: the rest of a run, or all runs.
 
-The rules in this module are consulted only for calls that the policy of a run would ask about.
-Therefore everything that the policy denies stays denied.
+The rules in this module are consulted only for calls that a run's policy would ask about. Therefore
+everything that the policy denies stays denied.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Granted:
             self._always, self._engine = _allows(Policy.load(path)), None
 
     def add(self, toml: str, *, answer: int = 0) -> None:
-        """Add the rules of answer number `answer`; an invalid policy allows nothing."""
+        """Add the rules of answer number `answer`; invalid rules allow nothing."""
         self._answers[answer], self._engine = _allows(Policy.parse(toml, source="answer")), None
 
     @property
@@ -55,7 +55,7 @@ class Granted:
         return tuple(self._answers)
 
     def answer_of(self, rule: Rule) -> int:
-        """Return the number of the answer that a rule is from; 0 if it always applies."""
+        """Return the number of the answer a rule came from; 0 if it applies to all runs."""
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
@@ -102,7 +102,7 @@ class Granted:
         )
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
-        """Return the arguments with the real path of a file; None if it is unknown."""
+        """Return the arguments with a file's real path; None if the path is unknown."""
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):
             if not is_plain(path):

@@ -1,12 +1,12 @@
-"""Take checkpoints in sessions of the plain CLI, on events from gemtui's hooks.
+"""Take checkpoints in sessions started outside gemtui, on events from its hooks.
 
-`hook.sh` writes each event to a file of its own in `hooked_dir()`, named `PID.NUMBER.EVENT`, where
-PID is that of the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then
-processes the events of this CLI process in chronological order, and removes the files. If such a
-process is killed, the next one, or an undo, completes its work.
+`hook.sh` writes each event to its own file in `hooked_dir()`, named `PID.NUMBER.EVENT`, where PID
+belongs to the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then
+processes this CLI process's events in chronological order, and removes the files. If such a process
+is killed, the next one, or an undo, completes its work.
 
 A checkpoint after a call is postponed while another call that may write anything is running,
-because no event reports until the end of the turn whether the user denied the other call.
+because until the end of the turn no event reports whether the user denied the other call.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 HOOKED = "hook "
-"""The prefix of the ids of calls that were reported by hooks."""
+"""The prefix of call ids for calls that were reported by hooks."""
 LONGEST = 5.0
-"""Seconds that Gemini CLI waits for a checkpoint before it sends a prompt."""
+"""Seconds Gemini CLI waits for a checkpoint before it sends a prompt."""
 _LARGEST = 64_000_000
-"""The size of the largest event, in bytes, that is read."""
+"""The largest event, in bytes, that is read."""
 _BEFORE, _AFTER = "BeforeTool", "AfterTool"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """One event that a hook reported. `when`: seconds since 1970."""
+    """An event that a hook reported. `when`: seconds since 1970."""
 
     file: Path
     kind: str
@@ -63,7 +63,7 @@ class _Event:
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return the prefix of a call's id in a store, for calls that hooks report."""
+    """Return the prefix of a call's id in the store, for calls reported by hooks."""
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
@@ -73,7 +73,7 @@ def take_hooked_checkpoints(
 ) -> None:
     """Take the checkpoints for the events in `spool`; requires the project lock.
 
-    Events of other projects are ignored. `files`: process only these events; None means all. Raises
+    Other projects' events are ignored. `files`: process only these events; None means all. Raises
     OSError, CheckpointsUnreadable.
     """
     mine = _events(project.root, _files(spool) if files is None else files)
@@ -82,7 +82,10 @@ def take_hooked_checkpoints(
 
 
 def is_pending(root: Path, spool: Path) -> bool:
-    """Return whether events of the project `root` are still to be processed."""
+    """Return whether some of the project's events have not been processed yet.
+
+    `root`: the project's folder.
+    """
     return bool(_events(root, _files(spool)))
 
 
@@ -118,7 +121,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
 def _calls(
     root: Path, session: str, events: Sequence[_Event]
 ) -> tuple[list[WritingCall], list[_Event]]:
-    """Return the calls that have ended, and the start events of the others."""
+    """Return the calls that have ended, and the start events of the other calls."""
     began, calls = list[_Event](), list[WritingCall]()
     for each in events:
         if each.kind == _BEFORE and _counts(root, each):
@@ -188,7 +191,7 @@ def _work(data: Path, file: Path) -> None:
 
 
 def main(data: str, config: str, file: str) -> None:
-    """Process one event. Before a prompt, the CLI waits for this, but not for long."""
+    """Process one event. Before a prompt, the CLI waits briefly for this to finish."""
     with suppress(OSError):
         os.setsid()
     place = Path(file)

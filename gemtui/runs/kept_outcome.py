@@ -1,4 +1,4 @@
-"""Cached outcomes of ended runs, so that listing runs does not have to read their output."""
+"""Cache the outcomes of ended runs, so that listing needn't read their output."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gemtui.runs.outcome import RunProgress
 
 _FILE = "outcome.json"
 _RULES = 1
-"""The version of the rules; incremented whenever the same output yields another outcome."""
+"""The version of the rules; increased when the same output yields a new outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """The status of an ended run, with the numbers of denied and failed tool calls.
+    """An ended run's status, with the numbers of denied and failed tool calls.
 
     `sizes`: the sizes in bytes of the stdout and stderr that the outcome is based on.
     """
@@ -45,9 +45,9 @@ def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
 
 
 def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
-    """Determine the outcome of an ended run from all of its output, and cache it.
+    """Determine an ended run's outcome from all of its output, and cache it.
 
-    Return None if it is unknown how the run ended. The time needed is proportional to the output.
+    Returns None if nobody knows how the run ended. The time needed is proportional to the output.
     """
     sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
 
@@ -62,7 +62,7 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
 
 def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:
-    """Cache the outcome of a run that was followed; None if it has not ended."""
+    """Cache the outcome of a run that has been followed; None if it hasn't ended."""
     return _keep(folder, progress, stderr, _sizes(folder))
 
 

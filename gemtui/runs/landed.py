@@ -15,11 +15,11 @@ _SLACK = 1.0
 
 
 def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
-    """Return whether a file holds the result of a write or an edit; None if unknown.
+    """Return whether a file contains the result of a write or edit; None if unknown.
 
     True if the file has exactly the written contents, or an edit's new text but not the old text.
     False if the file is missing, has an edit's old text but not the new text, or has not changed
-    since the call. If the file has changed after the end of the run, the result may be None.
+    since the call. If the file has changed since the end of the run, the result may be None.
     `ended`: when the run ended; None means just now. Reads the disk.
     """
     changed = changed_at(path)

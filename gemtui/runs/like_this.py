@@ -1,6 +1,6 @@
 """Derive the narrow rule that allows calls similar to a given one.
 
-The rule is described to the user before approval, and is never wider than the description.
+The rule is described to the user before approval, and never allows more than the description says.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
 
 
 def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
-    """Return the similar commands: those with the prefixes of this one's parts."""
+    """Return the similar commands, which share the prefixes of this command's parts."""
     if found := dangers(command, cwd, folder):
         return LikeThis(words=found[0].why)
     reading = parse_command(command)
@@ -99,7 +99,7 @@ def _opens(text: str, prefix: Prefix) -> str:
 
 
 def _file(path: str, cwd: Path) -> LikeThis:
-    """Return the similar writes: those to this very file, even through links."""
+    """Return the similar writes, which are those to this file, even through links."""
     if not is_plain(path):
         return LikeThis(words="Gemini CLI would read its path as a different file")
     place = place_of(path, cwd)
@@ -118,7 +118,7 @@ def _file(path: str, cwd: Path) -> LikeThis:
 def is_plain(path: str) -> bool:
     """Return whether the CLI takes a path literally.
 
-    The CLI decodes `%2e`, and removes NULs and `@`.
+    The CLI decodes escapes such as `%2e`, and removes NULs and `@`.
     """
     return not ("%" in path or "\0" in path or path.startswith("@"))
 
@@ -130,7 +130,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> LikeThis:
-    """Return the similar calls: all calls of this tool."""
+    """Return the similar calls, which are all calls of this tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not is_known(name):

@@ -1,8 +1,8 @@
 """List past and present runs from their folders, and limit their disk usage.
 
-The folder of a run is kept after the run as the record of its prompt and output. If there are too
-many folders, or they use too much space, the oldest are removed, but never that of a run that is
-still working.
+A run's folder is kept after the run as the record of its prompt and output. If there are too many
+folders, or they use too much space, the oldest are removed, except those of runs that are still
+working.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ MOST_BYTES = 500_000_000
 CLEAR = "gemtui runs clear"
 """The command that removes the records of all runs that have ended."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
-"""The command that also removes the history of prompts in the run pane."""
+"""The command that also removes the run pane's history of prompts."""
 BROKEN = f"contains no readable run: check it; to delete leftovers of a failed start, use {CLEAR}"
-"""The message about a folder in the folder of runs that contains no readable run."""
+"""The message about a folder among the runs that contains no readable run."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Matches the name of a folder that was created for a run."""
 _EDGE = 64 * 1024
-"""The bytes at either end of a run's output that are searched for JSON objects."""
+"""How many bytes at either end of a run's output are searched for JSON objects."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """A run, as recorded in its folder.
 
-    * `status`, `complete`, `exit`: None if it is unknown how the run ended.
-    * `complete`: the CLI reported a result.
+    * `status`, `complete`, `exit`: None if nobody knows how the run ended.
+    * `complete`: whether the CLI reported a result.
     * `outcome`: None if not determined yet (see `with_outcome`).
     * `prompt`: the first line of the prompt.
     * `session`: the id of the session to resume; None if unknown.
-    * `size`: the bytes that removing the folder would free.
+    * `size`: how many bytes would be freed by removing the folder.
     * `pids`: the run's processes, if they have no supervisor.
-    * `asks`: the number of its unanswered questions.
-    * `undelivered`: the number of messages and prompts that have not reached the agent.
-    * `policies`: the policy files that were chosen for it.
-    * `worktree`: the branch of the git worktree in which the run works; None if in none.
+    * `asks`: how many of the run's questions are unanswered.
+    * `undelivered`: how many messages and prompts have not reached the agent.
+    * `policies`: the policy files that were chosen for the run.
+    * `worktree`: the branch of the git worktree the run works in; None if it works in none.
     """
 
     folder: RunFolder
@@ -96,12 +96,12 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the run is alive, in which case its folder must be kept."""
+        """Whether any of the run's processes is alive; if so, its folder must be kept."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
     @property
     def end(self) -> Status | None:
-        """The status of an ended run, judged by its exit until its outcome is known."""
+        """An ended run's status, judged by its exit until its outcome is known."""
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
         limit = None if self.exit is None else self.exit.limit
@@ -154,9 +154,9 @@ class Run:
 class DiskUsage:
     """The disk usage of all run folders.
 
-    `private`: only the user can read the folders. `orphaned`: the ids of runs whose processes are
-    alive without a supervisor. `broken`: the result of `broken_runs`. `only_copies`: the runs that
-    hold the only copy of a session.
+    `private`: whether only the user can read the folders. `orphaned`: the ids of runs whose
+    processes are alive without a supervisor. `broken`: the result of `broken_runs`. `only_copies`:
+    the runs that hold the only copy of a session.
     """
 
     place: Path
@@ -187,7 +187,7 @@ class DiskUsage:
 
 
 def runs_dir() -> Path:
-    """Return the folder that contains the folders of all runs."""
+    """Return the folder that contains all runs' folders."""
     return state_dir() / "runs"
 
 
@@ -203,7 +203,7 @@ def list_runs(place: Path) -> tuple[Run, ...]:
 def with_outcome(run: Run) -> Run:
     """Return the run with its outcome.
 
-    If the outcome is not cached, all output of the run is read.
+    If the outcome is not cached, all of the run's output is read.
     """
     if run.exit is None or run.outcome is not None:
         return run
@@ -231,7 +231,7 @@ def orphaned_words(id: str) -> str:
 
 
 def waiting_words(count: int, id: str) -> str:
-    """Return the message about the queued prompts of a run."""
+    """Return the message about a run's queued prompts."""
     waits = counted(count, "queued prompt", "queued prompts")
     return f"{waits} for run {id[:8]}: see gemtui runs show {id[:8]}"
 
@@ -245,7 +245,7 @@ _CANDIDATES = 20
 def find_run(place: Path, wanted: str) -> Run:
     """Return the run in the folder `place` that `wanted` names.
 
-    `wanted`: the run's id, the id of the session that the run stored, a unique prefix of either, or
+    `wanted`: the run's id, the id of the session the run stored, a unique prefix of either, or
     `latest`. Raises RunNotFound, and RunAmbiguous with a note for each candidate.
     """
     runs = list_runs(place)
@@ -306,9 +306,9 @@ def usage(place: Path) -> DiskUsage:
 def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     """Remove the oldest ended runs beyond these limits; return how many.
 
-    `runs`: the limit on the number of runs. `size`: the limit on their total bytes. The newest run,
-    runs that hold the only copy of a session, and runs with queued prompts are never removed. From
-    the runs that are kept, files that only a living run needs are removed.
+    `runs`: the limit on the number of runs. `size`: the limit on their total size in bytes. The
+    newest run, runs that hold the only copy of a session, and runs with queued prompts are never
+    removed. From the runs that are kept, files that only a living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
@@ -333,7 +333,7 @@ def clear(place: Path) -> int:
 
 
 def _tidy(run: Run) -> None:
-    """Remove the secrets and temporary files of a dead run, and repair its queue."""
+    """Remove a dead run's secrets and temporary files, and repair its queue."""
     if not run.alive:
         run.folder.clean(run.folder.request())
         with suppress(OSError):
@@ -348,10 +348,10 @@ def _abandoned(place: Path) -> tuple[RunFolder, ...]:
 
 
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
-    """Remove the folders of runs; return how many.
+    """Remove runs' folders; return how many.
 
-    All removals of runs go through this function, so that a folder is kept if it holds, or may
-    hold, the only copy of a session.
+    All removals of runs go through this function, so that a folder is kept if it contains, or may
+    contain, the only copy of a session.
     """
     last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0
@@ -388,7 +388,7 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes that removing a folder would free, not counting shared files."""
+    """Return how many bytes removing a folder would free, not counting shared files."""
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -465,7 +465,7 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
 
 
 def _edges(path: Path) -> Iterator[Parsed]:
-    """Yield the `init` and `result` objects near both ends of a run's output."""
+    """Yield the `init` and `result` objects near either end of a run's output."""
     reader = NdjsonReader()
     for line in (*reader.feed(_both_ends(path)), *reader.close()):
         if not isinstance(line, Parsed) or not isinstance(line.data, dict):
@@ -488,9 +488,9 @@ def _both_ends(path: Path) -> bytes:
 
 
 def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
-    """Return the files that the newest run in `folder` got through `--policy`.
+    """Return the files that were passed to the newest run in `folder` by `--policy`.
 
-    Return () if there are none. `place`: the folder that contains the folders of all runs.
+    Returns () if there are none. `place`: the folder that contains all runs' folders.
     """
     wanted = resolved(folder)
     for run in list_runs(place):

@@ -21,7 +21,7 @@ MOST = 200
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
-    """Yield, at every change, the files seen so far with the times of their changes.
+    """Yield all files seen so far, with the times of their changes, at every change.
 
     The files are in the order of their first changes, and the times are those of `changed_at`.
     Folders, hidden files, files that git ignores, and files of tools and package managers are
@@ -50,7 +50,7 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
 def too_large(folder: Path) -> bool:
     """Return whether a folder is, or links to, one that is too large to watch.
 
-    These are the home folder and all folders above it.
+    The home folder and all folders above it are too large.
     """
     return resolved(Path.home()).is_relative_to(resolved(folder))
 
@@ -61,14 +61,14 @@ def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
 
 
 class OwnFiles(DefaultFilter):
-    """A filter that accepts people's own files: watchfiles' default, but without hidden files."""
+    """Accepts people's own files, like watchfiles' default filter, but no hidden ones."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
 
     def __call__(self, change: Change, path: str) -> bool:
-        """Return whether to report a change of `path`."""
+        """Return whether to report a change to `path`."""
         place = Path(path)
         inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
         return not any(part.startswith(".") for part in inside.parts) and super().__call__(
@@ -77,9 +77,9 @@ class OwnFiles(DefaultFilter):
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Return the files that git does not ignore, even if they have been deleted.
+    """Return the files that git doesn't ignore, even if they have been deleted.
 
-    Without git, all files are returned.
+    If git is not available, all files are returned.
     """
     files = list(paths)
     given = b"\0".join(bytes(path) for path in files)

@@ -1,9 +1,9 @@
-"""Describe how a run ended, in terms that a user can act on.
+"""Describe how a run ended, in terms a user can act on.
 
-gemtui distinguishes more than the CLI's notion of success (assets/gemini-cli.md#endings): denied
-tools, loops, blocked prompts and missing answers do not count as plain success. What the stream
-does not show can't be reported; for example, an answer that the model truncated at its token limit
-looks like any other.
+gemtui makes finer distinctions than the CLI's notion of success (assets/gemini-cli.md#endings):
+denied tools, loops, blocked prompts and missing answers don't count as plain success. What the
+stream doesn't show can't be reported; for example, an answer that the model truncated at its token
+limit looks like any other.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ _DETAIL = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """The outcome of a run, for the user.
+    """A run's outcome, for the user.
 
     `headline`: a line written by gemtui. `detail`: the original message, which is raw untrusted
     text and may be empty. `ways_out`: suggestions for the user, best first. `until`: when the quota
-    that stopped the run is renewed; None if it was not a quota, or the time is unknown.
+    that stopped the run is renewed; None if the cause was not a quota, or if the time is unknown.
     """
 
     status: Status
@@ -86,17 +86,17 @@ class RunProgress:
         self.complete = False
         self.calls = 0
         self.written: dict[str, None] = {}
-        """The files written, as the calls named them, in the order of their first success."""
+        """The files written, as named in the calls, in the order of their first success."""
         self.failed: Counter[str] = Counter()
-        """The number of failed calls by tool."""
+        """How many calls failed, by tool."""
         self.stopped_by: str | None = None
         """The message of the hook that stopped the run, if one did."""
         self.refused: dict[tuple[str, str], int] = {}
-        """The number of denied calls by (tool, reason)."""
+        """How many calls were denied, by (tool, reason)."""
         self.denied: list[Mapping[str, str]] = []
-        """The denied calls in order: `toolUseId`, `toolName` and `reason`."""
+        """The denied calls in order, each with `toolUseId`, `toolName` and `reason`."""
         self.by_rule: dict[str, str] = {}
-        """Maps the reason of a denial to the rule of the user's policy that denies the call."""
+        """Maps the reason for a denial to the rule in the user's policy that caused it."""
         self.missing: dict[str, None] = {}
         """The tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
@@ -105,8 +105,7 @@ class RunProgress:
         self._open: dict[str, ToolCall] = {}
         """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
-        """Maps the ids of such calls to whether their files were written, if the disk shows that.
-        """
+        """Maps the ids of such calls to whether the disk shows that they wrote the file."""
         self._denied: list[tuple[ToolCall, str]] = []
         """The calls that a policy denied, each with the reason that the CLI gave."""
 
@@ -177,7 +176,7 @@ class RunProgress:
 
     @property
     def settled(self) -> Mapping[str, bool]:
-        """Maps the file of each unresolved call to whether it was written, if known."""
+        """Maps each unresolved call's file to whether it was written, if known."""
         return {_to_write(self._open[id]): found for id, found in self._landed.items()}
 
     def _result(self, result: ToolResult, call: ToolCall | None) -> None:
@@ -196,7 +195,7 @@ class RunProgress:
     def _is_told(self, tool: str) -> bool:
         """Return whether a missing tool is known not to be merely hidden.
 
-        For tools of MCP servers, this is known only if the run's policy was read.
+        For MCP servers' tools, this is known only if the run's policy was read.
         """
         if not tool.startswith("mcp_"):
             return True
@@ -243,7 +242,7 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """Return the file that a call is to write, as the call names it; "" if none."""
+    """Return the file that a call should write, as named in the call; "" if none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 
@@ -329,9 +328,10 @@ _ALLOW = (
 
 
 def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
-    """Yield suggestions for denials.
+    """Yield suggestions for dealing with denials.
 
-    The user's own denials need none. For a denial by a rule, the suggestion is to change the rule.
+    Denials by the user need no suggestion. For a denial by a rule, the suggestion is to change the
+    rule.
     """
     reasons = {why for _, why in progress.refused}
     for rule in dict.fromkeys(progress.by_rule.values()):
@@ -430,7 +430,7 @@ _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", 
 
 
 def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
-    """Treat an ignored policy file as a failure, because its denies did not apply."""
+    """Treat an ignored policy file as a failure, because its deny rules did not apply."""
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return outcome
@@ -578,7 +578,7 @@ _NAMES = ("Gemini", "Google")
 def one_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
     """Return the outcome as one line: `headline (detail): way out; way out`.
 
-    `resume`: the id of the session that can be continued. A way out is a suggestion for the user.
+    A way out is a suggestion for the user. `resume`: the id of the session that can be continued.
     """
     what = outcome.headline
     if not what.startswith(_NAMES):

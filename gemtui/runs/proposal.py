@@ -1,4 +1,4 @@
-"""Preview a call that waits for the user, and let the user change it."""
+"""Preview a call that is waiting for the user, and let the user change it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gemtui.transcript.tools import ToolKind, kind_of
 _MOST_EDITED = 1_000_000
 """The largest file, in characters, that the user can edit as a whole."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
-"""The name of the argument that contains the text to write, by type of tool."""
+"""The name of the argument that contains the text to write, by kind of tool."""
 _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """The forms in which the user views and changes a call."""
+    """How the user views and changes a call."""
 
     COMMAND = "command"
     FILE = "file"
@@ -36,9 +36,9 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A call in the form in which the user judges it.
+    """A call, in the form in which the user judges it.
 
-    * `effect`: the effect of the call.
+    * `effect`: the call's effect.
     * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.
     * `name`: a file name for `text`.
     * `diff`: for a file, the difference from the present file on disk.
@@ -53,25 +53,25 @@ class Proposal:
     name: str
     diff: DiffDisplay | None = None
     line_ends: tuple[str, ...] = ()
-    """Changes of line endings and of the final newline, which the diff does not show."""
+    """Changes to line endings and to the final newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file before the call, if `text` is the whole file after it."""
+    """The whole file before the call, if `text` is the whole file after the call."""
 
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield the arguments that neither text nor diff shows, each with a title.
 
-        The title of the model's own description of its call says that it is Gemini's.
+        The title of the model's own description of its call says that Gemini wrote it.
         """
         for name, value in self.arguments.items():
             if name not in self._shown:
                 yield "Gemini says" if name in _WORDS else name, str(value)
 
     def place(self, project: Path) -> str:
-        """Return the path of the real file: relative to the project, or absolute outside.
+        """Return the real file's path: relative to the project, or absolute outside it.
 
-        Return "" for a call that writes no file.
+        Returns "" for a call that writes no file.
         """
         if self.effect.path is None:
             return ""
@@ -81,7 +81,7 @@ class Proposal:
     def folder(self, project: Path) -> str:
         """Return the folder that a command runs in.
 
-        Return "" for the project's folder, or if the call is not a command.
+        Returns "" for the project's folder, or if the call is not a command.
         """
         if self.effect.folder is None:
             return ""
@@ -108,7 +108,7 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return the arguments with which the call does what the user wrote.
+        """Return arguments that make the call do what the user wrote.
 
         Raises ValueError with a message for the user.
         """
@@ -141,7 +141,7 @@ def proposal_of(
 ) -> Proposal:
     """Return what a call would do now, in a run in the folder `cwd`.
 
-    `arguments`: the arguments to use instead of the requested ones. Reads the disk.
+    `arguments`: arguments to use instead of the requested ones. Reads the disk.
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
@@ -221,7 +221,7 @@ def _lines(text: str | None) -> str | None:
 
 
 def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
-    """Yield notes about the location of the file."""
+    """Yield notes about the file's location."""
     assert does.path is not None
     named, real = str(args.get("file_path")), Path(does.path)
     plain = None if "\0" in named else Path(os.path.normpath(cwd / named))
@@ -250,7 +250,7 @@ def comparable(before: str | None, after: str) -> tuple[str | None, str]:
 
 
 def line_end_changes(before: str | None, after: str) -> Iterator[str]:
-    """Describe changes of line endings and of the final newline, each as a clause."""
+    """Describe changes to line endings and to the final newline, each as a clause."""
     was, becomes = _ends(before or ""), _ends(after)
     if becomes == _MIXED:
         yield r"mixed line ends: ␍ marks \r\n"

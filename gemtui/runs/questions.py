@@ -1,4 +1,4 @@
-"""Follow the questions of one run: the unanswered ones, and the outcomes of the others."""
+"""Follow one run's questions: the unanswered ones, and the outcomes of the others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
-"""Seconds between two signs of the user's presence."""
+"""Seconds between two signals that the user is present."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question of a run.
+    """One question in a run.
 
-    `settled`: None if the question has no outcome yet. `answered`: somebody has answered, so the
-    question waits for the run and no longer for the user. `beyond`: how long an approval of similar
-    calls applies; None if the answer was for this call only.
+    `settled`: None if the question has no outcome yet. `answered`: whether somebody has answered,
+    so that the question is waiting for the run and no longer for the user. `beyond`: how long an
+    approval of similar calls applies; None if the answer was for this call only.
     """
 
     request: ApprovalRequest
@@ -39,7 +39,7 @@ class Question:
 
     @property
     def consent(self) -> Consent:
-        """The outcome of the question, which is WAITS until it is known."""
+        """The question's outcome, which is WAITS until it is known."""
         return Consent.WAITS if self.settled is None else self.settled.consent
 
     @property
@@ -72,10 +72,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """The gate's records of calls without a question.
+    """The gate's records of calls that were made without a question.
 
-    `passed`: allowed by one of the user's own rules. `hooked`: changed by another hook after
-    passing the gate.
+    `passed`: calls that one of the user's own rules allowed. `hooked`: calls that another hook
+    changed after they had passed the gate.
     """
 
     passed: tuple[PassedCall, ...] = ()
@@ -83,7 +83,7 @@ class UnaskedCalls:
 
 
 class Questions:
-    """Loads the questions of a run, reading each file only once."""
+    """Loads a run's questions, reading each file only once."""
 
     def __init__(self, gate: GateFolder) -> None:
         self._gate = gate
@@ -94,7 +94,7 @@ class Questions:
         self.unasked = UnaskedCalls()
 
     def stay(self, gone: Event) -> None:
-        """Signal to the run, until `gone` is set, that somebody is present to answer."""
+        """Signal to the run that somebody is present to answer, until `gone` is set."""
         while not gone.is_set():
             if self._gate.exists():
                 with suppress(OSError):
@@ -145,8 +145,8 @@ class Questions:
     def revoke_newest(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Return the question that it answered; None if there is no such answer. Raises PolicyError
-        and OSError.
+        Returns the question it answered; None if there is no such answer. Raises PolicyError and
+        OSError.
         """
         newest = next((each for each in reversed(self.refresh()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

@@ -1,6 +1,6 @@
-"""Determine from messages of Gemini CLI and the API when a quota is renewed; wait for it.
+"""Find out from messages when a quota is renewed, and wait for it.
 
-See assets/gemini-cli.md#quota.
+The messages are from Gemini CLI and the API; see assets/gemini-cli.md#quota.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MARGIN = timedelta(seconds=5)
-"""Delay after the reported time before a run is tried again, because clocks differ."""
+"""How long after the reported time to try a run again, because clocks differ."""
 _LENGTH = r"((?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)"
 _AFTER = re.compile(
     rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE
@@ -22,14 +22,14 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAILY = re.compile(r"exhausted your daily quota")
 _LONGEST = 40 * 86400.0
-"""The longest delay that is considered, in seconds; nobody would wait longer."""
+"""The longest delay, in seconds, that is considered; nobody would wait longer."""
 
 
 def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
     """Return when an exhausted quota is renewed; None if unknown.
 
-    `said`: the error message of the run. `stderr`: the CLI's stderr, which may name the time if the
-    error message does not. `now`: when the error occurred. A daily quota is renewed at midnight
+    `said`: the run's error message. `stderr`: the CLI's stderr, which may contain the time if the
+    error message doesn't. `now`: when the error occurred. A daily quota is renewed at midnight
     Pacific time.
     """
     for text in (said, stderr):
@@ -40,7 +40,7 @@ def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
 
 
 def _delays(text: str) -> Iterator[float]:
-    """Yield the delays in seconds that a message names, last one first."""
+    """Yield the delays, in seconds, that a message names, the last one first."""
     for found in reversed(list(_AFTER.finditer(text))):
         parts = _PART.findall(found[1])
         yield sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -58,17 +58,17 @@ def _midnight(now: datetime) -> datetime | None:
 
 
 def until_words(until: datetime, now: datetime) -> str:
-    """Format a time in local time: `09:00`, with the date unless it is today."""
+    """Format a moment in local time: `09:00`, with the date unless it is today."""
     here = until.astimezone()
     return f"{here:%H:%M}" if here.date() == now.astimezone().date() else f"{here:%Y-%m-%d %H:%M}"
 
 
 _STEP = 30.0
-"""The most seconds between checks of the clock, because timers stop while a machine sleeps."""
+"""The most seconds between clock checks; timers stop while a machine sleeps."""
 
 
 async def wait_until(when: datetime, stopped: asyncio.Event) -> bool:
-    """Wait until `MARGIN` after this time; return False as soon as `stopped` is set."""
+    """Wait until `MARGIN` after `when`; return False as soon as `stopped` is set."""
     while (left := (when + MARGIN - datetime.now(UTC)).total_seconds()) > 0:
         try:
             async with asyncio.timeout(min(left, _STEP)):

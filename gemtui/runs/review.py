@@ -1,4 +1,4 @@
-"""Review the changes of a session or a run, hunk by hunk, and revert some of them."""
+"""Review the changes made by a session or a run, hunk by hunk, and revert some."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _GONE = "no longer in the files"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewSubject:
-    """The session, or one of its runs, whose changes are reviewed.
+    """A session, or one of its runs, whose changes are reviewed.
 
     `folder`: where the session worked; None if unknown. `run`: the run's id; "" for the whole
     session. `calls`: returns the recorded calls. `prompts`: returns the prompts. Both functions may
@@ -99,10 +99,10 @@ class Review:
 class Reverted:
     """The result of reverting hunks.
 
-    `hunks`: the ids of the reverted hunks. `steps`: the change of each file. `left`: the ids or
+    `hunks`: the ids of the reverted hunks. `steps`: the change to each file. `left`: the ids or
     paths that were left alone, each with the reason. `built_on`: the ids of hunks that were kept
     although they changed lines of the reverted ones, each with its owner. `checkpoint`: the id of
-    the checkpoint taken before; None if nothing was done.
+    the checkpoint taken beforehand; None if nothing was done.
     """
 
     hunks: tuple[str, ...]
@@ -117,7 +117,7 @@ class Reverted:
         return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the part of `gemtui review --revert --json` that is not the review."""
+        """Return the part of `gemtui review --revert --json` that isn't the review."""
         return {
             "reverted": list(self.hunks),
             "left": [{"what": what, "why": why} for what, why in self.left],
@@ -127,7 +127,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return the subject for a review of a whole stored session."""
+    """Return the subject for reviewing a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -139,9 +139,9 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the subject for a review of one run.
+    """Return the subject for reviewing one run.
 
-    `calls`: the calls that the run has made so far.
+    `calls`: the calls the run has made so far.
     """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
     return ReviewSubject(
@@ -150,7 +150,7 @@ def subject_of_run(
 
 
 def review(subject: ReviewSubject) -> Review:
-    """Return the changes of a session or run, up to the present files.
+    """Return the changes made by a session or run, up to the present files.
 
     The changes are taken from checkpoints if there are any, or else from the session's record.
     Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
@@ -179,9 +179,9 @@ def review(subject: ReviewSubject) -> Review:
 def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
     """Revert the selected hunks; missing ones are ignored.
 
-    `ids`: the ids of hunks, of files, or of calls. A checkpoint is taken before, so that a redo can
-    undo the revert. `dry_run`: only return what would be done. Raises UndoError while a run is
-    working in the folder, OSError, CheckpointsUnreadable.
+    `ids`: the ids of hunks, files or calls. A checkpoint is taken first, so that a redo can restore
+    the hunks. `dry_run`: only return what would be done. Raises UndoError while a run is working in
+    the folder, OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -331,9 +331,9 @@ def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
 
 
 def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
-    """Format a hunk as in a unified diff; bytes that are not UTF-8 become surrogates.
+    """Format a hunk as in a unified diff; bytes that aren't UTF-8 become surrogates.
 
-    `most`: the most lines to show; if there are more, a last line gives their number.
+    `most`: the most lines to show. If there are more, a last line says how many.
     """
     lines = list(diff_lines(hunk))
     told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:most]]
@@ -354,7 +354,7 @@ def _span(first: int, lines: int) -> str:
 
 
 def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of a hunk with context, each with its symbol: ` `, `-` or `+`."""
+    """Yield a hunk's lines with context, each with its symbol: ` `, `-` or `+`."""
     yield from ((" ", line) for line in hunk.above)
     yield from (("-", line) for line in hunk.removed)
     yield from (("+", line) for line in hunk.added)

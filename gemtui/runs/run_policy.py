@@ -1,4 +1,4 @@
-"""The policy of one run: the tools that are hidden, and the rules that deny calls."""
+"""One run's policy: the tools that are hidden, and the rules that deny calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPTIONS = (DENIES, ALLOWS)
 def policy_of_run(
     request: Request, environ: Mapping[str, str] = os.environ
 ) -> tuple[EffectivePolicy, ApprovalMode]:
-    """Return the policy of a run and its approval mode, as the CLI will load them.
+    """Return a run's policy and approval mode, as the CLI will load them.
 
     Raises OSError, OptionError.
     """
@@ -45,7 +45,7 @@ def policy_of_run(
 
 
 def _paths(request: Request, flag: str) -> list[Path]:
-    """Return the paths that a run's command line passes by this flag, made absolute."""
+    """Return the paths passed by this flag on a run's command line, made absolute."""
     words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
     return [Path(request.cwd) / word for word in words]
 
@@ -60,9 +60,9 @@ def for_everybody(policy: Policy) -> Policy:
 
 
 class RunPolicy:
-    """Answers questions about a run's policy that the CLI's output leaves unanswered.
+    """Answers questions about a run's policy that the CLI's output leaves open.
 
-    `asks`: the run asks the user for approval.
+    `asks`: whether the run asks the user for approval.
     """
 
     def __init__(self, found: EffectivePolicy, mode: ApprovalMode, *, asks: bool = False) -> None:
@@ -72,7 +72,7 @@ class RunPolicy:
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> Self:
-        """Load the policy of a run. Raises OSError, OptionError."""
+        """Load a run's policy. Raises OSError, OptionError."""
         asks = bool((request.about or {}).get("ask"))
         return cls(*policy_of_run(request, environ), asks=asks)
 
@@ -86,7 +86,7 @@ class RunPolicy:
     def hidden(self) -> dict[str, str]:
         """Map each existing tool that this run hides to the rule that hides it.
 
-        The rule is "" if the approval mode hides the tool. Tools of MCP servers are given as
+        The rule is "" if the approval mode hides the tool. MCP servers' tools are given as
         patterns. If any other tool is reported as not found, it does not exist.
         """
         rules = self._found.policy.rules
@@ -100,7 +100,7 @@ class RunPolicy:
         return found
 
     def _servers_tools(self, rule: Rule) -> Iterator[str]:
-        """Yield the tools of MCP servers that a rule hides, as patterns."""
+        """Yield the MCP servers' tools that a rule hides, as patterns."""
         counts = not rule.modes or self._mode.in_rules in rule.modes
         if rule.decision is not Decision.DENY or rule.conditional or rule.subagent or not counts:
             return
@@ -111,9 +111,9 @@ class RunPolicy:
                 yield tool
 
     def denying(self, call: Call) -> str:
-        """Return the rule that denies a call, with its file, if it is a user's.
+        """Return the rule that denies a call, with its file, if it is the user's.
 
-        Rules of an administrator are returned, too. Return "" if no such rule denies the call.
+        An administrator's rules are returned, too. Returns "" if no such rule denies the call.
         """
         outcome = self._engine.outcome(call)
         denies = outcome.rule is not None and outcome.rule.decision is Decision.DENY
@@ -121,7 +121,7 @@ class RunPolicy:
 
 
 def _words(rule: Rule) -> str:
-    """Return the place of a rule with its file; "" for a built-in rule."""
+    """Return a rule's place with its file; "" for a built-in rule."""
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:

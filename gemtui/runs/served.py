@@ -1,8 +1,8 @@
-"""Let users answer the questions of runs elsewhere: in another terminal, by phone, by script.
+"""Let users answer a run's questions elsewhere: another terminal, phone or script.
 
-The name of a question consists of its number and a token of its effect, such as
-`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed since, an answer is rejected instead of
-being applied to the new effect.
+A question's name consists of its number and a token of its effect, such as `3.9f2c41d05b7a6e18`.
+Therefore, if the effect has changed in the meantime, an answer is rejected instead of being applied
+to the new effect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""The characters of an effect's mark in a question's name; shorter marks could be forged."""
+"""How many characters of an effect's mark a question's name contains.
+
+Shorter marks could be forged.
+"""
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
 """Seconds within which a run settles an answer; runs check four times a second."""
@@ -34,7 +37,7 @@ _STEP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """A question that is waiting for the user, with the present effect of its call."""
+    """A question waiting for the user, with its call's present effect."""
 
     run: Run
     asked: Asked
@@ -119,12 +122,12 @@ def first_token(asked: Asked) -> str:
 
 
 def conversation_of(run: Run) -> Conversation:
-    """Return the conversation through which to answer a run's questions."""
+    """Return the conversation through which a run's questions can be answered."""
     return Conversation(GateFolder.of(run.folder), Path(run.cwd))
 
 
 def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
-    """Yield the unanswered questions of these runs, oldest first within each run."""
+    """Yield these runs' unanswered questions, oldest first within each run."""
     for run in runs:
         if run.state is RunState.RUNNING:
             talking = conversation_of(run)
@@ -140,7 +143,7 @@ def parse_name(name: str) -> tuple[int, str | None] | None:
 
 
 def outcome_of(run: Run, number: int, *, patience: float = _SETTLES) -> Settled | None:
-    """Return the outcome of a question; None if there is none in time.
+    """Return a question's outcome; None if there is none in time.
 
     `patience`: seconds to wait for the outcome.
     """

@@ -1,4 +1,4 @@
-"""The file changes in a session's record, for calls without checkpoints."""
+"""Get file changes from a session's record, for calls without checkpoints."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
-"""The most commands that notes name."""
+"""The most commands that the notes name."""
 
 
 class PlacedCall(NamedTuple):
     """A call that may have changed files, its prompt's number, and its checkpoint id.
 
-    `sessions`: the call's session and the one that it was forked from. If hooks reported the call,
-    they did so for one of these sessions.
+    `sessions`: the call's session and the one it was forked from. If hooks reported the call, they
+    did so for one of these sessions.
     """
 
     call: ToolCall
@@ -41,7 +41,7 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
     """Return a session's calls that may have changed files, in order.
 
     Rewound calls are included. Order and prompts are determined by position, not by time, because
-    continuing a session gives new times to all its records (assets/gemini-cli.md#ghosts).
+    continuing a session gives all its records new times (assets/gemini-cli.md#ghosts).
     """
     found, prompt = list[PlacedCall](), 0
     with SessionLog(session.path) as log:
@@ -63,7 +63,7 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[PlacedCall]:
     """Return the calls with the ids that checkpoints use for calls reported by hooks.
 
-    Calls with the same arguments are matched in order. Stored calls of other sessions are ignored.
+    Calls with the same arguments are matched in order. Other sessions' stored calls are ignored.
     """
     sessions = frozenset[str]().union(*(each.sessions for each in placed))
     own = frozenset[str]().union(*map(store.lineage, sessions))
@@ -84,7 +84,7 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
 
 
 class RecordedCalls:
-    """The changes of calls without checkpoints, taken from the session's record."""
+    """The changes made by calls without checkpoints, taken from the session's record."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

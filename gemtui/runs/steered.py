@@ -1,4 +1,4 @@
-"""The messages and queued prompts of a run that is working."""
+"""The messages and queued prompts of a run in progress."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gemtui.transcript.rows import insert_row, of_rows, rows_of
 class Steered:
     """A snapshot of a run's messages and queue.
 
-    `words`: the messages, each with its delivery; None if not delivered yet. `prompts`: the queued
-    prompts.
+    `words`: the messages, each with its delivery, or None if it hasn't been delivered yet.
+    `prompts`: the queued prompts.
     """
 
     words: tuple[tuple[Word, Delivered | None], ...] = ()
@@ -39,7 +39,7 @@ def with_words(
 ) -> Transcript:
     """Return a transcript with the messages inserted where they were delivered.
 
-    `made`: caches the inserted transcript messages between calls, so that they are rendered only
+    `made`: caches the inserted transcript messages between calls, so that each is rendered only
     once.
     """
     here = [(word, at) for word, at in steered.words if at is not None]

@@ -1,4 +1,4 @@
-"""End a run, whether its supervisor is alive or not."""
+"""End a run, whether or not its supervisor is alive."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ GRACE = 3.0
 
 
 def stop(run: Run) -> bool:
-    """End all processes of a run; return whether none is left.
+    """End all of a run's processes; return whether none is left.
 
-    Blocking for some seconds. The supervisor ends the processes and records the exit; if it is
-    dead, both are done here. Raises OSError if the record can't be written.
+    Blocks for some seconds. The supervisor ends the processes and records the exit; if the
+    supervisor is dead, this function does both. Raises OSError if the record can't be written.
     """
     request = run.folder.request()
     if run.state is RunState.RUNNING and request is not None:

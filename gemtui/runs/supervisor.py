@@ -1,6 +1,6 @@
 """The program that supervises one run: its session, checkpoints and questions.
 
-Started as `python -m gemtui.runs.supervisor FOLDER`. Modules that a run does not need, because it
+Started as `python -m gemtui.runs.supervisor FOLDER`. Modules a run does not need, because it
 resumes no session or asks no questions, are not imported.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return the Keeper for a run's resumed session, if any, and its checkpoints."""
+    """Return the keeper for a run's resumed session, if any, and for its checkpoints."""
     from gemtui.runs.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))
@@ -40,13 +40,13 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Combines several Keepers; an error of one is raised after all have been called."""
+    """Combines several keepers; errors are raised after all of them were called."""
 
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
     def check(self) -> float:
-        """Let each Keeper check; return the seconds until the earliest next check."""
+        """Let each keeper check; return the seconds until the earliest next check."""
         waits = list[float]()
 
         def let_look(keeper: RunKeeper) -> None:
@@ -58,14 +58,14 @@ class Keepers:
         return min(waits)
 
     def close(self) -> None:
-        """Close each Keeper, so that it checks a last time."""
+        """Close each keeper, so that it checks one last time."""
         with ExitStack() as stack:
             for keeper in reversed(self._keepers):
                 stack.callback(keeper.close)
 
 
 def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
-    """Return the gate of a run; None if the run does not ask."""
+    """Return a run's gate; None if the run does not ask the user."""
     if not (request.about or {}).get("ask"):
         return None
     from gemtui.runs.gate import Gate
@@ -79,7 +79,7 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
 
 
 def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:
-    """Return the budget of a run, always the same one; None if it may cost anything."""
+    """Return a run's budget, always the same object; None if it has no limit."""
     about = request.about or {}
     limits = about.get("budget"), about.get("day_budget")
     return None if limits == (None, None) else _budget(folder.path)

@@ -62,9 +62,9 @@ class Prompt(NamedTuple):
 class Undone:
     """The result of an undo or redo, carried out or planned.
 
-    `files`: None if they were left alone. `fork`: the session that continues; None if there is
-    none. `chat`: the new chat that an undo created. `complete`: as far as is known, no change of
-    the session is left.
+    `files`: None if the files were left alone. `fork`: the session that continues; None if there is
+    none. `chat`: the new chat that an undo created. `complete`: whether, as far as is known, all of
+    the session's changes have been undone.
     """
 
     to: int
@@ -76,7 +76,7 @@ class Undone:
     notes: tuple[str, ...] = ()
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files with this action, relative to the project."""
+        """Return the files this action applies to, relative to the project."""
         return [] if self.files is None else [os.fsdecode(p) for p in self.files.paths(action)]
 
     @property
@@ -102,7 +102,7 @@ class Undone:
 
 
 def prompts_of(session: Summary) -> list[Prompt]:
-    """Return the prompts that are part of a session's present conversation.
+    """Return the prompts in a session's present conversation.
 
     Raises OSError.
     """
@@ -123,11 +123,11 @@ def undo_session(
     dry_run: bool = False,
     home: Path | None = None,
 ) -> Undone:
-    """Restore the files and the chat of a session to just before a prompt.
+    """Restore a session's files and chat to just before a prompt.
 
     * `number`: the 1-based number of the prompt; None means the last one.
-    * `files`: restore the files.
-    * `chat`: fork the session at this point; the original session is kept.
+    * `files`: whether to restore the files.
+    * `chat`: whether to fork the session at this point; the original session is kept.
     * `paths`: restore only these files, and files under these folders.
     * `dry_run`: only return what would be done.
     * `home`: the CLI's folder that contains the session; None means the user's.
@@ -229,7 +229,7 @@ def _undo_files(
 def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
     """Return when a prompt was sent, judging by the calls in checkpoints.
 
-    The time is in seconds since 1970, and later than every call that is known to be older.
+    The time is in seconds since 1970, and later than every call known to precede the prompt.
     """
     numbers = {each.use: each.prompt for each in placed}
     known = [
@@ -245,8 +245,8 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
 def require_idle(folder: Path) -> None:
     """Raise UndoError while an agent is working in a folder.
 
-    Changing files could interfere with the agent's work. An agent is a run, or a session of the
-    plain CLI if the extension's hooks report it.
+    Changing files could interfere with the agent's work. An agent is a run, or a session started
+    outside gemtui if the extension's hooks report it.
     """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
@@ -280,7 +280,7 @@ def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
 
 
 def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
-    """Return the checkpoints of a session as `gemtui checkpoints --json` prints them.
+    """Return a session's checkpoints as `gemtui checkpoints --json` prints them.
 
     Raises OSError, CheckpointsUnreadable.
     """
@@ -294,7 +294,7 @@ def checkpoint_list(session: Summary) -> list[dict[str, Any]]:
 class Checkpointed(NamedTuple):
     """A summary of a session's checkpoints.
 
-    `total`: their number. `newest`: the time of the newest one. `prompts`: the numbers of the
+    `total`: how many there are. `newest`: the time of the newest one. `prompts`: the numbers of the
     prompts that have a checkpoint. `calls`: the ids, in the session's record, of the calls whose
     changes are in a checkpoint.
     """
@@ -358,10 +358,10 @@ def _numbered_of(
     *,
     by_calls: bool = False,
 ) -> list[_Numbered]:
-    """Return the checkpoints of a session, oldest first.
+    """Return a session's checkpoints, oldest first.
 
-    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only the
-    changes of files that some call changed.
+    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only
+    changes to files that some call changed.
     """
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
@@ -372,7 +372,7 @@ def _numbered_of(
 
 
 class StateText(NamedTuple):
-    """The contents of a file at one moment.
+    """A file's contents at one moment.
 
     `text`: None if there is no text. `why`: the reason for that, or a note.
     """
@@ -391,7 +391,7 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(folder: Path, step: Step) -> StepTexts:
-    """Return the states of one file in the project `folder` as strings.
+    """Return one file's states as strings, in the project `folder`.
 
     Raises CheckpointsUnreadable.
     """

@@ -2,7 +2,7 @@
 
 A run's supervisor starts these commands, each in a separate process. Therefore each question is
 reported once, however many gemtui processes watch it, and nothing waits for the command. A command
-gets JSON on stdin, and the environment in which gemtui was started, without additions by the run.
+gets JSON on stdin, and the environment in which gemtui was started, without the run's additions.
 The settings are loaded when a run starts, so that the run can't change which command is started.
 
 Started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`, where NUMBER is the
@@ -39,16 +39,19 @@ NOT_FOUND = "was not found: name a program on PATH, or give its full path"
 FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
-"""Seconds that the supervisor may survive its exit record, and between checks."""
+"""How long the supervisor may outlive its exit record, and how often to check.
+
+Both are in seconds.
+"""
 _MOST_STDERR = 10_000
-"""The most bytes of a command's stderr that are read; its last line explains a failure."""
+"""How many bytes of a command's stderr are read; the last line explains a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCommands:
     """The commands to start for one run, as lists of words; () if there is none.
 
-    `on_ask_after`: seconds that a question must have waited before `on_ask` is started.
+    `on_ask_after`: how many seconds a question must have waited before `on_ask` is started.
     """
 
     on_ask: tuple[str, ...] = ()
@@ -68,10 +71,10 @@ class UserCommands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFailure:
-    """The failure of a command.
+    """A failure of one of the user's commands.
 
     `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command and its arguments. `why`: the
-    reason, as a clause. `told`: the user has been notified.
+    reason, as a clause. `told`: whether the user has been notified.
     """
 
     setting: str
@@ -107,7 +110,7 @@ def _failure_file(setting: str) -> Path:
 
 
 def keep_failure(failure: CommandFailure) -> None:
-    """Store a failure to report, unless it is already stored. Raises OSError."""
+    """Store a failure to report, unless it has been stored already. Raises OSError."""
     place = _failure_file(failure.setting)
     known = read_as(place, CommandFailure, _LARGEST)
     if known is None or (known.words, known.why) != (failure.words, failure.why):
@@ -122,14 +125,14 @@ def forget_failure(setting: str) -> None:
 
 
 def failures() -> Iterator[CommandFailure]:
-    """Yield the last failure of each command that has not worked since."""
+    """Yield the last failure of each command that hasn't worked since."""
     for setting in (ON_ASK, ON_END, SETTINGS):
         if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
             yield found
 
 
 def report_failures() -> tuple[str, ...]:
-    """Return notifications of failures, each only once."""
+    """Return notifications of failures. Each failure is reported only once."""
     untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):
@@ -144,7 +147,7 @@ def report_failures() -> tuple[str, ...]:
 
 
 def _program(words: tuple[str, ...]) -> str | None:
-    """Return the path of a program; None if it is missing or its path is relative."""
+    """Return a program's path; None if it is missing or its path is relative."""
     if os.sep not in words[0]:
         return find_program(words[0])
     path = Path(words[0]).expanduser()
@@ -225,7 +228,7 @@ def _end(run: RunFolder) -> dict[str, Any]:
 
 
 def main(words: list[str]) -> int:
-    """Run the command for one event; return the process's exit code."""
+    """Run the command for one event; return this process's exit code."""
     from gemtui.jsonout import encode
 
     folder, setting, number, *program = words

@@ -1,6 +1,7 @@
-"""Copy a project's settings to a worktree, whether they are committed or not.
+"""Copy a project's settings to a worktree, whether or not they are committed.
 
-What the user is told before a run, and what the settings forbid, must also hold in the worktree.
+What the user was told before a run, and what the settings forbid, must also be true in the
+worktree.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _SPARE = b".gemtui-settings"
 def copy_settings(source: Path, tree: Path, inside: Path) -> None:
     """Copy the `.gemini` folders and `.env` files of a working tree to a worktree.
 
-    `source`, `tree`: the roots of the working tree and the worktree. `inside`: the folder, relative
-    to both roots, in which a run works. Raises OSError, and WorktreeError if not everything can be
-    copied.
+    `source`, `tree`: the roots of the working tree and of the worktree. `inside`: the folder,
+    relative to both roots, in which a run works. Raises OSError, and WorktreeError if not
+    everything can be copied.
     """
     folders = [os.fsencode(each) for each in (inside, *inside.parents)]
     with ProjectFiles(source) as here, ProjectFiles(tree) as there:
@@ -54,7 +55,7 @@ def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
 
 
 class _Contents:
-    """A Keeper that holds the contents of one file in memory."""
+    """Implements the Keeper interface by holding one file's contents in memory."""
 
     data = b""
 

@@ -1,8 +1,8 @@
-"""Create git worktrees for runs, list the changes in them, apply these, and remove worktrees.
+"""Create git worktrees for runs, list their changes, apply these, and remove them.
 
 A worktree's first state is stored as a checkpoint, so that all later changes are known exactly,
-whatever is in its git repository now. Applying the changes to the repository works like an undo in
-reverse: if the file in the repository is unchanged, the new state is copied exactly; if the user
+whatever its git repository contains now. Applying the changes to the repository works like an undo
+in reverse: if the file in the repository is unchanged, the new state is copied exactly; if the user
 has edited other lines, the changes are merged; otherwise the file is left alone.
 """
 
@@ -43,7 +43,7 @@ from gemtui.transcript.patch import NoPatch, file_patch
 from gemtui.worktree_records import Worktree, worktree_of
 
 BRANCHES = "gemtui/"
-"""The prefix of the names of gemtui's worktree branches."""
+"""The prefix of the branch names of gemtui's worktrees."""
 _WORDS = re.compile("[a-z0-9]+")
 _LONGEST_NAME = 20
 
@@ -52,9 +52,9 @@ _LONGEST_NAME = 20
 
 
 class EnteredWorktree(NamedTuple):
-    """The options of a run in a worktree.
+    """The options for a run in a worktree.
 
-    `made`: the worktree was created for this run. `notes`: what the user should know.
+    `made`: whether the worktree was created for this run. `notes`: what the user should know.
     """
 
     worktree: Worktree
@@ -64,10 +64,11 @@ class EnteredWorktree(NamedTuple):
 
 
 def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
-    """Return the worktree in which a run is to work, creating one if requested.
+    """Return the worktree in which a run should work, creating one if requested.
 
-    Return None if the run works in no worktree of gemtui's. Blocking, possibly for seconds. Raises
-    OptionError for a session that belongs to another folder, WorktreeError, OSError.
+    Returns None if the run does not work in one of gemtui's worktrees. Blocking, possibly for
+    seconds. Raises OptionError for a session that belongs to another folder, WorktreeError,
+    OSError.
     """
     folder = options.cwd or current_folder()
     found = worktree_of(folder)
@@ -94,7 +95,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
 
 
 def require_new(options: AgentOptions) -> None:
-    """Raise OptionError if a session is to continue in a worktree yet to be created."""
+    """Raise OptionError if a session should continue in a worktree yet to be created."""
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
         words = (
@@ -124,8 +125,8 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
     """Create a worktree of a folder's repository, at the current commit.
 
-    Return the worktree, with notes for the user. No program that the repository names is run.
-    Raises WorktreeError and OSError; in that case nothing is left behind.
+    Returns the worktree, with notes for the user. No program named by the repository is run. Raises
+    WorktreeError and OSError; in that case nothing is left behind.
     """
     repository = GitRepository.of(folder)
     commit, name = repository.head(), _name(prompt)
@@ -174,7 +175,7 @@ def _name(prompt: str) -> str:
 
 
 def leave_worktree(entered: EnteredWorktree) -> None:
-    """Remove a worktree created for a run that then did not start. Raises nothing."""
+    """Remove a worktree created for a run that then did not start. Never raises."""
     if entered.is_new:
         _discard(entered.worktree)
 
@@ -190,11 +191,11 @@ def _discard(worktree: Worktree) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeChange:
-    """The change of one file since the worktree was created.
+    """The change to one file since the worktree was created.
 
     `when`: the time of its last change, in seconds since 1970. `old`, `new`: the contents; None if
-    there is no file, or if `why` says why there is no text. `is_taken`: the change has been applied
-    to the repository.
+    there is no file, or if there is no text, in which case `why` says why. `is_taken`: whether the
+    change has been applied to the repository.
     """
 
     path: bytes
@@ -213,14 +214,14 @@ class WorktreeChange:
 
     @property
     def change(self) -> str:
-        """The type of change: added, deleted or modified."""
+        """The kind of change: added, deleted or modified."""
         if self.before.kind == ABSENT:
             return "added"
         return "deleted" if self.after.kind == ABSENT else "modified"
 
     @property
     def lines(self) -> tuple[int | None, int | None]:
-        """The number of added and of removed lines; None if unknown."""
+        """The numbers of added and removed lines; None if unknown."""
         if self.why:
             return None, None
         diff = content_diff("", self.old or "", self.new or "")
@@ -248,7 +249,7 @@ class WorktreeChange:
 def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
     """Return the files that differ from the worktree's first state, sorted by path.
 
-    While a run is working in the worktree, the state after its last checkpoint is compared. Raises
+    While a run is working in the worktree, the state after its last checkpoint is used. Raises
     WorktreeError, OSError, CheckpointsUnreadable.
     """
     _require_whole(worktree)
@@ -308,12 +309,12 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
 
 
 def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return those of the runs that worked in a worktree, in the same order."""
+    """Return those runs that worked in a worktree, in the same order."""
     return tuple(run for run in runs if _is_in(worktree, run))
 
 
 def is_worked_in(worktree: Worktree) -> Run | None:
-    """Return the run that is working in a worktree; None if none is."""
+    """Return the run that is working in a worktree; None if there is none."""
     running = (run for run in list_runs(runs_dir()) if run.state is RunState.RUNNING or run.alive)
     return next((run for run in running if _is_in(worktree, run)), None)
 
@@ -334,7 +335,7 @@ class ComparedFile(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether the file has changed in both and now has the same state."""
+        """Whether the file has changed in both worktrees and now has the same state."""
         left, right = self.left, self.right
         return left is not None and right is not None and left.after == right.after
 
@@ -368,7 +369,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedWorktree:
-    """The changes that were made, or would be made, to the files of the repository.
+    """The changes that were, or would be, made to the repository's files.
 
     `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was changed.
     """
@@ -407,19 +408,19 @@ _WHY = {
     "edited since it was created": "edited in the repository",
     "edited since in the same lines": "edited in the repository in the same lines",
 }
-"""Maps the reasons that an undo gives to wording that suits a worktree."""
+"""Maps the reasons given by an undo to wording that suits a worktree."""
 
 
 def apply_worktree(
     worktree: Worktree, paths: Collection[str] | None = None, *, dry_run: bool = False
 ) -> AppliedWorktree:
-    """Apply the changes of a worktree to its repository's working tree.
+    """Apply a worktree's changes to its repository's working tree.
 
-    Nothing is committed. Files that have been edited in the repository are merged, or left alone if
-    the same lines have changed. A checkpoint is taken before, so that a redo can reverse the
-    changes. `paths`: apply only the changes of these files, given relative to the root of the
-    repository; None means all. `dry_run`: only return what would be done. Raises UndoError while a
-    run is working in the repository's folder or in the worktree, WorktreeError, OSError,
+    Nothing is committed. If a file has been edited in the repository, the changes are merged; if
+    they affect the same lines, the file is left alone. A checkpoint is taken first, so that a redo
+    can reverse the changes. `paths`: apply only the changes to these files, relative to the root of
+    the repository; None means all. `dry_run`: only return what would be done. Raises UndoError
+    while a run is working in the repository's folder or in the worktree, WorktreeError, OSError,
     CheckpointsUnreadable.
     """
     _require_whole(worktree)
@@ -472,9 +473,9 @@ def _copy(
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
     """Return the change backwards: from the worktree's state to its first state.
 
-    Reverting this delta applies the change. Modes are those of the repository's file, because it
-    may have been created with another umask. Only the permission to execute is changed, if it
-    changed in the worktree.
+    Reverting this delta applies the change. Modes are taken from the repository's file, because it
+    may have been created with another umask. Only the execute permission is changed, if it changed
+    in the worktree.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:
@@ -503,11 +504,10 @@ def _with_program(mode: int, like: FileState) -> int:
 
 
 class Losses(NamedTuple):
-    """Describes what would be lost with a worktree, and what would remain only on its branch.
+    """What would be lost with a worktree, and what would remain only on its branch.
 
-    `files`: the files with changes that have not been applied; None if unknown. `commits`: the
-    number of commits that no other branch has, which are kept with the branch; None if the branch
-    no longer exists.
+    `files`: the files with changes that haven't been applied; None if unknown. `commits`: how many
+    commits no other branch has; they are kept with the branch. None if the branch no longer exists.
     """
 
     files: tuple[str, ...] | None
@@ -528,7 +528,7 @@ _MOST_NAMES = 10
 
 
 def losses_of(worktree: Worktree) -> Losses:
-    """Return what would be lost if a worktree were removed. Raises nothing."""
+    """Return what would be lost if a worktree were removed. Never raises."""
     files = None
     with suppress(GemtuiError, OSError):
         files = tuple(each.name for each in worktree_changes(worktree) if not each.is_applied)
@@ -543,7 +543,7 @@ def losses_of(worktree: Worktree) -> Losses:
 class Removed(NamedTuple):
     """The result of removing a worktree.
 
-    `branch_left`: the branch was kept. `notes`: what is left for the user to do.
+    `branch_left`: whether the branch was kept. `notes`: what is left for the user to do.
     """
 
     branch_left: bool
@@ -554,8 +554,8 @@ def remove_worktree(worktree: Worktree) -> Removed:
     """Remove a worktree with all its files, and its branch if that loses no commits.
 
     The branch is kept if it has commits that no other branch has. The checkpoints of the worktree's
-    files are kept as long as other checkpoints. Raises WorktreeError while a run is working in the
-    worktree, OSError.
+    files are kept as long as other checkpoints. Raises OSError, and WorktreeError while a run is
+    working in the worktree.
     """
     if (run := is_worked_in(worktree)) is not None:
         words = (

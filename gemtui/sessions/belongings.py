@@ -15,17 +15,18 @@ _CHATS, _OUTPUTS, _OF_SESSION = "/chats/", "tool-outputs", "session-"
 _OF_ALL = frozenset(
     {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
 )
-"""Folders beside `chats` that belong to the whole project, even if a log's header claims such a
-name as its session id.
+"""Folders beside `chats` that belong to the whole project.
 
-Names are compared case-insensitively, because some file systems ignore case.
+This is true even if a log's header claims such a name as its session id. Names are compared
+case-insensitively, because some file systems ignore case.
 """
 
 
 def belongings(project: Path, id: str) -> tuple[Path, Path]:
-    """Return the two folders of a session inside its project's folder under `tmp`.
+    """Return a session's two folders inside its project's folder under `tmp`.
 
-    The folders need not exist. `id` must be safe as a folder name; check it with `is_plain_id`.
+    The folders need not exist. `id` must be safe to use as a folder name; check it with
+    `is_plain_id`.
     """
     return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
 
@@ -55,7 +56,7 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
 
 
 def project_folder(path: Path) -> Path | None:
-    """Return the project folder of a session file; None if it is not inside `chats`."""
+    """Return a session file's project folder; None if the file is not inside `chats`."""
     folder, chats, _ = str(path).rpartition(_CHATS)
     return Path(folder) if chats else None
 

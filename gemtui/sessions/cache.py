@@ -1,11 +1,11 @@
-"""The cache of data read from session files: SQLite files in gemtui's cache folder.
+"""The cache of data read from session files: SQLite files in the cache folder.
 
-The files hold titles (the first words of prompts), paths of written files, and counts, so the
-folder has mode 0700 and each file 0600. A row is valid while the inode, size, modification time,
-and mode of its session file are unchanged. Every row carries a checksum. A corrupt cache is
-replaced by an empty one, whatever the corruption, and `renewed` says why. If replacing the cache
-does not help (the file is locked, not writable, or written by a newer gemtui), gemtui works without
-a cache, and `problem` says why.
+The files contain titles (the first words of prompts), paths of written files, and counts, so the
+folder has mode 0700 and each file 0600. A row is valid while its session file's inode, size,
+modification time, and mode are unchanged. Every row carries a checksum. If the cache is corrupt, it
+is replaced by an empty one, and `renewed` says why. If replacing the cache doesn't help (because
+the file is locked, not writable, or written by a newer gemtui), gemtui works without a cache, and
+`problem` says why.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _TABLES = (
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a session file's summary that are needed to sort and select it.
+    """The fields of a session file's summary that sorting and selecting need.
 
-    `kind`: a SessionKind; "" if the file holds no session. `when`: `Summary.when`, in seconds since
-    1970. `hidden`: lists hide the session, unless another file of the same session has more
-    content.
+    `kind`: a SessionKind; "" if the file contains no session. `when`: `Summary.when`, in seconds
+    since 1970. `hidden`: whether lists hide the session, unless another file of the same session
+    has more content.
     """
 
     kind: str = ""
@@ -67,10 +67,11 @@ T = TypeVar("T")
 class CachedRows(Generic[T]):
     """Defines one kind of cache: its file, its version, and how to decode its rows.
 
-    Each cached file has one row. `version`: an older cache is replaced; a newer one is left alone.
-    `application`: this number plus the version is the cache file's application id; a mismatch means
-    that the file is corrupt. `first_marked`: the first version whose files have an application id.
-    `decode`: decodes a row's data. `share`: replaces values in a decoded row with shared objects.
+    There is one row per session file. `version`: an older cache is replaced; a newer one is left
+    alone. `application`: this number plus the version is the cache file's application id; a
+    mismatch means that the file is corrupt. `first_marked`: the first version whose files have an
+    application id. `decode`: decodes a row's data. `share`: replaces values in a decoded row with
+    shared objects.
     """
 
     file: str
@@ -82,11 +83,11 @@ class CachedRows(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """The cache for one store's files; without a cache file, every method does or finds nothing.
+    """The cache for one store's files.
 
-    `folder`: gemtui's cache folder; None disables the cache. Several programs may use one cache at
-    once. `problem`: why there is no cache, or None. `renewed`: why the cache was replaced by an
-    empty one, or None.
+    Without a cache file, every method does nothing or finds nothing. `folder`: gemtui's cache
+    folder; None disables the cache. Several programs may use one cache at once. `problem`: why
+    there is no cache, or None. `renewed`: why the cache was replaced by an empty one, or None.
     """
 
     def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
@@ -127,9 +128,9 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
-        """Return the cached head of each file; None if it isn't known in its current state.
+        """Return each file's cached head; None if it isn't known in its current state.
 
-        `places`: all files of the store; the cache rows of files that no longer exist are deleted.
+        `places`: all files of the store. The cache rows of files that no longer exist are deleted.
         """
         files, renewed = _columns(places), self.renewed
         found: list[Head | None] | None = None
@@ -160,14 +161,14 @@ class Cache(Generic[T]):
             self._change("insert or replace into heads values (?,?,?,?)", [(*row, _checksum(*row))])
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
-        """Yield the rows of these files; if there are many, yield all rows of the store."""
+        """Yield the rows of these files, or all of the store's rows if there are many."""
         if len(paths) > _AT_ONCE:
             return database.execute(f"{_SELECT} where home = ?", [self._home])
         marks = ",".join("?" * len(paths))
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Store rows, replacing earlier ones of the same files."""
+        """Store rows, replacing earlier rows of the same files."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             if (data := _packed(each)) is not None:
@@ -307,7 +308,7 @@ def _stamp(place: ChatFile) -> bytes:
 
 
 def _columns(places: Sequence[ChatFile]) -> bytes:
-    """Return the paths and stamps of files in a form that is quick to make and to compare."""
+    """Return the paths and stamps of files, in a form quick to build and compare."""
     names = os.fsencode("\0".join([place.name for place in places]))
     stamps = zip(*[place.stamp for place in places], strict=True)
     return _pack((names, *stamps))
@@ -326,7 +327,7 @@ def _checksum(*row: bytes) -> int:
 def _packed(known: object) -> bytes | None:
     """Return a row's encoded data; None if a string in it isn't valid UTF-8.
 
-    File names may be undecodable.
+    This can happen because a file name may be undecodable.
     """
     try:
         return _pack(known)
@@ -350,7 +351,7 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
 
 
 def head_of(known: Known) -> Head:
-    """Return the sort key of a session."""
+    """Return a session's sort key."""
     if isinstance(known, Unread):
         return Head()
     return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
@@ -368,7 +369,10 @@ SUMMARIES: CachedRows[Known] = CachedRows(
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return the row to cache; empty if the result may change while the file doesn't."""
+    """Return the row to cache, in a list.
+
+    The list is empty if the result may change although the file doesn't.
+    """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]
     return []

@@ -51,25 +51,25 @@ class Catalog:
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Add absolute paths as candidates for the projects of sessions without one."""
+        """Add absolute paths as candidates for the projects of sessions that have none."""
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
     def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
         """Return whether the catalog has the summary of a file in its current state.
 
-        `whole`: don't count a summary for which only the beginning of the file was read.
+        `whole`: ignore a summary for which only the beginning of the file was read.
         """
         known = self._files.get(path)
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """Return one file's summary before merging; None if the file is not known."""
+        """Return one file's own summary, before merging; None if the file is not known."""
         known = self._files.get(path)
         return None if known is None else known[1]
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
-        """Add the summary of one file, replacing any earlier one."""
+        """Add one file's summary, replacing any earlier one."""
         path, key = summary.name, identity(summary)
         before = self._files.get(path)
         if before is not None and identity(before[1]) != key:
@@ -81,7 +81,7 @@ class Catalog:
         self._learn(summary)
 
     def drop(self, path: str) -> None:
-        """Remove the entry of a file that no longer exists."""
+        """Remove the entry for a file that no longer exists."""
         known = self._files.pop(path, None)
         self._partial.discard(path)
         if known is not None:
@@ -89,7 +89,7 @@ class Catalog:
             self._changed.add(identity(known[1]))
 
     def drop_all_but(self, paths: Iterable[str]) -> None:
-        """Remove every file's entry except these; nothing on disk is deleted."""
+        """Remove every entry except the ones for these files; nothing on disk is deleted."""
         for path in self._files.keys() - set(paths):
             self.drop(path)
 
@@ -105,7 +105,7 @@ class Catalog:
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
-        """Return the known sessions that these files belong to, newest first."""
+        """Return the known sessions these files belong to, newest first."""
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.name for summary in known}
@@ -113,7 +113,7 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Add the paths in a session as candidates for projects known only by a hash."""
+        """Add a session's paths as candidates for projects known only by a hash."""
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)

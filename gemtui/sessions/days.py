@@ -1,4 +1,4 @@
-"""The day headings of a list that is sorted by time."""
+"""The day headings of a list sorted by time."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class DaySpan(Struct, frozen=True):
 class Days:
     """The headings for days, relative to today in a time zone (None: the local one).
 
-    Today, Yesterday, and the five days before have their own headings; earlier days share one
-    heading per month, because with a heading for each day, half of a list would be headings.
+    Today, yesterday, and the five days before have their own headings. Earlier days share one
+    heading per month, because otherwise half of a list would be headings.
     """
 
     def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
@@ -33,7 +33,7 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """Return the heading for a time; future times, from a wrong clock, are today."""
+        """Return the heading for a time; a future time, from a wrong clock, is today."""
         day = when.astimezone(self.tz).date()
         ago = (self.today - day).days
         if ago <= 0:

@@ -1,7 +1,8 @@
-"""All sessions of a store as summaries: first the newest, then all, then changes.
+"""All sessions in a store as summaries: first the newest, then all, then changes.
 
 Methods are blocking and meant for worker threads; `load` may run in one thread while `update` runs
-in another. Summaries are cached (`cache.py`), so that the next start hardly reads any session file.
+in another. Summaries are cached (`cache.py`), so that the next start reads hardly any session
+files.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ HEAD = 64 * 1024
 LOGS = 4
 """Maximum number of growing files whose logs are kept open, so that only new bytes are read."""
 _QUICK_LOOKS = 3
-"""Maximum number of files that `quick` reads per session wanted, because many files are ghosts or
-copies.
+"""Maximum number of files that `quick` reads for each session to return.
+
+There is more than one file per session because many files are ghosts or copies.
 """
 _SAVE = 200
 _PUBLISH = 0.25
@@ -57,7 +59,7 @@ def _nothing() -> None:
 
 
 def never() -> bool:
-    """Return False: the default for `cancelled`."""
+    """Return False; this is the default for `cancelled`."""
     return False
 
 
@@ -120,8 +122,8 @@ class Index:
     def quick(self, *, project: Path | None, limit: int) -> Snapshot:
         """Return the newest `limit` sessions, from the cache or their files' beginnings.
 
-        `project`: limit the result to sessions of this folder; None returns those of all projects.
-        If a session has only been read in part (`Summary.partial`), its counts are lower bounds.
+        `project`: return only this folder's sessions; None returns those of all projects. If a
+        session has only been read in part (`Summary.partial`), its counts are lower bounds.
         """
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
@@ -152,8 +154,8 @@ class Index:
         """Read files that changed, appeared, or vanished; return the updated store.
 
         Only the new part of a log is read. If any of the paths is not a session's file, or has
-        become unreadable, the whole store is scanned again. Without paths, only the live flags are
-        updated. `cancelled`: as in `load`.
+        become unreadable, the whole store is scanned again. If there are no paths, only the live
+        flags are updated. `cancelled`: as in `load`.
         """
         with self._updating:
             wanted = set(paths)
@@ -168,9 +170,9 @@ class Index:
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
-        `project`: consider only the sessions of this folder; ignored for paths. Raises
-        SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path also NotASession,
-        SessionTooLarge, or OSError.
+        `project`: consider only this folder's sessions; ignored for paths. Raises SessionNotFound,
+        SessionAmbiguous, or StoreUnreadable; for a path, also NotASession, SessionTooLarge, or
+        OSError.
         """
         if resolve.is_path(wanted):
             return self._at(typed_path(wanted).absolute())
@@ -191,9 +193,9 @@ class Index:
     # --- single queries ----------------------------------------------------------------------
 
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
-        """Return all files of the store as of the last scan, or only those of a project.
+        """Return all files of the store as of the last scan, or only a project's files.
 
-        The sessions of a repository's worktrees belong to it. Raises StoreUnreadable.
+        Sessions in a repository's worktrees belong to the repository. Raises StoreUnreadable.
         """
         store = self._store or self._scan()
         resolve.require_readable(store)
@@ -297,7 +299,7 @@ class Index:
     def _scope(
         self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
     ) -> Sequence[ChatFile]:
-        """Return the files of a project's own folder, or of its `worktrees` as well.
+        """Return the files in a project's own folder, or also in its `worktrees`.
 
         In some folders, only the sessions themselves name their project. If `read` is true, those
         sessions are read; otherwise only those in the catalog are considered.
@@ -343,7 +345,7 @@ class Index:
             self._cache.keep_only(store.files())
 
     def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
-        """Return those of `places` that must be read; load the others from the cache."""
+        """Return which of `places` must be read; load the others from the cache."""
         with self._lock:
             missing = [place for place in places if not self._knows(place, whole=whole)]
         cached = self._cache.get(missing)
@@ -411,7 +413,7 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """Use the vault's copies of a file exactly while the file is not in the store."""
+        """Use the vault's copies of a file as long as the file is not in the store."""
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
             self._forget(name)
@@ -420,7 +422,7 @@ class Index:
             self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
-        """Return whether a path is a session's file, or has the name of a deleted one."""
+        """Return whether a path is a session's file, or is the name of a deleted one."""
         try:
             return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -447,10 +449,10 @@ class Index:
     def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
         """Store the result of reading a file.
 
-        If a session can't be read at the moment, its earlier summary is kept, unless only the
-        beginning of the file was read for it: old CLI versions rewrite their files in place, so
-        they may be incomplete for a moment. If the system denies access, a problem is recorded, and
-        the file is tried again.
+        If a session can't be read at the moment, its earlier summary is kept, because old CLI
+        versions rewrite their files in place, so a file may be incomplete for a moment. A summary
+        for which only the beginning of the file was read is not kept. If the system denies access,
+        a problem is recorded, and reading the file is tried again later.
         """
         with self._lock:
             self._too_large.pop(place.name, None)
@@ -511,14 +513,14 @@ class Index:
             )
 
     def _state(self, store: Store) -> StoreState:
-        """Return the state of the store, including changes since the scan."""
+        """Return the store's state, including changes since the scan."""
         if self._places:
             return StoreState.OK
         return StoreState.EMPTY if store.state is StoreState.OK else store.state
 
 
 class _Seldom:
-    """Calls a function at most four times a second, using at most a fifth of the time for it."""
+    """Calls a function up to four times a second, for at most a fifth of the time."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""Files with one JSON value: legacy sessions and `/chat save` checkpoints."""
+"""Files that contain one JSON value: legacy sessions and `/chat save` checkpoints."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from gemtui.jsonin import loads
 from gemtui.transcript.parts import Part, objects, parts_of, string
 
 LIMIT = 128 * 1024 * 1024
-"""Maximum file size in bytes. A JSON value can only be parsed whole, and parsing takes about five
-times its size in memory.
+"""Maximum file size in bytes.
+
+A JSON value can only be parsed as a whole, and parsing takes about five times its size in memory.
 """
 
 VALUES = 5_000_000
-"""Maximum number of JSON values to parse at once: they take half a gigabyte of memory, however
-small they are.
+"""Maximum number of JSON values to parse at once.
+
+They take half a gigabyte of memory, however small they are.
 """
 
 _MESSAGE_END = b"\n    }"
@@ -29,8 +31,8 @@ def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
     """Return the object in `data`, and whether the data was truncated.
 
     Returns None if nothing is readable. A list is read as a checkpoint of older versions, which
-    consists of the history alone. Because the CLI rewrites the file in place, a reader may see a
-    half-written file; everything up to the last complete message is still used.
+    consists of only the history. The CLI rewrites the file in place, so a reader may see a
+    half-written file; in that case, everything up to the last complete message is used.
     """
     try:
         value = loads(data)
@@ -98,7 +100,7 @@ def entries_in(value: Mapping[str, Any]) -> int:
 
 
 class _Waiting:
-    """The calls in a history that have no reply yet; matching a reply takes constant time."""
+    """A history's calls that have no reply yet. Matching a reply takes constant time."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -106,7 +108,7 @@ class _Waiting:
         self._queues: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
 
     def ask(self, id: str, name: str, *, made: bool) -> None:
-        """Add a call that has no reply yet; `made`: whether its id was generated."""
+        """Add a call that has no reply yet. `made`: whether its id was generated."""
         call = len(self._ids)
         self._ids.append(id)
         for key in (("id", id), ("name", name), *([("made", name)] if made else ())):
@@ -115,7 +117,7 @@ class _Waiting:
     def answer(self, id: str, name: str) -> str | None:
         """Return the id of the call that a reply answers, and mark the call as answered.
 
-        Returns None if there is no such call. A reply without an id may answer any call of that
+        Returns None if there is no such call. A reply without an id may answer any call with that
         name. A reply with an id may also answer a call that had no id.
         """
         for key in (("id", id), ("made", name)) if id else (("name", name),):
@@ -146,7 +148,7 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
 
 
 def _identified(part: Part, made: str, waiting: _Waiting) -> Part:
-    """Return a call with an id, or a reply with the id of the call that it answers."""
+    """Return a call with an id, or a reply with the id of the call it answers."""
     call, reply = part.get("functionCall"), part.get("functionResponse")
     if isinstance(call, dict):
         id = string(call.get("id"))

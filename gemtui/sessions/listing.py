@@ -1,7 +1,7 @@
-"""The logic of the session list, independent of the screen: scope, search, order, and groups.
+"""The logic of the session list, without the screen: scope, search, and order.
 
 `Listing` keeps results that are costly to compute (sanitized strings, the sort order) from one
-snapshot to the next, so that a key press in a search of 10,000 sessions takes a few milliseconds.
+snapshot to the next, so that a key press while searching 10,000 sessions takes a few milliseconds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """The settings of a list.
+    """A list's settings.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
     `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
@@ -90,17 +90,18 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class ListQuery:
-    """A search for sessions: words that must all occur, while `-word` or `!word` must not.
+    """A search for sessions: words that must all occur, and words that must not.
 
-    It is parsed as a full-text search is (`gemtui.sessions.query.parse`), fields included. A word
-    with a capital is case-sensitive. It searches name, title, project, models, tags, note and id,
-    not the text of the sessions. `#tag` also matches the beginning of a tag; `after:7d` and
-    `before:2026-11-20` match by last use. `today` and `yesterday` match by day, or as words. `now`:
-    an aware time, None for the current one.
+    The query is parsed like a full-text search (`gemtui.sessions.query.parse`), including fields.
+    `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
+    covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
+    also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last
+    use. `today` and `yesterday` match the day, or match as words. `now`: a timezone-aware time;
+    None means the current time.
 
-    `note`: which part is searched as words but may be meant otherwise; None if none is.
-    `of_messages`: the fields, such as `in:prompt`, that only a search of all texts knows; they are
-    searched as words, too.
+    `note`: which part is searched as words but may be meant differently; None if there is no such
+    part. `of_messages`: fields such as `in:prompt` that only a full-text search supports; they are
+    also searched as words.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
@@ -148,7 +149,7 @@ class ListQuery:
         return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of wanted words in a string, in order and without overlaps."""
+        """Return the spans of the query's words in a string, sorted, without overlaps."""
         return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
 
     @cached_property
@@ -159,7 +160,10 @@ class ListQuery:
 
 _DAYS = ("today", "yesterday")
 _NOT = re.compile(r'"[^"]*"|(?<!\S)!')
-"""A phrase, or the `!` that is another `-`; one that no word follows yet means nothing."""
+"""Matches a phrase, or a `!` that excludes the word after it.
+
+A `!` at the end, with no word after it yet, means nothing.
+"""
 
 
 def _minus(match: re.Match[str]) -> str:
@@ -190,12 +194,13 @@ def _any_case(word: str) -> str:
 
 
 class ListEntry:
-    """One session with its strings prepared for display and search.
+    """One session, with its strings prepared for display and search.
 
-    `key`: unique in a listing, and stable for the session in later ones. `project`: a short label,
-    unique among projects, with `@` and the name of a worktree behind it; `group`: the same for all
-    sessions of a project. `title`: the user's name for it, else its own; `unseen`: text that is
-    searched but not shown in a row. `plain`: the searched text, `lower`: the same in lower case.
+    `key`: unique in a listing, and stable for the session in later listings. `project`: a short
+    label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
+    the same for all sessions of a project. `title`: the user's name for the session, or else its
+    own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text.
+    `lower`: the same in lower case.
     """
 
     __slots__ = (
@@ -240,7 +245,7 @@ class SessionRow(Struct, frozen=True):
 class Heading(Struct, frozen=True):
     """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
 
-    `count`: the number of its matching sessions. They are shown unless the heading is `folded`.
+    `count`: how many of its sessions match. They are shown unless the heading is `folded`.
     """
 
     group: str
@@ -255,9 +260,9 @@ class Heading(Struct, frozen=True):
 
 
 class DayHeading(Struct, frozen=True):
-    """A heading for a day, for the pinned sessions, or for those that are not pinned.
+    """A heading for a day, for the pinned sessions, or for all other sessions.
 
-    `count`: the number of sessions under it. The cursor skips this row.
+    `count`: the number of sessions under the heading. The cursor skips this row.
     """
 
     name: str
@@ -278,10 +283,10 @@ ALL_PINNED = ""
 class Rows(Struct, frozen=True, kw_only=True):
     """The rows to show, and counts of the sessions not shown.
 
-    `shown`: the number of matching sessions, including those in folded groups. `total`: the
-    number of sessions in the whole store; hidden ones are counted only if the view shows them.
-    `concealed`: the number of hidden sessions in this scope that are not shown. `elsewhere`: the
-    number of matches in other projects, counted only if nothing in this scope matches.
+    `shown`: how many sessions match, including those in folded groups. `total`: how many sessions
+    the whole store has; hidden ones are counted only if the view shows them. `concealed`: how many
+    hidden sessions in this scope are not shown. `elsewhere`: how many matches other projects have,
+    counted only if nothing in this scope matches.
     """
 
     rows: tuple[Row, ...] = ()
@@ -295,7 +300,7 @@ class Rows(Struct, frozen=True, kw_only=True):
 
 
 class Listing:
-    """The sessions of a store, arranged according to a `View`.
+    """A store's sessions, arranged according to a `View`.
 
     `project`: the folder to which the list can be limited; None if there is no such folder.
     """
@@ -357,7 +362,7 @@ class Listing:
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
         """Return the sessions of the rows with these keys, even if not shown now.
 
-        Sessions are in the order in which `take` received them: newest first.
+        Sessions are in the order of the last `replace_all`, newest first.
         """
         entries = self._entries.items() if keys else ()
         return tuple(entry.summary for key, entry in entries if key in keys)
@@ -407,7 +412,7 @@ def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
-    """Return rows with subagents and copies under their session, if it is listed."""
+    """Return rows in which subagents and copies follow their session, if it is listed."""
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
@@ -511,9 +516,9 @@ class DayCount(Struct, frozen=True):
 
 
 def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
-    """Return the days of a list sorted by day, in its order, without pinned sessions.
+    """Return the days of a list sorted by day, in the list's order.
 
-    `tz`: the time zone, as for `Days`.
+    Pinned sessions are left out. `tz`: the time zone, as for `Days`.
     """
     found: dict[date, DayCount] = {}
     for row in rows:
@@ -549,7 +554,7 @@ _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
     """Return sorted entries; in either direction, unknown values come last.
 
-    Entries with equal values stay in the order newest first.
+    Entries with equal values stay sorted newest first.
     """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]

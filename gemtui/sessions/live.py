@@ -1,7 +1,7 @@
 """The current state of Gemini CLI's sessions, in all terminals.
 
-gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks): its name is the
-process id, and its content is the JSON of the latest hook. The content shows whether the session is
+gemtui's hooks write a small file for each CLI process (assets/gemini-cli.md#hooks). Its name is the
+process id, and its contents are the JSON of the latest hook, which shows whether the session is
 working, is idle, or is waiting for the user's answer. Four cases have no hook and are detected
 here: a killed process, a question answered with no, an allowed call that is running, and a question
 that remains unanswered when a parallel call ends. The last two are detected from the terminal: the
@@ -34,8 +34,9 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
 
 LARGEST = 4_000_000
-"""Maximum number of bytes to parse. Of a larger file, only the first fields are read, which include
-everything but the question.
+"""Maximum number of bytes to parse.
+
+Of a larger file, only the first fields are read, which include everything but the question.
 """
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
@@ -48,7 +49,7 @@ _SLACK = 2.0
 _ANSWERED = 0.05
 """Seconds after a question during which the CLI may still log what led to the question."""
 _DRAWN, _STEPS = 4.0, 10.0
-"""Seconds to allow for a question to be rendered, and for terminal output to be detectable.
+"""Seconds to allow for a question to be rendered, and for output to be detectable.
 
 Linux updates the time of the last output to a terminal in steps of eight seconds.
 """
@@ -63,8 +64,9 @@ class LiveState(StrEnum):
     """The session is waiting for the user's answer to a question."""
     WORKING = "working"
     ACTIVE = "active"
-    """The session's file grew in the last minute, or a run is writing it. Without hooks, nothing
-    more is known.
+    """The session's file grew in the last minute, or a run is writing it.
+
+    Without hooks, nothing more is known.
     """
     IDLE = "idle"
     """The session is waiting for the next prompt."""
@@ -81,8 +83,8 @@ class LiveQuestion(Struct, frozen=True, kw_only=True):
     """A question from the CLI to the user, as raw, untrusted strings.
 
     `kind`: edit, exec, mcp, info, or any other value from the CLI. `about`: the command, file,
-    tool, or page that the question concerns. `diff`: the proposed change; None if the call is not
-    an edit. `run`: whether a gemtui run is asking the question, which must then be answered in that
+    tool, or page the question concerns. `diff`: the proposed change; None if the call is not an
+    edit. `run`: whether a gemtui run is asking the question, which must then be answered in that
     run.
     """
 
@@ -103,8 +105,8 @@ class LiveSession(Struct, frozen=True, kw_only=True):
 
     `session`: the session's id; "" if unknown. `since`: when the session began to wait, became
     idle, or ended; for a working session, when its last step began; otherwise, when the process was
-    last known to be alive. `project`: the CLI's working folder; None if unknown. `name`: the path
-    of the session's file. `tool`: the tool that is running.
+    last known to be alive. `project`: the CLI's working directory; None if unknown. `name`: the
+    path of the session's file. `tool`: the tool that is running.
     """
 
     pid: int
@@ -129,7 +131,7 @@ class _LiveRecord(Struct, frozen=True, kw_only=True):
 
 
 class LiveFolder:
-    """The live files of one folder; unchanged files are not read again."""
+    """The live files in one folder; unchanged files are not read again."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = live_dir() if folder is None else folder
@@ -138,8 +140,8 @@ class LiveFolder:
     def read(self) -> tuple[LiveSession, ...]:
         """Return one entry for each session: waiting ones first, then the newest.
 
-        `_urgency` defines the order of all states. Invalid and unreadable files are left out.
-        Raises nothing.
+        `_urgency` defines the order of all states. Invalid and unreadable files are left out. Never
+        raises.
         """
         files = dict(_files(self.folder))
         self._records = {pid: self._read(pid, facts) for pid, facts in files.items()}
@@ -164,9 +166,9 @@ class LiveFolder:
     def claim(self, live: LiveSession) -> bool:
         """Claim the right to notify the user of a session's state.
 
-        When several programs follow sessions, only one of them should notify the user. Return False
-        if another program has claimed the state already. Return True if that can't be determined,
-        because a duplicate notification is better than none.
+        When several programs follow sessions, only one of them should notify the user. Returns
+        False if another program has already claimed the state. Returns True if that can't be
+        determined, because a duplicate notification is better than none.
         """
         place = self.folder / f".{live.pid}.{live.since.timestamp():.3f}.told"
         with suppress(OSError):
@@ -180,7 +182,7 @@ class LiveFolder:
         return True
 
     def clear(self) -> None:
-        """Delete the files of processes that ended long ago. Raises nothing."""
+        """Delete the files of processes that ended long ago. Never raises."""
         now = time.time()
         for pid, facts in _files(self.folder):
             _, told = self._read(pid, facts)
@@ -294,7 +296,7 @@ def _question(value: Part) -> LiveQuestion:
 
 
 def _subject(details: Part) -> str:
-    """Return what a question is about, such as its command or its file."""
+    """Return what a question concerns, such as a command or a file."""
     match details:
         case {"command": str(command)}:
             return command
@@ -352,8 +354,8 @@ def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
 def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
     """Return the state after a question whose answer no hook has reported yet.
 
-    For a "no", there is no hook, but the answer is recorded in the session. For a "yes", there is
-    no hook before the call ends.
+    If the answer is no, no hook is called, but the answer is recorded in the session. If it is yes,
+    no hook is called before the call ends.
     """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
@@ -364,7 +366,7 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
 
 def _keeps_drawing(pid: int, heard: float) -> bool:
-    """Return whether the CLI has printed since it asked, other than echoing keys."""
+    """Return whether the CLI has printed anything since it asked, except echoed keys."""
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
     return fresh and written > heard + _DRAWN and written - typed > 1
@@ -402,7 +404,7 @@ def _is_running(pid: int, heard: float) -> bool:
 
 
 def terminal_of(pid: int) -> str | None:
-    """Return the terminal of a process, such as `/dev/pts/3`; None if it has none."""
+    """Return a process's terminal, such as `/dev/pts/3`; None if it has none."""
     import psutil
 
     with suppress(OSError):  # psutil does not know terminals opened after its first query

@@ -45,7 +45,7 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
     `dropped`: include rewound, replaced, and failed messages, each marked as such. `in_flight`: if
     the last answer is empty, treat it as waiting for its tools, and add a notice. The result is a
     snapshot, so refreshing the log does not change it. A later snapshot shares the outlines of all
-    messages that have not changed.
+    messages that haven't changed.
     """
     items = _items(log.replay, dropped=dropped)
     if in_flight and log.complete:
@@ -61,7 +61,7 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
 def placed_messages(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[Message, Slot | None]]:
-    """Yield the messages of a log, including dropped ones, each with its slot.
+    """Yield a log's messages, including dropped ones, each with its slot.
 
     The messages are those of `transcript_of(log, dropped=True, in_flight=False)`, from index
     `start` to `stop`. A slot locates the line of the log from which `message_on_line` builds the
@@ -76,7 +76,7 @@ def placed_messages(
 def message_fingerprints(log: SessionLog) -> list[tuple[object, ...]]:
     """Return a fingerprint for each message that `placed_messages` yields.
 
-    As long as a log only grows, a message whose fingerprint is equal has not changed.
+    As long as a log only grows, a message with an unchanged fingerprint has not changed.
     """
     calls, replies = log.replay.calls, log.replay.replies
 
@@ -109,7 +109,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield entries of a log with their records, including all calls they name.
+    """Yield a log's entries with their records, including all calls they name.
 
     Calls that exist only as `functionCall` parts become `toolCalls` entries with their results.
     Results of other calls are removed from an entry (assets/gemini-cli.md#ghosts). A record is None
@@ -237,9 +237,10 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
     """Yield dropped messages, showing each call only once.
 
-    A message restored under another id contains the same calls, and over ACP one record collects
-    the calls of other messages. A call that is not part of the conversation stays with the answer
-    that names it, and is hidden elsewhere. Messages that have nothing left are skipped.
+    A message restored under another id contains the same calls, and in sessions over ACP, one
+    record collects the calls of other messages. A call that is not part of the conversation stays
+    with the answer that names it, and is hidden elsewhere. Messages that have nothing left are
+    skipped.
     """
     dropped = replay.dropped
     home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}

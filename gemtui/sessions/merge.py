@@ -2,7 +2,7 @@
 
 A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind. The newest
 file with any content is the one in use, and the others are its copies. Sessions that share only the
-first eight characters of their ids are different sessions. So are sessions of two projects that
+first eight characters of their ids are different sessions. So are sessions in two projects that
 were given the same id (`--session-id nightly`).
 """
 
@@ -21,13 +21,14 @@ LIVE_FOR = timedelta(minutes=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 Identity = tuple[SessionKind, str, str]
-"""A key that is equal for all files of one session: the kind, the full id, and for checkpoints also
-the folder.
+"""A key that is equal for all files of one session.
+
+It consists of the kind, the full id, and, for checkpoints, also the folder.
 """
 
 
 def identity(summary: Summary) -> Identity:
-    """Return the key shared by a session's files; `apart` also separates projects."""
+    """Return the key that a session's files share; `apart` also separates projects."""
     checkpoint = summary.kind is SessionKind.CHECKPOINT
     return summary.kind, summary.id, summary.project_key if checkpoint else ""
 
@@ -35,7 +36,7 @@ def identity(summary: Summary) -> Identity:
 def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
     """Group files with equal identities by session.
 
-    Files in the same folder belong to one session, as do files of the same project, because
+    Files in the same folder belong to one session. So do files of the same project, because
     migrated copies keep the hash of the project's path. If only one project is named, a file that
     names none belongs to it.
     """
@@ -87,9 +88,9 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session in `files`, which is one group of `apart`.
+    """Return the summary of the session in `files`, which is one group from `apart`.
 
-    The summary names all files, with the lower-ranked ones as copies, and the project that any of
+    The summary lists all files, with the lower-ranked ones as copies, and the project that any of
     them names.
     """
     ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)

@@ -74,7 +74,7 @@ def _level(kind: object) -> NoticeLevel:
 
 
 class _NoCalls:
-    """A lookup that finds nothing, for messages that need a single record only."""
+    """A lookup that finds nothing, for messages that need only a single record."""
 
     def call(self, id: str) -> None:  # noqa: ARG002
         return None
@@ -86,8 +86,8 @@ class _NoCalls:
 def message_on_line(line: bytes, id: str) -> Message | None:
     """Return the message on a line of a log, as `placed_messages` yields it.
 
-    Returns None if the line holds another message now, because the file may have been rewritten.
-    `id`: the id of the message.
+    Returns None if the line now contains a different message, because the file may have been
+    rewritten. `id`: the message's id.
     """
     try:
         record = loads(line)

@@ -23,9 +23,9 @@ class Unsure(Exception):
 
 
 class NewestSessions:
-    """The sessions of `index` in the sort order of lists; summaries are read when needed.
+    """The sessions of `index` in the order of lists; summaries are read when needed.
 
-    `ids`: the ids of all sessions. `unreadable`: the number of unreadable files and folders.
+    `ids`: the ids of all sessions. `unreadable`: how many files and folders are unreadable.
     Creating an instance raises Unsure or StoreUnreadable.
     """
 
@@ -82,7 +82,7 @@ def _order(session: Summary) -> tuple[float, str]:
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether any file may be a working subagent, which makes its parent live."""
+    """Return whether any file may be a working subagent, whose parent is live as well."""
     since = (time.time() - LIVE_FOR.total_seconds()) * 1e9
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 
@@ -90,9 +90,10 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
 def _grouped(
     heads: Sequence[tuple[ChatFile, Head]], *, several: bool
 ) -> tuple[Sequence[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
-    """Return the only files of their sessions, and those of each session with several files.
+    """Split groups of files: sessions with one file, and sessions with several.
 
-    `several`: whether any two files have the same id.
+    Returns the only files of their sessions, and the files of each other session. `several`:
+    whether any two files have the same id.
     """
     if not several:
         return heads, []

@@ -77,7 +77,7 @@ class ProjectPatch:
             self._files.setdefault(write.path, _Changes()).add(write)
 
     def files(self) -> Iterator[FilePatch]:
-        """Yield the patch of each file, in the order of paths."""
+        """Yield each file's patch, sorted by path."""
         names, folders = set[PurePath](), set[PurePath]()
         for path, changes in sorted(self._files.items()):
             folder = next((each for each in self._folders if path.is_relative_to(each)), None)
@@ -134,7 +134,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """Return how often the file differed from what the previous write had left."""
+        """Return how often the file differed from what the previous write had left behind."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FIRST_ROWS = 40
 
 _Read = tuple[Snapshot, Sequence[tuple[ChatFile, Summary]]]
-"""The first rows, and the files from which they were read."""
+"""The first rows, and the files they were read from."""
 
 
 class StorePreload:

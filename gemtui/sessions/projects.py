@@ -52,8 +52,8 @@ class Projects:
         """Return the project that a folder under `tmp` belongs to; None if unknown.
 
         The project is looked up in this order (assets/gemini-cli.md#places): by the marker (in
-        `tmp`, then in `history`), the registry, and the hash of a known path. `project_hash`: the
-        hash in the header of a session in the folder.
+        `tmp`, then in `history`), by the registry, and by the hash of a known path. `project_hash`:
+        the hash in the header of a session in the folder.
         """
         return (
             self._markers.get(key)
@@ -92,7 +92,7 @@ def _marker(home: Path, key: str) -> str | None:
 
 
 def path_hash(path: str) -> str:
-    """Return the name of a legacy project folder: hex SHA-256 of the absolute path."""
+    """Return a legacy project folder's name: the hex SHA-256 of the absolute path."""
     from hashlib import sha256
 
     return sha256(os.fsencode(path)).hexdigest()
@@ -106,7 +106,7 @@ def is_hash(key: str) -> bool:
 def folder_names(folder: Path) -> frozenset[str]:
     """Return the absolute paths by which the CLI may know a folder.
 
-    Besides the folder's own path, this is the path with symbolic links resolved.
+    These are the folder's own path, and the path with symbolic links resolved.
     """
     return frozenset({str(folder.absolute()), str(resolved(folder))})
 

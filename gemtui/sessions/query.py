@@ -30,7 +30,7 @@ LONGEST = 1000
 
 
 class Field(StrEnum):
-    """A field that narrows the search, as typed before the colon."""
+    """A field that narrows the search, as it is typed before the colon."""
 
     PROJECT = "project"
     TOOL = "tool"
@@ -81,7 +81,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
     `before`: match only messages older than this time. `after`: match only messages from this time
     on. `note`: which part may have been interpreted differently from what the user meant; None if
-    no part.
+    there is no such part.
     """
 
     text: str
@@ -163,7 +163,7 @@ def _parsed(text: str, now: datetime) -> Query:
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
     """Yield the terms of a word or phrase.
 
-    `name`: text before a colon that is not the name of a field.
+    `name`: text before a colon that isn't the name of a field.
     """
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
@@ -239,7 +239,7 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
     """Return whether a session matches a field.
 
     `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
-    `tool:` and `is:failed`), a session matches if it has such a call.
+    `tool:` and `is:failed`), a session matches if it contains such a call.
     """
     value = narrowed.value.lower()
     match narrowed.field:

@@ -35,10 +35,9 @@ def read_cached(
 ) -> Iterator[tuple[Summary, T | Problem]]:
     """Yield each session with the result of `read`, or the reason it can't be read.
 
-    Cached sessions come first, then the others, each roughly in the given order.
-
-    `rows`: how results are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache
-    folder; None reads all files. `program`: a module that reads the same data in several processes
+    Cached sessions come first, then the others, each roughly in the given order. `rows`: how
+    results are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache folder; None
+    reads all files. `program`: a module that reads the same data in several processes
     (`readers.py`), used for large amounts. `progress`: called with the number of finished files.
     `cancelled`: called between files and within large ones; once it returns True, reading stops.
     """

@@ -16,8 +16,10 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
 
 MUCH = 32 * 1024 * 1024
-"""Number of bytes from which helper processes are used. Starting a process takes as long as reading
-some of the files, so smaller amounts are read in the calling process.
+"""Number of bytes from which helper processes are used.
+
+Starting a process takes as long as reading some of the files, so smaller amounts are read in the
+calling process.
 """
 
 Answer = Known | Problem | None

@@ -22,8 +22,9 @@ from gemtui.processes import helper
 from gemtui.sessions.store import ChatFile
 
 MOST = 4
-"""Maximum number of processes. Each one takes about 40 MB, plus five times the size of a legacy
-file that it is parsing.
+"""Maximum number of processes.
+
+Each one takes about 40 MB, plus five times the size of a legacy file it is parsing.
 """
 _AT_ONCE = 16
 """Number of files sent to a process at a time; fewer if they are large."""

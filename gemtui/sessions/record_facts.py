@@ -42,9 +42,9 @@ class RecordKind(Enum):
 
 
 class CallFact(Struct, frozen=True, gc=False):
-    """The facts about one tool call: its id, the file that it wrote, when it ended, and its tool.
+    """The facts about a tool call: its id, tool, written file, and end time.
 
-    `failed` and `error`: whether the call is counted in `Outline.failures` and `Outline.errors`.
+    `failed`, `error`: whether the call is counted in `Outline.failures` and `Outline.errors`.
     """
 
     id: str
@@ -159,7 +159,7 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 
 def _made(content: object) -> tuple[str, ...]:
-    """Return the kinds of non-text parts: images, files, and code that the model ran."""
+    """Return the kinds of non-text parts: images, files, and code the model ran."""
     return tuple(
         [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
     )
@@ -179,7 +179,7 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
-    """The tool's name; one object for all calls of it."""
+    """Return a tool's name; all calls of the tool share one string object."""
     return intern(string(raw.get("name"))[:_LONGEST_NAME])
 
 

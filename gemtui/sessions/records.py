@@ -28,14 +28,18 @@ from gemtui.transcript.model import Outline
 
 CHUNK = 1024 * 1024
 LINE_LIMIT = 128 * 1024 * 1024
-"""Maximum length of a line in bytes. A longer line is skipped and reported; the CLI doesn't write
-lines of that size.
+"""Maximum length of a line in bytes.
+
+A longer line is skipped and reported; the CLI doesn't write lines of that size.
 """
 HELD_LIMIT = 500_000
-"""Maximum number of messages, calls, and replies of one session: half a gigabyte of memory."""
+"""Maximum number of messages, calls, and replies in one session.
+
+They take half a gigabyte of memory.
+"""
 PROBLEMS = 100
 FORKED_FROM = "forkedFrom"
-"""The header field of a fork that holds the id of its original; the CLI preserves the field."""
+"""The header field in which a fork names its original; the CLI keeps the field."""
 _TAIL = 64
 
 
@@ -46,9 +50,9 @@ def _never() -> bool:
 class SessionLog:
     """One session file, and its state so far.
 
-    `refresh` reads the new part, and the properties return the current state. `keep`: number of
-    bytes of a log whose lines stay parsed, for callers that read all bodies at once. `refresh`
-    raises NotASession, SessionTooLarge, or OSError; corrupt lines are only added to `problems`. Not
+    `refresh` reads the new part, and the properties return the current state. `keep`: how many
+    bytes of a log's lines stay parsed, for callers that read all bodies at once. `refresh` raises
+    NotASession, SessionTooLarge, or OSError; corrupt lines are only added to `problems`. Not
     thread-safe, except that bodies may be read from `source` while `refresh` is running.
     """
 
@@ -94,13 +98,13 @@ class SessionLog:
     def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
         """Read the new part of the file; return True if anything changed.
 
-        Only the new bytes of a log are read, but always all of a legacy file. A file that shrank,
-        was replaced, or was rewritten is read from the beginning (assets/gemini-cli.md#growth).
-        `upto`: stop after about this many bytes. `cancelled`: called once per megabyte; once it
-        returns True, reading stops.
+        Only a log's new bytes are read, but a legacy file is always read in full. A file that
+        shrank, was replaced, or was rewritten is read from the beginning
+        (assets/gemini-cli.md#growth). `upto`: stop after about this many bytes. `cancelled`: called
+        once per megabyte; once it returns True, reading stops.
 
-        Raises NotASession if the file is not a session, or not yet, SessionTooLarge, or OSError if
-        the file can't be read.
+        Raises NotASession if the file isn't a session, or isn't one yet; SessionTooLarge; or
+        OSError if the file can't be read.
         """
         info = self.path.stat()
         if not stat.S_ISREG(info.st_mode):
@@ -149,7 +153,7 @@ class SessionLog:
         return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
 
     def _unreadable(self, source: LineSource) -> bool:
-        """Keep the earlier state of a file that has no session now, or raise NotASession."""
+        """Keep the earlier state if the file has no session now, or raise NotASession."""
         data = source.read(0, CHUNK).strip()
         if self._replay.entries and not isinstance(self._source, LineSource):
             source.close()
@@ -205,7 +209,7 @@ class SessionLog:
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
-        """Raise SessionTooLarge for a single-object session; a log may have any size."""
+        """Raise SessionTooLarge for a session in one object; a log may have any size."""
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
@@ -281,7 +285,7 @@ class SessionLog:
         self.size += length
 
     def _feed(self, line: bytes) -> str | None:
-        """Replay one line; return a note on any part left out. Raises SessionTooLarge."""
+        """Replay one line; return a note on anything left out. Raises SessionTooLarge."""
         if len(line) > legacy_json.VALUES and values_in(line) > legacy_json.VALUES:
             return f"more than {legacy_json.VALUES:,} JSON values, so it was left out"
         try:
@@ -331,7 +335,7 @@ class SessionLog:
         return self._replay.metadata
 
     def is_inherited(self, time: datetime | None) -> bool:
-        """Return whether a time is before this fork began, and so in the original."""
+        """Return whether a time precedes this fork, and so belongs to the original."""
         began = self._replay.started if self.metadata.get(FORKED_FROM) else None
         return time is not None and began is not None and time < began
 
@@ -379,7 +383,7 @@ class SessionLog:
 
 
 def read_record(source: RecordSource | None, entry: ReplayedMessage) -> Record | None:
-    """Return the stored record of an entry, with the fields lost in a resume."""
+    """Return an entry's stored record, with the fields it lost in a resume."""
     record = None if source is None else source.at(entry.slot)
     if record is None or source is None or not entry.borrowed:
         return record

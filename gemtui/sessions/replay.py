@@ -1,7 +1,7 @@
 """Replay a session log: turn its records into the current conversation.
 
-This module only holds state and reads no files: `SessionLog` passes it one parsed line after the
-other, with the line's position in the file. For the meaning of each line, see
+This module only holds state and reads no files: `SessionLog` passes it one parsed line after
+another, with each line's position in the file. For the meaning of each line, see
 assets/gemini-cli.md#session-files. Messages that a later line drops are remembered with the reason,
 so that failed prompts and rewound messages can still be found.
 """
@@ -28,7 +28,7 @@ from gemtui.transcript.parts import instant, objects
 
 
 class Slot(Struct, frozen=True, gc=False):
-    """The position of a record: a line of the file, and the record's index within the line.
+    """A record's position: a line of the file, and the record's index within the line.
 
     `offset` and `length` locate the line, in bytes. `place` is -1 if the line itself is the record.
     """
@@ -70,7 +70,7 @@ class StoredCall(Struct, frozen=True, gc=False):
 
 
 class Replay:
-    """The state of a session log after the lines so far."""
+    """A session log's state after the lines so far."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
@@ -80,9 +80,7 @@ class Replay:
         self.replies: dict[str, StoredCall] = {}
         self.parts: set[str] = set()
         self.held = 0
-        """Number of messages, calls, and replies in memory, which determines how much memory is
-        used.
-        """
+        """How many messages, calls, and replies are in memory, for limiting memory use."""
         self._entries: dict[str, ReplayedMessage] = {}
         self._dropped: dict[str, tuple[ReplayedMessage, Dropped]] = {}
         self._seen: dict[str, ReplayedMessage] = {}
@@ -91,8 +89,8 @@ class Replay:
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
         """Apply one line the way the CLI does.
 
-        Return a note on any part left out, or None. Unlike in the CLI, messages without an id are
-        applied too.
+        Returns a note on anything left out, or None. Unlike in the CLI, messages without an id are
+        applied, too.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -128,8 +126,8 @@ class Replay:
     ) -> None:
         """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
-        `unique`: a repeated id in the list denotes another message (as in legacy files), not a
-        newer version of the same message.
+        `unique`: whether a repeated id in the list denotes a different message (as in legacy
+        files), rather than a newer version of the same message.
         """
         before = list(self._entries.values())
         self._entries = {}
@@ -195,9 +193,9 @@ class Replay:
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
         """Return the entries that were not restored under a new id.
 
-        A cancelled interactive request rewrites the whole history with new ids. The twin of an
-        entry has the same content and appeared later; it takes over the fields that only the entry
-        has.
+        When an interactive request is cancelled, the CLI rewrites the whole history with new ids.
+        An entry's twin has the same content and appeared later. It takes over the fields that only
+        the entry has.
         """
         if not gone:
             return []
@@ -224,7 +222,7 @@ class Replay:
 
     @property
     def entries(self) -> list[ReplayedMessage]:
-        """Every record after replay, in order, with session context and tool results."""
+        """All records after replay, in order, including session context and tool results."""
         return list(self._entries.values())
 
     @property
@@ -240,7 +238,7 @@ class Replay:
         return self.intern(self._with_parts(entry), known)
 
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
-        """Return the same object for equal derived outlines; views compare by identity.
+        """Return the same object for equal outlines, because views compare by identity.
 
         `known`: other facts about the message, such as which of its calls that exist only as parts
         have had a reply so far.
@@ -293,8 +291,8 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
     """Return `entry` with the fields that it lost but an earlier record still has.
 
-    If the message was not restored, its line replaces the earlier record, so that it only gets the
-    fields which that record had borrowed itself.
+    If the message was not restored, its line replaces the earlier record, so the message gets only
+    the fields that the earlier record had itself borrowed.
     """
     if entry.facts.outline.author is not old.facts.outline.author:
         return entry

@@ -1,4 +1,4 @@
-"""Which repository a folder belongs to: sessions in a worktree count for its repository."""
+"""Find a folder's repository; sessions in a worktree belong to its repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class ProjectFolders:
         self._repositories = {repository_of(name) for name in folder_names(project)}
 
     def __contains__(self, folder: object) -> bool:
-        """Whether sessions in this folder belong to the project; None (unknown) never does."""
+        """Return whether sessions in this folder belong to the project.
+
+        If the folder is None, which means unknown, they don't.
+        """
         return isinstance(folder, str) and repository_of(folder) in self._repositories
 
 

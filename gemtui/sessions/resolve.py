@@ -49,8 +49,8 @@ def latest(
     """Return the session that was updated last, ignoring those that lists hide.
 
     `when`: returns the latest time, in seconds since the epoch, at which the session in a file may
-    have been updated. Files are read in batches of 1, 2, 4…. Reading stops at the first file that
-    can't be newer than the newest session found so far.
+    have been updated. Files are read in batches of 1, 2, 4, and so on. Reading stops at the first
+    file that can't be newer than the newest session found so far.
     """
     mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
     rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
@@ -67,9 +67,9 @@ def latest(
 def latest_update(place: ChatFile) -> float:
     """Return the latest of a file's modification time and the updates recorded in it.
 
-    Only both ends of the file are read: a log records its last update at the end, a legacy file at
-    the beginning. The modification time may be wrong, for example after restoring a backup or a git
-    checkout.
+    Only both ends of the file are read, because a log records its last update at the end and a
+    legacy file at the beginning. The modification time alone may be wrong, for example after
+    restoring a backup or a git checkout.
     """
     said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
     return max([place.mtime_ns / 1e9, *said])
@@ -96,7 +96,7 @@ def _ends(place: ChatFile) -> bytes:
 
 
 def matching(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
-    """Return sessions whose id begins with `wanted`; if any id is equal, only those."""
+    """Return sessions whose id begins with `wanted`; if an id is equal, only those."""
     found = [each for each in sessions if wanted and each.id.startswith(wanted)]
     return [each for each in found if each.id == wanted] or found
 

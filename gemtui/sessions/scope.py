@@ -1,4 +1,4 @@
-"""Select the sessions for a command or a program: those of the whole store, or of one folder."""
+"""Select the sessions for a command: those of the whole store, or of one folder."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
-    """Return a snapshot of every session in the store.
+    """Return a snapshot of all sessions in the store.
 
-    `project`: the folder of the wanted sessions, so that sessions stored under the hash of its path
-    are assigned to it. Raises StoreUnreadable if none of the store can be read.
+    `project`: the folder whose sessions are wanted; sessions stored under the hash of its path are
+    assigned to it. Raises StoreUnreadable if none of the store can be read.
     """
     if project is not None:
         index.expect(project)
@@ -41,9 +41,10 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
 
 
 def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-    """Yield the sessions of the folder `project` and its worktrees (None for all), newest first.
+    """Yield the sessions of the folder `project` and its worktrees, newest first.
 
-    `hidden`: also yield sessions that lists hide, and each session's copies after it.
+    If `project` is None, sessions of all folders are yielded. `hidden`: also yield sessions that
+    lists hide, and each session's copies after it.
     """
     folders = None if project is None else ProjectFolders(project)
     for summary in snapshot.sessions:
@@ -83,7 +84,7 @@ def _is_subagent(session: Summary) -> bool:
 def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path, or `latest`.
 
-    `project`: consider only the sessions of this folder. If it is None, `latest` means the newest
+    `project`: consider only this folder's sessions. If it is None, `latest` means the newest
     session of the folder `here`, or of all folders if `here` is None or has no sessions; and if
     several sessions have the same id, the one in `here` is chosen. Raises SessionNotFound,
     SessionAmbiguous, or StoreUnreadable.

@@ -1,8 +1,8 @@
-"""Bodies of records, read again when needed.
+"""Read the bodies of records again when they are needed.
 
-A session may be larger than memory, so a log holds positions, not bodies. A source stays readable
-after the file has been replaced or deleted, because the source holds the open file (or the parsed
-object).
+A session may be larger than memory, so a log keeps positions instead of bodies. A source stays
+readable after the file has been replaced or deleted, because it keeps the file open (or holds the
+parsed object).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LineSource:
 
     The most recently parsed message lists are cached: at most four, or one if lines are large. The
     file is closed by `close`, or when the last snapshot that reads from it is garbage-collected.
-    `keep`: number of bytes of lines to keep parsed, for callers that read all bodies at once.
+    `keep`: how many bytes of lines to keep parsed, for callers that read all bodies at once.
     """
 
     _LISTS = 4

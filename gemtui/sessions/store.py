@@ -1,7 +1,8 @@
 """The files of the CLI's store, found only by name and `stat`.
 
-Other programs may write into `chats/`. Anything but a regular file (a folder named like a session,
-a FIFO, or a symbolic link) is not opened but reported, as is anything unreadable.
+Other programs may write into `chats/`. Anything other than a regular file (a folder named like a
+session, a FIFO, or a symbolic link) is reported and not opened. Unreadable files are reported as
+well.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class StoreState(StrEnum):
     MISSING = "missing"
     """The folder doesn't exist, because the CLI has not stored a session yet."""
     NO_FOLDER = "no_folder"
-    """Something other than a folder has the folder's path, so that the CLI can't store sessions."""
+    """The folder's path is taken by something else, so the CLI can't store sessions."""
     EMPTY = "empty"
     UNREADABLE = "unreadable"
     """The operating system denies access to all of the store."""
@@ -109,7 +110,7 @@ class Store:
     """The store at one moment; creating an instance scans the store once.
 
     `looked`: the locations that were searched. `problems`: locations that are unreadable, or that
-    hold something other than the expected file or folder.
+    contain something other than the expected file or folder.
     """
 
     def __init__(self, home: Path) -> None:
@@ -129,7 +130,7 @@ class Store:
         self.state = self._state()
 
     def files(self) -> tuple[ChatFile, ...]:
-        """Return every file that may hold a session, including subagents and checkpoints."""
+        """Return all files that may hold a session, even a subagent or checkpoint."""
         return tuple(self._files)
 
     def keys(self) -> tuple[str, ...]:
@@ -260,8 +261,8 @@ def _form(mode: int) -> str:
 def place_of(path: Path, home: Path) -> ChatFile | None:
     """Return the ChatFile for a path in the store; None if it isn't a session's.
 
-    Only the name and `stat` are checked. Raises OSError if `stat` fails for any reason
-    other than a missing file.
+    Only the name and `stat` are checked. Raises OSError if `stat` fails for any reason other than a
+    missing file.
     """
     named = name_of(path, home)
     try:
@@ -316,7 +317,8 @@ def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] 
 class Problem(Struct, frozen=True, kw_only=True):
     """A problem in a file; `line` is 1-based, or None for the whole file.
 
-    `too_large`: the file exceeds gemtui's limit; other programs may be able to read it.
+    `too_large`: whether the file exceeds gemtui's limit, in which case other programs may be able
+    to read it.
     """
 
     path: Path

@@ -97,7 +97,7 @@ def summarise(log: SessionLog, place: ChatFile) -> Summary:
 
 
 def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
-    """Return the kind and the id of the session in a file."""
+    """Return a file's kind, and the id of the session in it."""
     header, kind = log.metadata, place.kind
     if kind is SessionKind.MAIN and header.get("kind") == SessionKind.SUBAGENT:
         kind = SessionKind.SUBAGENT
@@ -155,7 +155,7 @@ def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
 def _id_of(place: ChatFile) -> str:
     """Return an id for a file without one: the file name without its suffix.
 
-    The eight characters in the name alone are not used, because several sessions may share them.
+    The eight characters in the name aren't enough, because several sessions may share them.
     """
     return place.path.stem
 

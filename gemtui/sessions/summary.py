@@ -24,7 +24,7 @@ class Flag(StrEnum):
     EMPTY = "empty"
     """The session has no conversation, at most notices from the CLI."""
     FAILED_PROMPT = "failed_prompt"
-    """All prompts failed and were removed again; their text is still in the log."""
+    """All prompts failed and were removed again, but the log still has their text."""
     BURIED = "buried"
     """The log holds messages that a later `$set.messages` dropped and nothing restored."""
     TORN = "torn"
@@ -55,19 +55,25 @@ _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
     """A session in a list.
 
-    `title`: raw and untrusted, on one line, 200 characters at most. `names`: the absolute paths of
-    its files, the one in use first, then those of `copies`. `size` (bytes) and `modified`: of the
-    file in use. `started`, `updated`: as recorded in the session, None if unknown. `messages`:
-    after replay, without session context and tool replies; `spoken`: those written by a person or
-    the model. `tool_failures`: calls whose recorded status is a failure; `failed_calls`: also those
-    with a nonzero exit code or refused by the tool, as marked in a transcript. `tokens`: sums.
-    `partial`: only the first part was read, so that counts are lower bounds. `problems`: number of
-    unreadable places. `copies`: the other files with this id. `directories`, `project_hash`: as in
-    the header, for finding the project. `waits`: a tool call was in flight at the last write, as
-    far as the log shows. `resumable`: the CLI can resume it. `has_header`: a record names session
-    and project; the CLI removes files without either (assets/gemini-cli.md#clean-up).
-    `ended_badly`: calls of its last message failed, with nothing after them. `tools`: the names of
-    the called tools.
+    * `title`: raw and untrusted, on one line, 200 characters at most.
+    * `names`: the absolute paths of the session's files: the one in use, then those of `copies`.
+    * `size` (bytes), `modified`: of the file in use.
+    * `started`, `updated`: as recorded in the session; None if unknown.
+    * `messages`: how many there are after replay, without session context and tool replies.
+      `spoken`: how many of them a person or the model wrote.
+    * `tool_failures`: the calls whose recorded status is a failure. `failed_calls`: also those with
+      a nonzero exit code or refused by the tool, as marked in a transcript.
+    * `tokens`: sums.
+    * `partial`: whether only the first part was read, so that counts are lower bounds.
+    * `problems`: the number of unreadable places.
+    * `copies`: the other files with this id.
+    * `directories`, `project_hash`: as in the header, for finding the project.
+    * `waits`: whether a tool call was in flight at the last write, as far as the log shows.
+    * `resumable`: whether the CLI can resume the session.
+    * `has_header`: whether a record names the session and its project; the CLI removes files
+      without either (assets/gemini-cli.md#clean-up).
+    * `ended_badly`: whether calls in its last message failed, with nothing after them.
+    * `tools`: the names of the called tools.
     """
 
     id: str

@@ -1,9 +1,9 @@
-"""Session files that exist only in the vault, as files of the store.
+"""Session files that exist only in the vault, presented as files of the store.
 
-The vault is a folder with several trees: `0`, `1`, … for files that are never replaced, and `copy`
-for files that are updated. Each tree mirrors absolute paths, as in
-`0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the layout of the CLI's own
-store, and the same rules identify its files.
+The vault is the folder in which gemtui saves sessions that Gemini CLI may delete. It contains
+several trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated.
+Each tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every
+tree has the layout of the CLI's own store, and the same rules identify its files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gemtui.sessions.store import ChatFile, Store, place_of
 COPIES = "copy"
 """The tree for files that could not be hard-linked, or that the CLI overwrites."""
 TEMPORARY = (".new-", ".hook-", ".put-")
-"""Prefixes of temporary files written by `gemtui/kept/vault.py`, by the hook, and to restore."""
+"""Prefixes of temporary files, written by the vault, the hook, and restores."""
 
 
 def store_with_kept(home: Path) -> Store:
@@ -103,14 +103,14 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 
 def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
-    """Return whether a copy is merely an older version of the file, judging by sizes."""
+    """Return whether a copy is just an older version of the file, judging by size."""
     return tree.name == COPIES and kept.size <= there.size
 
 
 def files_below(folder: str) -> Iterator[tuple[str, int]]:
-    """Yield every file under a folder, with its inode. Raises nothing.
+    """Yield every file under a folder, with its inode. Never raises.
 
-    This is a generator, because there may be 10,000 files.
+    This is a generator because there may be 10,000 files.
     """
     folders = [folder]
     while folders:

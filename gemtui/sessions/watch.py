@@ -2,10 +2,10 @@
 
 The watch uses the system's events if possible; otherwise it polls every two seconds and reports
 why. The store may not exist yet, may vanish, and may come back; while it is missing, its nearest
-existing parent folder is watched. watchfiles does not report when the system refuses to watch a
-folder, and drops all folders after an unreadable one. So every folder is passed to it explicitly,
-and again whenever a folder appears, vanishes, or changes its permissions. Each time, a test shows
-whether the system would watch one more folder.
+existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
+report that, and it drops all folders after an unreadable one. So every folder is passed to
+watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
+Each time, a test shows whether the system would watch one more folder.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ STEP = 20
 GATHER = 200
 """Milliseconds after which changes are reported even if more are arriving."""
 GLANCE = 500
-"""Milliseconds between checks for what causes no event, such as a replaced store folder."""
+"""Milliseconds between checks for changes that cause no event."""
 POLL = 2.0
 """Seconds between two scans when polling; more if a scan takes long."""
 _LOOK_SHARE = 20
@@ -66,7 +66,7 @@ Mode = Literal["events", "polling"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """Files and folders of the store that changed, appeared, or vanished.
+    """Files and folders in the store that changed, appeared, or vanished.
 
     The path `~/.gemini/tmp` itself means that anything may have changed. `reason`: why the store is
     polled; None if it is watched by events.
@@ -78,11 +78,11 @@ class Changed:
 
 
 async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Yield every change of the CLI's store under `home`, until `stop` is set.
+    """Yield every change to the CLI's store under `home`, until `stop` is set.
 
     The first `Changed` is yielded once the watch is active, and names the whole store. Earlier
-    changes are not reported. A missing or unwatchable store raises nothing. Cancelling
-    the iteration also sets `stop`.
+    changes are not reported. A missing or unwatchable store raises nothing. Cancelling the
+    iteration also sets `stop`.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")
     reason = f"the store is on a network file system ({kind})" if kind else None
@@ -105,8 +105,8 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
     """Yield changes until the set of watched folders must change.
 
-    That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
-    changes its permissions. Raises OSError if not all folders can be watched.
+    This happens as soon as one of the store's folders appears, vanishes, is replaced, or changes
+    its permissions. Raises OSError if not all folders can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)

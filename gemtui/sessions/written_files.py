@@ -24,11 +24,11 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
-    """A call of a tool that writes a file, as recorded in its session.
+    """A recorded call of a tool that writes a file.
 
-    `name`: the path, which may be relative. `message` and `block`: the position of the call.
-    `time`: when the result arrived, or else when the answer with the call was written. `added` and
-    `removed`: the number of lines that the call changed or would have changed; None if unknown.
+    `name`: the path, which may be relative. `message`, `block`: the position of the call. `time`:
+    when the result arrived, or else when the answer with the call was written. `added`, `removed`:
+    how many lines the call changed or would have changed; None if unknown.
     """
 
     name: str
@@ -48,7 +48,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
     `path`: absolute if the session's folder is known. `session`: the id of the user's session.
     `source`: that session, or one of its subagents, which have their own files. `change`: the
-    change that the call made or would have made; None if unknown or not read.
+    change the call made or would have made; None if unknown or not read.
     """
 
     path: PurePath
@@ -63,7 +63,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
     @property
     def when(self) -> datetime:
-        """The time to sort by: that of the call, or else that of its session."""
+        """The time to sort by: the call's, or else its session's."""
         return self.time or self.source.when
 
 
@@ -84,7 +84,7 @@ def recorded_writes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions without their changes, and problems in reading.
+    """Yield the sessions' writes without their changes, and problems in reading.
 
     Sessions are opened only if they have written files and have changed since they were last read.
     `since`: leave out earlier writes. `home`, `cache`, and `cancelled`: as in `read_cached`.
@@ -124,9 +124,9 @@ def recorded_changes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of sessions with their changes, and any problems in reading.
+    """Yield the sessions' writes with their changes, and any problems in reading.
 
-    Every session with writes is read, without using the cache. The arguments are those of
+    Every session with writes is read, without using the cache. The arguments are the same as for
     `recorded_writes`.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
@@ -157,7 +157,7 @@ def change_of(
 
 
 def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return the writes of each file in order; the last written file comes first.
+    """Return each file's writes in order; the file written last comes first.
 
     Files without a successful write are left out.
     """

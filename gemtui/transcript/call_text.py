@@ -1,6 +1,6 @@
-"""The text of a tool call: the arguments and results that are shown.
+"""The text of a tool call: the arguments and results that are displayed.
 
-`call_text` returns everything that a card shows, which is also what search covers. The other
+`call_text` returns everything a tool card shows, and search covers the same text. The other
 functions return the parts of it that cards and exports render.
 """
 
@@ -44,7 +44,7 @@ _HEADS = re.compile(r"^(?:Index: |=====|--- |\+\+\+ ).*$", re.M)
 
 
 def call_text(call: ToolCall) -> str:
-    """Return everything that a card can show of a call, in the card's order.
+    """Return everything a card can show about a call, in the card's order.
 
     The text is raw and untrusted. Search covers the same text, so that a card can highlight every
     hit. The names of a built-in tool and of its arguments are left out, because they are the same
@@ -106,7 +106,7 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 def lines_asked(call: ToolCall) -> str:
     """Return the lines that a read requested, such as `1-120`.
 
-    Returns "" if all lines were requested, and for other calls.
+    Returns "" if all lines were requested, and for calls other than reads.
     """
     if kind_of(call.name) is not ToolKind.READ:
         return ""
@@ -120,9 +120,9 @@ def lines_asked(call: ToolCall) -> str:
 
 
 def only_reason(call: ToolCall) -> str:
-    """Return why a call failed if a card shows nothing else of its result; else "".
+    """Return why a call failed, if a card shows nothing else of its result; else "".
 
-    The reason is the error that the model received, or otherwise the one that the CLI displayed.
+    The reason is the error that the model received, or else the error that the CLI displayed.
     """
     if call.status not in _REASON_ONLY:
         return (call.error or "") if shown(call) is None else ""
@@ -131,9 +131,9 @@ def only_reason(call: ToolCall) -> str:
 
 
 def shown(call: ToolCall) -> Display | None:
-    """Return the part of a call's result to show besides its error, or None.
+    """Return the part of a call's result to show in addition to its error, or None.
 
-    This is the CLI's display, with two exceptions. A single line ("Read lines 1-20", "Found 6
+    This is what the CLI displayed, with two exceptions. A single line ("Read lines 1-20", "Found 6
     matching file(s)") is replaced with the whole output if the model received it. A shorter version
     of the error is left out.
     """
@@ -208,7 +208,7 @@ def display_text(display: Display) -> str:
 
 
 def _drawn_text(display: Display) -> str:
-    """Return a display's text on a card, without parts that are reworded or left out."""
+    """Return a display's text on a card, leaving out parts the card rewords or omits."""
     match display:
         case DiffDisplay():
             return _changes(display.diff)

@@ -1,4 +1,4 @@
-"""The colours in a tool's output: SGR sequences converted to spans.
+"""Parse the colours in a tool's output: convert SGR sequences to spans.
 
 All other control characters are made harmless by `gemtui.text.clean` when the text is rendered.
 """
@@ -30,7 +30,7 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse"
 
 
 def coloured(text: str) -> ScreenDisplay | None:
-    """Return a text as a coloured screen.
+    """Return a text as a coloured terminal screen.
 
     Returns None if the text has no colours, is too long, or has too many colour changes.
     """
@@ -89,9 +89,9 @@ _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
 
 
 def _colour(code: int, codes: Iterator[int]) -> str:
-    """Return the colour for a code, or "" for the default.
+    """Return the colour for a code, or "" for the default colour.
 
-    For the codes 38 and 48, further codes are consumed.
+    For the codes 38 and 48, the codes after them are consumed.
     """
     if code % 10 < 8:
         return BASIC[code % 10 + (8 if code >= 90 else 0)]
@@ -99,7 +99,7 @@ def _colour(code: int, codes: Iterator[int]) -> str:
 
 
 def _extended(codes: Iterator[int]) -> str:
-    """Return the colour after 38 or 48: `5;n` out of 256, or `2;r;g;b`."""
+    """Return the colour after 38 or 48: `5;n` for one of 256, or `2;r;g;b`."""
     match next(codes, None):
         case 5:
             return _of_256(next(codes, 0))

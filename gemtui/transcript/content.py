@@ -1,8 +1,8 @@
-"""Parse a message's stored `content` into what the user typed and what the CLI added.
+"""Parse a message's stored `content` into what the user typed and the CLI added.
 
-A content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). If a
-record has `displayContent`, it holds the typed text. Session context, hook context, and replies to
-tool calls are not prompts. Parts with `thought: true` are not part of an answer.
+Content is a string, a part, or a list of parts and strings (assets/gemini-cli.md#messages). If a
+record has `displayContent`, it contains the typed text. Session context, hook context, and replies
+to tool calls are not prompts. Parts with `thought: true` are not part of an answer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class UserParts(NamedTuple):
     """The parts of a user record.
 
     `text`: what the user typed. `files`: (name, text) pairs, for files that the CLI appended and
-    for hook context. `media`: parts with inlineData or fileData, each with the name that the prompt
+    for hook context. `media`: parts with inlineData or fileData, each with the name the prompt
     gives it, or None if the name is unknown. `replies`: functionResponse objects. `context`:
     whether the record contains session context.
     """
@@ -145,7 +145,7 @@ def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
 def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
     """Return the names for media of one kind if they can be assigned with certainty.
 
-    Otherwise, returns None for each of them. Files are in the order of their absolute paths.
+    Otherwise, returns None for each item. Files are sorted by absolute path.
     """
     found = [name for name in asked if main_type_of_file(name) == kind]
     outside = any(name.startswith(("/", "..", "~")) for name in found)

@@ -20,9 +20,9 @@ class TextDisplay(Struct, frozen=True, kw_only=True):
 class DiffDisplay(Struct, frozen=True, kw_only=True):
     """A change to one file, as a unified diff.
 
-    The diff was stored by the CLI, or built from the arguments of the call. `path`: absolute if the
-    CLI stored an absolute path. `added` and `removed`: numbers of lines; None if unknown.
-    `original` and `new`: the file's content before and after; None if unknown.
+    The diff was either stored by the CLI or built from the call's arguments. `path`: absolute if
+    the CLI stored an absolute path. `added`, `removed`: numbers of lines; None if unknown.
+    `original`, `new`: the file's contents before and after; None if unknown.
     """
 
     diff: str
@@ -53,7 +53,7 @@ class MatchesDisplay(Struct, frozen=True, kw_only=True):
 class FilesDisplay(Struct, frozen=True, kw_only=True):
     """The result of list_directory or read_many_files.
 
-    `skipped`: pairs of a path and the reason why it was skipped.
+    `skipped`: pairs of a path and the reason it was skipped.
     """
 
     summary: str
@@ -70,7 +70,7 @@ class Activity(Struct, frozen=True, kw_only=True):
 
 
 class AgentDisplay(Struct, frozen=True, kw_only=True):
-    """The progress of a subagent. `reason`: why it ended; None if unknown or still running."""
+    """A subagent's progress. `reason`: why it ended; None if unknown or still running."""
 
     agent: str
     state: str
@@ -109,7 +109,7 @@ class AnsiSpan(Struct, frozen=True, kw_only=True):
 
 
 class ScreenDisplay(Struct, frozen=True, kw_only=True):
-    """A terminal screen of an interactive shell, without trailing spaces."""
+    """An interactive shell's terminal screen, without trailing spaces."""
 
     lines: tuple[tuple[AnsiSpan, ...], ...]
 

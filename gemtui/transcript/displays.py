@@ -51,7 +51,7 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
 
 
 def written_display(text: str | None) -> Display | None:
-    """Convert a program's terminal output, with its colours; None if there is none."""
+    """Convert a program's terminal output, with its colours; None if it is empty."""
     return coloured(text or "") or display_of(text)
 
 
@@ -102,7 +102,7 @@ def count_changes(diff: str) -> tuple[int, int]:
     """Return how many lines a unified diff of one file adds and removes.
 
     The stored `diffStat` is not used, because it attributes lines to the model and the user in a
-    way that does not add up to the diff.
+    way that doesn't add up to the diff.
     """
     _, _, hunks = f"\n{diff}".partition("\n@@")
     lines = hunks.split("\n")
@@ -218,9 +218,9 @@ def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
 
 
 def table(text: str) -> TableDisplay | None:
-    """Return the table in a text that is a JSON list of flat objects.
+    """Return the table in a string that is a JSON list of flat objects.
 
-    Returns None for any other text.
+    Returns None for any other string.
     """
     text = text.strip()
     if not (text.startswith("[") and text.endswith("]")):
@@ -262,9 +262,9 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
     """Build a diff from the arguments of a write or replace call.
 
     CLIs up to version 0.20 stored no diff. `old`: the replaced text; None if a whole file was
-    written, whose previous content is unknown. In that case, `removed` is None unless the file is
-    new. The lines of a replaced text are numbered from its beginning, because its position in the
-    file is unknown.
+    written, whose previous contents are unknown. In that case, `removed` is None unless the file is
+    new. The lines of a replaced text are numbered from 1, because its position in the file is
+    unknown.
     """
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
@@ -285,7 +285,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 def is_rebuilt(change: DiffDisplay) -> bool:
     """Return whether a diff was built from a call's arguments.
 
-    The diffs of the CLI have a different header.
+    The CLI's own diffs have a different header.
     """
     return change.diff.startswith(_OWN_HEAD)
 

@@ -1,8 +1,8 @@
-"""Export transcripts as text, Markdown, or HTML, so that foreign text is harmless.
+"""Export transcripts as text, Markdown, or HTML, making untrusted text harmless.
 
-The text form is linear and uses no line drawing, so that it suits screen readers and pipes. The
-author and time of a message begin a line, and all content is indented, so that nothing in it can be
-mistaken for the beginning of another message.
+The text form is linear and uses no line drawing, so that it suits screen readers and pipes. A
+message's author and time start at the beginning of a line, and all content is indented, so nothing
+in the content can be mistaken for the start of another message.
 """
 
 from __future__ import annotations

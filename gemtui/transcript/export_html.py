@@ -1,6 +1,6 @@
 """Export transcripts as self-contained HTML pages without scripts.
 
-All foreign text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
+All untrusted text is escaped. In Markdown, raw HTML is shown as text, and images become links. The
 content security policy only allows the page's own style sheet, by its hash, and embedded pictures:
 those of the session whose bytes identify them as PNG, JPEG, GIF, or WebP.
 """

@@ -1,8 +1,8 @@
 """Export transcripts as Markdown whose structure can't be broken by the content.
 
-Prompts and answers are Markdown themselves and remain so, but without raw HTML, images, links that
-run code, unclosed fences, and headings that could be mistaken for those of the export. All other
-foreign text is put in code blocks or code spans, or is escaped.
+Prompts and answers are Markdown themselves and stay that way, but without raw HTML, images, links
+that run code, unclosed fences, and headings that could be mistaken for the export's own. All other
+untrusted text is put in code blocks or code spans, or is escaped.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each step is the beginning of a message or one of its blocks, at its recorded time. Without scripts,
 and in print, the page shows everything at once. The style sheet and the script are fixed strings,
-which the page allows by their hashes. All foreign text is in elements of the page. The script reads
-numbers from these elements and shows or hides them; it never creates elements from text.
+which the page allows by their hashes. All untrusted text is in elements of the page. The script
+reads numbers from these elements and shows or hides them; it never creates elements from text.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ExportHeading(Protocol):
 
     @property
     def title(self) -> str:
-        """The title, which is raw and foreign."""
+        """The title, which is raw and untrusted."""
 
     @property
     def project(self) -> str | None:
@@ -180,7 +180,7 @@ def head(message: Message) -> Clean:
 def usage_words(usage: Usage) -> Clean:
     """Describe the six token counts.
 
-    Unknown counts are given as `unknown`. If the counts don't add up to the total, a note says so.
+    Unknown counts are shown as `unknown`. If the counts don't add up to the total, a note says so.
     """
 
     def count(number: int | None) -> str:
@@ -219,7 +219,7 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
 
 
 def subject(call: ToolCall) -> Clean:
-    """Return the subject of a call on one line, with control characters made visible.
+    """Return a call's subject on one line, with control characters made visible.
 
     If the subject has several lines, only the first is returned, followed by dots; `arguments`
     yields all of them.

@@ -1,4 +1,4 @@
-"""The output of a file read, without the lines that Gemini CLI adds for the model.
+"""The output of reading a file, without the lines Gemini CLI adds for the model.
 
 See assets/gemini-cli.md#tool-calls.
 """
@@ -34,11 +34,11 @@ class FileLines(NamedTuple):
 
 
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
-    """Return the lines that a read returned; None for other output, such as a note.
+    """Return the lines of a file that a read returned; None for any other output.
 
-    `output`: the output that the model received. `shown`: the CLI's display. A file may itself
-    begin with the words that the CLI puts before a partial read. They are the CLI's only if its
-    display has the same line numbers.
+    `output`: the output that the model received, which may also be a note. `shown`: what the CLI
+    displayed. The file itself may begin with the words the CLI puts before a partial read. They
+    count as the CLI's only if the displayed text has the same line numbers.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None
@@ -50,7 +50,7 @@ def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | 
 
 
 class FilePart(NamedTuple):
-    """Lines of a file in a read's output.
+    """Lines of a file in the output of a read.
 
     `first`: the 1-based number of the first line. `total`: the number of lines in the file,
     counting the empty string after a final line feed as a line; None if unknown. `certain`: whether
@@ -88,7 +88,7 @@ def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | No
 def files_read(output: str) -> Iterator[tuple[str, str]]:
     """Yield the name and text of each file in the output of `read_many_files`.
 
-    A file that contains a separator line itself is split incorrectly.
+    A file that itself contains a separator line is split incorrectly.
     """
     inner = output.removesuffix("\n--- End of content ---").removesuffix("\n")
     _, *pieces = _SEPARATOR.split(inner)

@@ -1,4 +1,4 @@
-"""Line-by-line comparison of texts, including long ones."""
+"""Compare texts line by line, including long texts."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _alike_blocks(
 ) -> Iterator[Match]:
     """Yield runs of equal lines in order; `at` and `to` are added to their positions.
 
-    Two runs may be adjacent. `part`: the lines given lie between equal lines, and are not divided
-    again.
+    Two runs may be adjacent. `part`: whether the given lines lie between equal lines; if so, they
+    are not divided again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])

@@ -1,4 +1,4 @@
-"""Make foreign Markdown safe to embed."""
+"""Make untrusted Markdown safe to embed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from markdown_it.token import Token
 from gemtui.text import Clean
 
 LONGEST = 50_000
-"""Maximum number of characters. A longer text becomes a code block, because parsing hostile text
-takes more than linear time.
+"""Maximum number of characters.
+
+A longer text becomes a code block, because parsing hostile text takes more than linear time.
 """
 
 BRACKETS = 1_000
-"""Maximum number of opening brackets. A text with more becomes a code block as well.
+"""Maximum number of opening brackets; a text with more becomes a code block.
 
 Each bracket may begin a link, and takes as long to parse as hundreds of other characters.
 """
@@ -52,8 +53,8 @@ def defused(text: Clean) -> str:
     """Make Markdown safe to embed.
 
     Raw HTML becomes text, images become links, headings are lowered to `LEVEL` or below, and an
-    open fence is closed. The result is checked with a parser. If the result is not safe, for
-    instance because of a link that runs code, the source is returned as a code block.
+    open fence is closed. The result is checked with a parser. If the result isn't safe, for example
+    because of a link that runs code, the source is returned as a code block.
     """
     text = Clean(text.lstrip("\n").rstrip())
     if is_costly(text):
@@ -104,7 +105,7 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Lower one heading in place, converting underlined ones to number signs."""
+    """Lower one heading in place, converting an underlined heading to number signs."""
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
     if match is None:

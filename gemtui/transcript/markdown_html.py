@@ -1,4 +1,4 @@
-"""Render foreign Markdown as HTML that loads and runs nothing."""
+"""Render untrusted Markdown as HTML that loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HIGHLIGHTED = 10_000
 
 
 def rendered(text: Clean) -> str:
-    """Return foreign Markdown as HTML that loads and runs nothing.
+    """Return untrusted Markdown as HTML that loads and runs nothing.
 
     If parsing might take seconds, the escaped source is returned instead.
     """

@@ -73,12 +73,12 @@ _MAIN_TYPES |= dict.fromkeys((".jpeg", ".tif", ".heif"), "image")
 class MediaDamaged(GemtuiError):
     """Raised if binary content is not stored or can't be decoded.
 
-    The message says which of the two is the case.
+    The message says which of the two it is.
     """
 
 
 def media_type(data: bytes) -> MediaType | None:
-    """Return the type of an image, a sound, a video, or a PDF from its first bytes.
+    """Return the type of an image, sound, video, or PDF from its first bytes.
 
     Returns None for anything else.
     """
@@ -96,7 +96,7 @@ def main_type_of_file(name: str) -> str:
 
 
 def stored_images(block: Block | None) -> tuple[Image, ...]:
-    """Return the images of a block whose content is stored."""
+    """Return those images of a block whose content is stored."""
     match block:
         case Image():
             images: Sequence[Image] = (block,)
@@ -119,9 +119,9 @@ def decoded(image: Image) -> bytes:
 
 
 def file_name_of(image: Image) -> str:
-    """Return a safe file name for binary content, with the suffix of its actual type.
+    """Return a safe file name for binary content, with the suffix for its actual type.
 
-    Content of unknown type gets `.bin`.
+    Content of unknown type gets the suffix `.bin`.
     """
     kind = media_type(_head(image) or b"")
     stem = file_name(re.split(r"[/\\]", image.name or "image")[-1])
@@ -168,7 +168,7 @@ def _head(image: Image) -> bytes | None:
 
 
 def _type_words(image: Image, head: bytes | None) -> str:
-    """Return the recorded type, and the actual one if the bytes differ."""
+    """Return the recorded type, and the actual type if the bytes show a different one."""
     said = image.mime_type or "type unknown"
     if head is None:
         return f"{said}, damaged"

@@ -40,19 +40,19 @@ class ToolStatus(StrEnum):
     """The progress or result of a tool call."""
 
     QUEUED = "queued"
-    """The call is waiting until the user has answered about another call."""
+    """The call is waiting until the user has answered a question about another call."""
     RUNNING = "running"
     SUCCESS = "success"
     ERROR = "error"
     CANCELLED = "cancelled"
-    """The user denied the call or stopped the request, so that an edit was *not* written."""
+    """The user denied the call or stopped the request, so an edit was *not* written."""
     DENIED = "denied"
     """A policy denied the call, or the tool is not permitted in this mode."""
     REFUSED = "refused"
     """The tool itself refused the call, regardless of policies; the CLI stores a success."""
     INTERRUPTED = "interrupted"
     UNCONFIRMED = "unconfirmed"
-    """The call was started, and its end is not recorded."""
+    """The call was started, but its end is not recorded."""
 
     @property
     def failed(self) -> bool:
@@ -64,11 +64,11 @@ _FAILED = (ToolStatus.ERROR, ToolStatus.CANCELLED, ToolStatus.DENIED, ToolStatus
 
 
 class Dropped(StrEnum):
-    """The reason why a message in the log is no longer part of the conversation."""
+    """Why a message in the log is no longer part of the conversation."""
 
     REWOUND = "rewound"
     BURIED = "buried"
-    """A new list of messages replaced the conversation, and the list lacks this one."""
+    """A new list of messages, without this one, replaced the conversation."""
     FAILED_PROMPT = "failed_prompt"
 
     @property
@@ -93,7 +93,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     @property
     def adds_up(self) -> bool:
-        """False only if all counts are known and the total is not their sum."""
+        """Whether the counts add up; False only if all are known and the sum is wrong."""
         parts = (self.input, self.output, self.thoughts, self.tool)
         if self.total is None or any(part is None for part in parts):
             return True
@@ -139,7 +139,7 @@ class Image(Struct, frozen=True, kw_only=True):
     """Binary content that is named rather than shown: an image, a sound, or a PDF.
 
     `size`: in bytes after decoding; None if unknown. `name`: from the record or the prompt, or else
-    its position, such as `image 1 of 2`. `uri`: for fileData. `data`: the stored base64, not
+    the position, such as `image 1 of 2`. `uri`: for fileData. `data`: the stored base64, not
     decoded; "" if only the address is stored.
     """
 
@@ -160,7 +160,8 @@ class Attachment(Struct, frozen=True, kw_only=True):
 class Consent(StrEnum):
     """The answer to the question whether a call may be made.
 
-    The user allows or denies the call, or stops the run; the approval gate records the outcome.
+    The user allows or denies the call, or stops the run, and the run's approval gate records the
+    outcome.
     """
 
     WAITS = "waits"
@@ -175,7 +176,7 @@ class Consent(StrEnum):
 
 
 class Beyond(StrEnum):
-    """The period for which an approval also covers similar calls."""
+    """How long an approval also covers similar calls."""
 
     RUN = "run"
     ALWAYS = "always"
@@ -187,8 +188,8 @@ class Answer(Struct, frozen=True, kw_only=True):
     """The user's answer to a question about a call.
 
     `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
-    the model with a denial. `subagent`: whether the call came from a subagent, whose calls the
-    stream does not report. `beyond`: None if an approval was for this call alone.
+    the model with a denial. `subagent`: whether a subagent made the call; the stream doesn't report
+    such calls. `beyond`: None if the approval was for this call only.
     """
 
     consent: Consent
@@ -201,14 +202,18 @@ class Answer(Struct, frozen=True, kw_only=True):
 class ToolCall(Struct, frozen=True, kw_only=True):
     """A tool call and, if known, its result.
 
-    `name`: Gemini's own name for the tool. `output` and `error`: what the model received, with all
-    text parts joined. `display`: what the CLI showed the user. `time`: when the result was
-    recorded. `duration`: measured in a run; in a stored session, the time from the answer with the
-    call to the recorded result, including the wait for the user's approval. `agent_id`: the session
-    id of the subagent that did the work. `answer`: the user's answer in a supervised run. `rule`: a
-    description of the user's own rule that allowed the call there without asking. `hooked`: whether
-    another hook changed the arguments; `args` are the changed ones. `checkpoint`: whether its
-    changes of the project's files are in a checkpoint.
+    * `name`: Gemini's own name for the tool.
+    * `output`, `error`: what the model received, with all text parts joined.
+    * `display`: what the CLI showed the user.
+    * `time`: when the result was recorded.
+    * `duration`: measured in a run. In a stored session, the time from the answer with the call to
+      the recorded result, including the wait for the user's approval.
+    * `agent_id`: the session id of the subagent that did the work.
+    * `answer`: the user's answer, in a run that asks for approval.
+    * `rule`: a description of the user's own rule that allowed the call in such a run without
+      asking.
+    * `hooked`: whether another hook changed the arguments; `args` are the changed ones.
+    * `checkpoint`: whether the call's changes to the project's files are in a checkpoint.
     """
 
     id: str
@@ -247,7 +252,7 @@ Block = Text | Thought | Notice | Image | Attachment | ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message with its blocks in the order in which they happened.
+    """One message with its blocks, in the order in which they happened.
 
     `id`: unique in a transcript. `original`: the stored record; None in a live run.
     """
@@ -269,11 +274,11 @@ class Message:
 class Outline(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about a message that stay in memory without its body.
 
-    Compared by identity: if a view finds the very same object in a newer transcript, the message
-    did not change. `failures`: failed calls, as in `ToolCall.failed`; `errors`: those with a failed
-    recorded status. `size`: bytes of its JSON, for estimates of its height. `excerpt`: the first
-    line of a prompt, clipped. `writes`: files that its successful calls wrote, as named by the
-    calls. `tools`: the names of the called tools.
+    Outlines are compared by identity: if a view finds the very same object in a newer transcript,
+    the message has not changed. `failures`: failed calls, as in `ToolCall.failed`. `errors`: calls
+    with a failed recorded status. `size`: the bytes of the message's JSON, for estimating its
+    height. `excerpt`: the first line of a prompt, truncated. `writes`: files written by its
+    successful calls, as named in the calls. `tools`: the names of the called tools.
     """
 
     id: str
@@ -294,10 +299,10 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """A conversation at one moment, with outlines in memory and bodies read when needed.
+    """A conversation at one moment: outlines in memory, bodies read when needed.
 
     `read(i)` returns the message for `outlines[i]`. It may read from the disk (a few hundred
-    microseconds) and never raises; a message that can't be read any more is replaced with a notice.
+    microseconds) and never raises; a message that can't be read any more is replaced by a notice.
     """
 
     outlines: Sequence[Outline]
@@ -331,9 +336,9 @@ class Transcript:
 
     @property
     def usage(self) -> Usage | None:
-        """The sum over all messages that are part of the conversation.
+        """The sum of the token counts of all messages in the conversation.
 
-        None if nothing is known.
+        None if no counts are known.
         """
         usages = [line.usage for line in self.outlines if line.usage and line.dropped is None]
         return usage_sum(usages) if usages else None
@@ -362,7 +367,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return the first non-empty line, with whitespace folded, up to 200 characters."""
+    """Return the first non-empty line, whitespace collapsed, up to 200 characters."""
     for line in text[: EXCERPT * 20].splitlines():
         folded = " ".join(line.split())
         if folded:

@@ -1,6 +1,6 @@
 """Read values from stored records, in which a value may have any type.
 
-No function here raises an exception. A content in the Gemini API is a string, a part, or a list of
+No function here raises an exception. In the Gemini API, content is a string, a part, or a list of
 parts and strings.
 """
 
@@ -22,7 +22,7 @@ LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 DEEPEST = 500
 """Maximum nesting of JSON to show; Python's own limit differs between versions."""
 _MOST_TOKENS = 10**9
-"""Maximum plausible number of tokens of one answer or run; no model reads as many."""
+"""Maximum plausible number of tokens in one answer or run."""
 
 
 def string(value: object) -> str:
@@ -33,7 +33,7 @@ def string(value: object) -> str:
 
 
 def mapping(value: object) -> Part:
-    """Return an object unchanged, and an empty one for anything else."""
+    """Return an object unchanged, and an empty object for anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -43,7 +43,7 @@ def objects(value: object) -> list[Part]:
 
 
 def parts_of(content: object) -> list[Part]:
-    """Return a content as a list of parts, leaving out other values."""
+    """Return content as a list of parts, leaving out other values."""
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, dict):

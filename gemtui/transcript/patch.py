@@ -1,4 +1,4 @@
-"""Patches in git's format, from the contents of files before and after."""
+"""Create patches in git's format from the contents of files before and after."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Number of lines above which a file is replaced as a whole, because comparing lines takes more
-than linear time.
+"""Number of lines above which a file is replaced as a whole.
+
+Comparing lines takes more than linear time.
 """
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
@@ -31,9 +32,9 @@ class NoPatch(ValueError):
 def file_patch(name: str, before: str | None, after: str | None) -> str:
     """Return the change to one file for `git apply`; "" if nothing changed.
 
-    `name`: the path relative to where the patch will be applied, with slashes. `before` and
-    `after`: the whole content; None if the file does not exist. Raises NoPatch if git would refuse
-    the patch, because git would then also refuse the changes to all other files.
+    `name`: the path relative to where the patch will be applied, with slashes. `before`, `after`:
+    the whole contents; None if the file does not exist. Raises NoPatch if git would refuse the
+    patch, because git would then also refuse the changes to all other files.
     """
     if before == after:
         return ""
@@ -115,7 +116,7 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
 
 
 def _bad_name(name: str) -> str:
-    """Return why git would not apply a patch to a file of this name; "" if it would."""
+    """Return why git would not apply a patch to a file with this name, or ""."""
     parts = name.split("/")
     if not _is_utf8(name):
         return "its name is not valid UTF-8"
@@ -179,5 +180,5 @@ def _span(lines: list[str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return lines with their line feeds; as in git, nothing else ends a line."""
+    """Split text into lines, keeping line feeds; as in git, only these end a line."""
     return re.findall(r"[^\n]*\n|[^\n]+$", text)

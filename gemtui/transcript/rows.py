@@ -1,4 +1,4 @@
-"""A transcript with inserted messages: those that the user sent to a run while it was working."""
+"""Insert messages into a transcript: those the user sent to a run in progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_older(row: Row, time: datetime | None) -> bool:
 
 
 def of_rows(transcript: Transcript, rows: list[Row]) -> Transcript:
-    """Return a transcript of these rows, whose indexes refer to `transcript`."""
+    """Return a transcript made up of these rows, whose indexes refer to `transcript`."""
     found = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:

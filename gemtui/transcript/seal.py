@@ -1,9 +1,9 @@
-"""The token in the arguments of calls that a supervised run allows.
+"""The seal: a secret token in the arguments of calls that a gated run allows.
 
-The policy of such a run allows calls that a headless run would be denied, but only if their
-arguments contain this token, which is new for each run. The token does not affect the call, and
-nobody needs to see it. The CLI stores the token with the arguments, so `unsealed` removes it when
-they are read.
+A gated run is one that asks the user for approval. Its policy allows calls that a headless run
+would be denied, but only if their arguments contain this token, which is new for each run. The
+token does not affect the call, and nobody needs to see it. The CLI stores the token with the
+arguments, so `unsealed` removes it when they are read.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def new_seal() -> str:
 
 
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
-    """Return the arguments of a call with the token, replacing an earlier token.
+    """Return a call's arguments with the token, replacing an earlier token.
 
     The CLI checks each part of a shell command by `command` and `dir_path` alone. So in shell
-    calls, the token is a component of `dir_path` followed by `..`, which need not exist.
+    calls, the token is a component of `dir_path`, followed by `..`; the component need not exist.
     """
     plain = unsealed(arguments)
     if tool != _SHELL:
@@ -69,14 +69,14 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_sealed(arguments: object) -> bool:
-    """Return whether the arguments of a call contain a token."""
+    """Return whether a call's arguments contain a token."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
 def changed_by_hook(output: str) -> bool:
-    """Return whether the output has the CLI's notice of a hook's changed arguments.
+    """Return whether the CLI's output says that a hook changed the arguments.
 
-    For a stored call with the token, the notice is removed, because the token was the change.
+    For a stored call with the token, the CLI's notice is removed, because the token was the change.
     """
     return _CHANGED.search(output) is not None
 

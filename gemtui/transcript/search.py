@@ -1,4 +1,4 @@
-"""Search in one transcript."""
+"""Search within one transcript."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def pattern(query: str) -> re.Pattern[str] | None:
 
 
 def block_text(block: Block) -> str:
-    """Return the searchable text of a block, raw and untrusted.
+    """Return a block's searchable text, raw and untrusted.
 
     For a tool call, this is `call_text`.
     """

@@ -14,7 +14,7 @@ _TAIL = re.compile(
     r"(?:(?:Signal|Background PIDs|Process Group PGID): [^\n]*\n?)*\s*\Z"
 )
 _LINES = 2000
-"""Number of characters at the end that are searched for the lines about a command's end."""
+"""How many characters at the end are searched for lines about a command's end."""
 _EMPTY = "(empty)"
 _REFUSED = "Command injection detected: command substitution syntax"
 _BLOCKED = "Blocked: command substitution detected in shell command."
@@ -24,8 +24,8 @@ _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 def exit_code(output: str | None, *, shown: str = "") -> int | None:
     """Return the exit code at the end of the output that the model received.
 
-    `shown`: the command's own output as the user saw it; anything like an exit code in it is
-    ignored.
+    `shown`: the command's own output as the user saw it; anything in it that looks like an exit
+    code is ignored.
     """
     text, written = output or "", shown.rstrip("\n")
     head = _HEAD.match(text)

@@ -1,4 +1,4 @@
-"""Interpretation of stored tool calls: their kind, status, results, and displays."""
+"""Interpret stored tool calls: their kind, status, results, and displays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 
 
 class ToolKind(StrEnum):
-    """The purpose of a tool, which determines the form of its card."""
+    """The purpose of a tool, which determines what its card looks like."""
 
     READ = "read"
     WRITE = "write"
@@ -62,7 +62,7 @@ _READING = frozenset(
         ToolKind.TOPIC, ToolKind.PLAN, ToolKind.ASK,
     }
 )  # fmt: skip
-"""Kinds of tools that change no file of a project."""
+"""Kinds of tools that don't change project files."""
 
 _KINDS = {
     "read_file": ToolKind.READ,
@@ -101,7 +101,7 @@ UNKNOWN_TOOL = "unknown_tool"
 
 
 def kind_of(name: str) -> ToolKind:
-    """Return the kind of a tool, by any of its names."""
+    """Return the kind of a tool, given any of its names."""
     if kind := _KINDS.get(name):
         return kind
     if name.startswith("tracker_"):
@@ -110,12 +110,12 @@ def kind_of(name: str) -> ToolKind:
 
 
 def may_write(tool: str) -> bool:
-    """Return whether a call of this tool can change files of the project."""
+    """Return whether a call of this tool can change project files."""
     return kind_of(tool) not in _READING
 
 
 def tools_that_read() -> list[str]:
-    """Return the names of the built-in tools that can't change files of the project."""
+    """Return the names of the built-in tools that can't change project files."""
     return [name for name in _KINDS if not may_write(name)]
 
 
@@ -128,10 +128,10 @@ def is_builtin(name: str) -> bool:
 
 
 def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolCall:
-    """Convert a stored `toolCalls[]` entry, whatever its form; never raises.
+    """Convert a stored `toolCalls[]` entry, whatever its form. Never raises.
 
-    `asked`: the time of the entry's record, which is the start of `duration`. A call without a name
-    is named `unknown_tool`. A call without an id gets the id of its response, or else "".
+    `asked`: the time of the entry's record, from which `duration` is measured. A call without a
+    name is named `unknown_tool`. A call without an id gets the id of its response, or else "".
     """
     name = string(raw.get("name")) or UNKNOWN_TOOL
     args = stored_args(raw.get("args"))
@@ -160,15 +160,15 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
 def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
     """Convert a call that exists only as API parts, as in restored messages.
 
-    Calls in checkpoints have this form too. `call`: the object of a `functionCall` part; empty if
-    only the response exists. `response`: the object of its `functionResponse` part; if None, the
+    Calls in checkpoints have this form, too. `call`: the object in a `functionCall` part; empty if
+    only the response exists. `response`: the object in its `functionResponse` part; if None, the
     call is unconfirmed.
     """
     return tool_call(raw_from_parts(call, response))
 
 
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
-    """Return a call that exists only as parts in the form of a `toolCalls[]` entry."""
+    """Convert a call that exists only as parts to a `toolCalls[]` entry."""
     reply = response or {}
     return {
         "id": string(call.get("id")) or string(reply.get("id")),
@@ -179,14 +179,14 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
 
 
 def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored call without the replies to other calls in its result."""
+    """Return a stored call whose result has no replies to other calls."""
     parts = parts_of(raw.get("result"))
     own = _of_this_call(string(raw.get("id")), parts)
     return raw if len(own) == len(parts) else {**raw, "result": own}
 
 
 def stored_args(value: object) -> Part:
-    """Return the arguments of a stored call, whatever their form; never raises."""
+    """Return a stored call's arguments, whatever their form. Never raises."""
     if isinstance(value, str):
         try:
             value = orjson.loads(value.encode(errors="replace"))
@@ -215,9 +215,9 @@ _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     """Return how a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
 
-    A denial is recognised by the words of the error: a policy, a confirmation that headless runs
-    don't support, or a built-in tool that does not exist in this mode. The status of a call that
-    has none is derived from its response.
+    A denial is recognised by the words of the error, which may name a policy, a confirmation that
+    headless runs don't support, or a built-in tool that doesn't exist in this mode. If a call has
+    no status, it is derived from its response.
     """
     status = raw.get("status")
     if status == "cancelled":
@@ -321,7 +321,7 @@ def _response_part(part: Part) -> Part:
 
 
 def _output(parts: list[Part]) -> str | None:
-    """Return the output that the model received, joining all text parts by newlines.
+    """Return the output that the model received, with text parts joined by newlines.
 
     Returns None if there are none.
     """
@@ -346,9 +346,9 @@ def _as_text(value: object) -> str:
 
 
 def _unwrapped(text: str) -> str:
-    """Return text without the tags that Gemini CLI puts around foreign output.
+    """Return text without the tags that Gemini CLI puts around untrusted output.
 
-    For a long output, a line that the CLI adds before the tags says where to find the whole output.
+    If the output is long, the CLI adds a line before the tags that says where to find all of it.
     """
     start, end = "<untrusted_context>", "</untrusted_context>"
     head, mark, inner = text.rstrip().partition(start)
@@ -450,10 +450,10 @@ _CONTENTS = frozenset({"content", "old_string", "new_string"})
 
 
 def args_hold_controls(args: Mapping[str, Any]) -> bool:
-    """Return whether an argument of a call contains invisible characters.
+    """Return whether any of a call's arguments contains invisible characters.
 
-    Applies `gemtui.text.holds_controls` to each string and each string in a list. The contents of
-    files are not checked, because such characters there don't change the call.
+    Applies `gemtui.text.holds_controls` to each string, and to each string in a list. File contents
+    are not checked, because such characters there don't change what the call does.
     """
     values = (value for name, value in args.items() if name not in _CONTENTS)
     texts = (each for value in values for each in (value if isinstance(value, list) else [value]))

@@ -1,8 +1,8 @@
 """Convert a stored record to the Claude-compatible unified message.
 
 This format is meant for data exchange. It reorders a message (thinking, tool calls with their
-results, then text) and renames tools, so it is not what the app shows. The stored record is kept
-unchanged under `_original`.
+results, then text) and renames tools, so it differs from what the app shows. The stored record is
+kept unchanged under `_original`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ToolResultBlock(TypedDict):
 
 
 class Base64Source(TypedDict):
-    """Binary content that is contained in the record; `data` is base64."""
+    """Binary content contained in the record; `data` is base64."""
 
     type: Literal["base64"]
     media_type: str

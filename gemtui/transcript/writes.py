@@ -1,4 +1,4 @@
-"""The rows of the file tracker, one per file, as derived from tool calls alone.
+"""The rows of the file tracker, one per file, derived from tool calls alone.
 
 The rule is in assets/architecture.md#the-files-of-a-run. Facts from the disk are added by
 `gemtui.runs.file_tracker`.
@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """The overall change of a file, from before the first change until now."""
+    """A file's overall change, from before the first change until now."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -31,7 +31,7 @@ class Letter(StrEnum):
 
 
 class WriteStatus(StrEnum):
-    """The state of a file's change, as far as calls or the disk show."""
+    """The state of a file's change, as far as the calls or the disk show it."""
 
     YES = "written"
     PENDING = "writing"
@@ -58,12 +58,11 @@ UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """The overall change of one file.
+    """One file's overall change.
 
-    `path`: absolute if the run's folder is known. `added` and `removed`: numbers of lines; None if
-    unknown. `net`: whether they result from comparing the file before with the file now; otherwise
-    they are the sum over `calls`. `note`: any further note. `calls`: the calls of file tools for
-    this file.
+    `path`: absolute if the run's folder is known. `added`, `removed`: numbers of lines; None if
+    unknown. `net`: whether these numbers come from comparing the file before and now; if not, they
+    are sums over `calls`. `note`: any further note. `calls`: the calls of file tools for this file.
     """
 
     path: PurePath
@@ -84,7 +83,7 @@ class FileWrite:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """The known numbers of lines added and removed, such as `+3` and `-1`."""
+        """The numbers of added and removed lines, if known, such as `+3` and `-1`."""
         if self.added is None:
             return () if self.removed is None else (f"-{self.removed}",)
         if self.removed == 0 < self.added:
@@ -114,7 +113,7 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over changed files. `uncounted`: the number of files with unknown line counts."""
+    """The sums over changed files. `uncounted`: files with unknown line counts."""
 
     files: int
     added: int
@@ -152,8 +151,8 @@ def writing_calls(
 ) -> dict[PurePath, list[ToolCall]]:
     """Return the calls that write files, in order, by path.
 
-    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file,
-    which is not needed if the result names the file. Calls without a path are skipped.
+    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file;
+    it isn't called if the result names the file. Calls without a path are skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
@@ -187,7 +186,7 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
 
 
 def text_before(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's content before the first of these successful calls.
+    """Return a file's contents before the first of these successful calls.
 
     None if unknown.
     """
@@ -198,7 +197,7 @@ def text_before(done: Sequence[ToolCall]) -> str | None:
 
 
 def text_after(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's content after the last of these successful calls.
+    """Return a file's contents after the last of these successful calls.
 
     None if unknown.
     """

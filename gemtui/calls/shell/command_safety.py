@@ -18,7 +18,7 @@ from gemtui.calls.shell.workspace import Workspace
 
 
 class CommandSafety(StrEnum):
-    """The engine's classification of a command, independent of all rules.
+    """How the engine classifies a command, independent of all rules.
 
     SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
     workspace, turn everything except a deny into an ask, unless the mode is yolo. PLAIN changes
@@ -34,7 +34,7 @@ class CommandSafety(StrEnum):
 def judge(
     command: str, *, workspace: Path | None = None, dir_path: str | None = None
 ) -> CommandSafety:
-    """Classify a whole command as the engine does.
+    """Classify a whole command the way the engine does.
 
     `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does. If
     `workspace` is None, the disk is not read, and absolute paths count as outside. `dir_path`: the
@@ -164,7 +164,7 @@ def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
 
 
 def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
-    """Return whether a program only reads, judging by options and not by paths."""
+    """Return whether a program only reads, judging by its options and not its paths."""
     if first == "find":
         return _FIND_ACTS.isdisjoint(rest)
     if first == "base64":
@@ -179,7 +179,7 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """Return the arguments that the engine interprets as paths to read."""
+    """Return the arguments the engine interprets as paths to read."""
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -199,10 +199,10 @@ def _searched(
     has_pattern_file: bool = True,
     dash_is_path: bool = False,
 ) -> Iterator[str]:
-    """Yield the values of options, and all words that are not options.
+    """Yield the values of options, and all words that aren't options.
 
-    `has_pattern_file`: `-f` and `--file` are followed by a file. `dash_is_path`: a lone `-` counts
-    as a path instead of standard input.
+    `has_pattern_file`: whether `-f` and `--file` are followed by a file. `dash_is_path`: whether a
+    lone `-` is a path rather than standard input.
     """
     left = iter(rest)
     for word in left:
@@ -247,7 +247,7 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Return whether git's subcommand only reads; None = the engine does not know it."""
+    """Return whether git's subcommand only reads; None if the engine doesn't know it."""
     left = iter(rest)
     for word in left:
         if word in _GIT_WITH_VALUE:

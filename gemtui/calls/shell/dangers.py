@@ -1,4 +1,4 @@
-"""Find the parts of a shell command to check before allowing the command."""
+"""Find the parts of a shell command that deserve a check before it is allowed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _GIT_VALUED: Final = frozenset(
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
-"""Syntax after which a `cd` may not affect all of the rest of the command."""
+"""Syntax after which a `cd` may not affect the entire rest of the command."""
 _LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code that it is given"
@@ -91,10 +91,10 @@ _BEYOND: Final = frozenset(
 def dangers(
     command: str, project: Path | None = None, folder: str | None = None
 ) -> tuple[Danger, ...]:
-    """Return the dangerous parts of a command, in order; () = none is known.
+    """Return the dangerous parts of a command, in order; () if none are known.
 
-    `project`: the folder of the run; None = don't check for writes outside of it. `folder`: the
-    folder that the command runs in; None = the project.
+    `project`: the run's folder; None skips the check for writes outside the project. `folder`: the
+    folder the command runs in; None means the project.
     """
     if len(command) > LONGEST or (found := spans(command)) is None:
         return (Danger(0, len(command), UNREADABLE),)
@@ -109,7 +109,10 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return the reach after a part of a command, and why the part is dangerous."""
+    """Return why a part of a command is dangerous, and the reach after this part.
+
+    The result is a tuple: first the reach, then the reasons.
+    """
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:
         return reach, [_SUBSTITUTES[span.kind]]
@@ -135,7 +138,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
 
 
 def _of_assignments(text: str) -> Iterator[str]:
-    """Yield why it is dangerous to set variables, as in `PATH=.` or `export PATH=.`."""
+    """Yield why it is dangerous to set these variables, as in `export PATH=.`."""
     words = _words(text)
     names = [sets[1] for word in words if (sets := _SETS.match(word))]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in names):
@@ -152,7 +155,7 @@ def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
 
 
 def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the names of the variables that a command sets, and its arguments."""
+    """Return the names of the variables a command sets, and its arguments."""
     found, variables = _words(text), []
     while found and found[0] != program and (sets := _SETS.match(found[0])):
         variables.append(sets[1])
@@ -212,7 +215,7 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
 
 
 def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
-    """Return whether git's global options set configuration, and the other words."""
+    """Return whether git's global options set configuration, and the remaining words."""
     configures, at = False, 0
     while at < len(rest) and rest[at].startswith("-"):
         configures = configures or bool(_GIT_CONFIGURES.fullmatch(rest[at]))
@@ -238,7 +241,7 @@ _STARTERS: Final = frozenset(
     ]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
-"""Programs to warn about after a program that starts others; more is noise."""
+"""Programs to warn about when another program starts them; more would be noise."""
 _FIND_ACTS: Final = frozenset(
     ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
 )

@@ -1,8 +1,8 @@
-"""Check, without running git, whether git could run a program of the project.
+"""Check, without running git, whether git could run one of the project's programs.
 
 Git's configuration determines which programs git starts (assets/gemini-cli.md#safe-commands). Only
-settings that are known to start nothing are accepted, so that any future setting leads to a
-question.
+settings known to start nothing are accepted, so that any setting added to git in the future leads
+to a question.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HARMLESS_SECTIONS: Final = _names(
     """advice am apply author branch clean clone color column commit committer feature fetch gc gui
     help init lfs maintenance notes pack pull push rebase rerere tag url user versionsort"""
 )
-"""Sections in which no key starts anything when a repository is only read."""
+"""Sections in which no key starts a program when git only reads a repository."""
 _HARMLESS: Final = (
     _keys(
         "core",
@@ -85,9 +85,9 @@ _STARTS: Final = re.compile(
 def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> str | None:
     """Return why git in `folder` may do more than read the repository of `project`.
 
-    The reason is a clause; None = git only reads. Both folders are absolute and real.
-    `looks_at_files`: the command compares files of the project, so git also enters submodules and
-    may write its index.
+    The reason is a clause; None means git only reads. Both folders are absolute and real.
+    `looks_at_files`: whether the command compares the project's files, so that git also enters
+    submodules and may write its index.
     """
     own = _repository(project)
     if own is None:
@@ -101,10 +101,10 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
 
 
 def why_not_searched(folder: Path) -> str | None:
-    """Return why a search by git in a folder may show files of elsewhere, as a clause, or None.
+    """Return why a git search in a folder may show files from elsewhere, or None.
 
-    The CLI leaves out what git names by a path that leads up, but with `grep.fullName` no path does
-    (assets/gemini-cli.md#searches).
+    The reason is a clause. The CLI leaves out files whose path from git leads upwards, but with
+    `grep.fullName` no path does (assets/gemini-cli.md#searches).
     """
     found = _repository(folder)
     if found is None:
@@ -161,7 +161,7 @@ def same_repository(project: Path, folder: Path) -> bool:
 
 
 def _repository(folder: Path) -> Path | None:
-    """Return the closest `.git` or apparent bare repository, from a folder upwards."""
+    """Return the nearest `.git` or apparent bare repository, from a folder upwards."""
     for place in (folder, *folder.parents):
         if os.path.lexists(place / ".git"):
             return place / ".git"

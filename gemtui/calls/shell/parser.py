@@ -24,7 +24,10 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""A run of this many NULs makes the parser take quadratic time, uninterruptibly."""
+"""A run of this many NULs makes the parser take quadratic time.
+
+Parsing can't be interrupted then.
+"""
 
 _NO_COMMANDS: Final = {
     "file_redirect": "redirection (>)",
@@ -35,9 +38,9 @@ _NO_COMMANDS: Final = {
     "process_substitution": "process substitution",
     "subshell": "subshell",
 }
-"""The engine's names for parts that are not commands.
+"""The engine's names for parts that aren't commands.
 
-A command that has one of these names is skipped as well.
+A command that happens to have one of these names is skipped as well.
 """
 
 _SPACES: Final = re.compile("[\u0085\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000]")
@@ -47,7 +50,7 @@ _SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 _ARITHMETIC: Final = "(("
 """The name under which the CLI's grammar parses `((1+1))` as a command.
 
-Grammar 0.25.1 parses `((1+1))` as a block instead.
+Grammar 0.25.1 parses it as a block instead.
 """
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
@@ -70,10 +73,10 @@ class CommandPart:
 
     * `text`: the command as written, without surrounding whitespace.
     * `name`: the command's name without quotes.
-    * `whole`: whether this is the entire command line; otherwise the engine decides on it
+    * `whole`: whether this is the entire command line. If not, the engine decides this command
       separately.
-    * `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), for which the
-      engine decides as well; None = not such a wrapper, "" = an empty one.
+    * `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), which the
+      engine decides as well; None if there is no wrapper, "" if it is empty.
     """
 
     text: str
@@ -91,8 +94,8 @@ class CommandPart:
 class ParsedCommand:
     """A command line as the engine parses it.
 
-    * `parsed`: False if the line is blank, can't be parsed within a second, or is something that
-      the engine refuses (`${x@P}`, or nothing but assignments); in that case there are no parts.
+    * `parsed`: False if the line is blank, can't be parsed within a second, or is something the
+      engine refuses (`${x@P}`, or nothing but assignments). In that case there are no parts.
     * `parts`: the line's commands in order. Redirections and subshells themselves are not included,
       so the tuple may be empty (`> f`).
     * `redirected`: whether the line contains a redirection anywhere.
@@ -110,7 +113,7 @@ class ParsedCommand:
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """Parse a command line as the engine does; never raises."""
+    """Parse a command line as the engine does. Never raises."""
     return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
@@ -118,8 +121,8 @@ def parse_command(text: str) -> ParsedCommand:
 class CommandSpan:
     """A piece of a command line from character `start` to `end`.
 
-    `kind`: the grammar's name for the piece, such as `command`. `name`: the name of a command,
-    without quotes.
+    `kind`: the grammar's name for the piece, such as `command`. `name`: a command's name, without
+    quotes.
     """
 
     kind: str
@@ -129,9 +132,9 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return the commands, assignments, redirections and substitutions in order, nested too.
+    """Return the commands, assignments, redirections and substitutions in order.
 
-    Returns None if the command line can't be parsed.
+    Nested ones are included. Returns None if the command line can't be parsed.
     """
     source = _Source(text)
     tree = source.tree() if text.strip(BLANKS) else None
@@ -163,7 +166,7 @@ def has_redirection(text: str) -> bool:
 def unwrapped(text: str) -> str:
     """Return the command inside a wrapper such as `bash -c '...'`.
 
-    Only wrappers that the engine unwraps count. Any other string is returned without surrounding
+    Only wrappers the engine unwraps count. Any other string is returned without surrounding
     whitespace.
     """
     match = _WRAPPER.match(text)
@@ -217,7 +220,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
 
 
 class _Source:
-    """A command as bytes for the parser; maps byte offsets back to characters."""
+    """A command as bytes for the parser. Maps byte offsets back to characters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -225,7 +228,7 @@ class _Source:
         self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
 
     def tree(self) -> Tree | None:
-        """Return the syntax tree; None if parsing took, or would take, too long."""
+        """Return the syntax tree; None if parsing takes, or would take, too long."""
         if _NULS in self._text:
             return None
         parser, data = Parser(_LANGUAGE), self._data
@@ -243,7 +246,7 @@ class _Source:
             return None
 
     def span(self, node: Node) -> tuple[int, int]:
-        """Return the start and end index of a node in the command, the end exclusive."""
+        """Return a node's start and end index in the command; the end is exclusive."""
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
@@ -255,8 +258,8 @@ class _Source:
 def _plainer(text: str) -> str:
     """Replace each space, letter and symbol above U+00FF with one of the same class.
 
-    The grammar distinguishes only these classes. When its scanner asks for the class of a character
-    above U+00FF, it may read beyond a table of the C library.
+    The grammar distinguishes only these classes. Without this replacement, its scanner may read
+    past the end of a C library table when it looks up the class of such a character.
     """
     return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
@@ -278,7 +281,7 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 
 
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
-    """Return the engine's name for the part starting at this node; "" = none."""
+    """Return the engine's name for the part starting at this node; "" if it has none."""
     if kind == "command":
         named = node.child_by_field_name("name")
     elif kind in ("declaration_command", "unset_command", "test_command"):

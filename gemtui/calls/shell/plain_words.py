@@ -40,7 +40,7 @@ _WHY: Final = {
 
 
 class Unclear(Exception):
-    """Raised if the words of a command can't be told from the command alone.
+    """Raised if the words of a command can't be determined from the command alone.
 
     The message is a clause.
     """
@@ -50,7 +50,7 @@ class Unclear(Exception):
 class PlainWord:
     """A word without its quotes.
 
-    `glob`: the index of the first unquoted pattern character (`*`, `?` or `[`); None = there is
+    `glob`: the index of the first unquoted pattern character (`*`, `?` or `[`); None if there is
     none.
     """
 
@@ -59,7 +59,7 @@ class PlainWord:
 
 
 def first_unseen_character(command: str) -> str | None:
-    """Describe the first whitespace unknown to bash, or invisible character.
+    """Describe the first invisible character, or whitespace bash doesn't recognise.
 
     Returns None if there is neither. JavaScript, and so the CLI, splits words at more whitespace
     characters than bash does.
@@ -75,9 +75,9 @@ def first_unseen_character(command: str) -> str | None:
 def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
     """Return the words of each simple command of a list or pipeline.
 
-    Raises Unclear for anything except words, quotes, `|`, `||`, `&&`, `;` and newlines, that is,
-    for variables, redirections, assignments, comments, compound commands, and whitespace that bash
-    does not recognise.
+    Only words, quotes, `|`, `||`, `&&`, `;` and newlines are supported. Anything else raises
+    Unclear, such as variables, redirections, assignments, comments, compound commands, and
+    whitespace that bash does not recognise.
     """
     if (why := first_unseen_character(text)) is not None:
         raise Unclear(why)
@@ -139,13 +139,13 @@ class _Word:
             raise Unclear("it contains a comment")
         if _TILDE.search(text):
             raise Unclear("it contains `~`, which means a home folder")
-        # in some locales, old versions of bash treat these two bytes as blanks
+        # in some locales, old versions of bash treat these two bytes as whitespace
         odd = next((char for char in text if not {0x85, 0xA0}.isdisjoint(char.encode())), None)
         if odd is not None:
             raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")
 
     def finish(self) -> list[PlainWord]:
-        """Return the word in a list, empty if there is none, and begin the next word."""
+        """Return the word in a list, which is empty if there is none, and begin the next."""
         pieces, glob = self._pieces, self._glob
         self._pieces = self._glob = None
         return [] if pieces is None else [PlainWord("".join(pieces), glob)]

@@ -1,4 +1,4 @@
-"""Facts about programs that determine which command prefixes a rule may propose."""
+"""Facts about programs that decide which command prefixes a rule may suggest."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ NEVER: Final = {
     ),
     **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
 }
-"""Programs that no rule is proposed for, whatever their arguments, with reasons."""
+"""Programs for which no rule is suggested, whatever their arguments, with reasons."""
 
 SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
 LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
 EVALUATES: Final = _names("timeit code pdb profile cProfile trace runpy IPython ipython")
-"""Modules of `python -m` that execute any code given to them."""
+"""Modules for `python -m` that execute any code passed to them."""
 
 RUNNERS: Final = _names("uv poetry pdm hatch rye pipenv pipx conda mamba micromamba")
 """Programs that run another program in an environment, as in `uv run X`."""
@@ -95,9 +95,12 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""For some programs: the only subcommands that rules are suggested for, and why not for others."""
+"""For some programs, the only subcommands rules are suggested for.
+
+The second item says why the other subcommands are excluded.
+"""
 GH: Final = _names("view list status diff checks")
-"""Actions of `gh pr`, `gh issue` and similar commands that are proposed."""
+"""The actions of `gh pr`, `gh issue` and similar commands to suggest rules for."""
 TOOLS: Final = _names(
     """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
     composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
@@ -109,7 +112,7 @@ BAD_SECOND: Final = _names(
     login logout config adduser token owner access yank eval shell repl console dlx create api
     auth secret cache global link self toolchain node runner runghc runhaskell ghci"""
 )
-"""Subcommands that are never proposed, whatever the program."""
+"""Subcommands for which no rule is ever suggested, whatever the program."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
 """Subcommands whose meaning depends on the word after them."""
 INSTALLS: Final = _names("install i add ci get sync update upgrade")
@@ -124,9 +127,12 @@ CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright
 """Programs that check code, and may modify it."""
 
 _LONGEST: Final = 1000
-"""The longest script of sed or awk, in characters, that is analysed."""
+"""The longest sed or awk script, in characters, that is analysed."""
 _EVALUATED: Final = r"(?s:[^\[]*\[(?:[^`$]|\$(?!\())*(?:\$\(|`).*)"
-"""A subscript with a substitution: bash runs it where a name is meant, even in single quotes."""
+"""A subscript containing a substitution.
+
+Bash executes the substitution wherever it expects a name, even in single quotes.
+"""
 _SCRIPT_RUNS: Final = {
     "sed": r"(?s:.*s(?P<s>[^\w\s])(?:(?!(?P=s)).)*(?P=s)(?:(?!(?P=s)).)*(?P=s)[gpiImM0-9]*[ew].*"
     r"|(?:.*[;{}\n!]|[\d$,/]*|/.*/)\s*[ewW](?:\s.*)?)",
@@ -174,7 +180,7 @@ _COMPILED: Final = {name: re.compile(pattern) for name, pattern in _OPTIONS_RUN.
 
 
 def hides_a_program(name: str, words: Iterable[str]) -> bool:
-    """Return whether a word of a familiar program can run a program or write a file.
+    """Return whether arguments make a familiar program run another or write a file.
 
     `name`: the program without its folder. `words`: its arguments, without quotes.
     """

@@ -1,8 +1,8 @@
 """Split commands into words as the CLI does, which differs from a shell.
 
 The CLI classifies commands by the words that the JavaScript package shell-quote returns
-(assets/gemini-cli.md#safe-commands). The peculiarities of that package are reproduced: variables
-are empty, `#` starts a comment even inside a word, an unterminated quote is dropped, and so is the
+(assets/gemini-cli.md#safe-commands). This module reproduces the package's quirks: variables are
+empty, `#` starts a comment even inside a word, an unterminated quote is dropped, and so is the
 character after `$?`.
 """
 
@@ -38,9 +38,8 @@ def words(
 ) -> list[ShellWord]:
     """Split a command into words.
 
-    `variable`: called with the name of each variable, and returns the variable's value; the name is
-    "" for a lone `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not
-    closed.
+    `variable`: called with each variable's name, and returns its value; the name is "" for a lone
+    `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
     """
     found: list[ShellWord] = []
     for match in _TOKEN.finditer(text):
@@ -99,7 +98,10 @@ class _Reader:
         return [ShellWord("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
-        """Consume a quoted character; return the open quote, or "" if it was closed."""
+        """Consume a quoted character.
+
+        Returns the quote that is open afterwards, or "" if the character closed it.
+        """
         if char == quote:
             return ""
         if quote == '"' and char == "\\":

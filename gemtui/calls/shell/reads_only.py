@@ -1,8 +1,8 @@
 """The programs on the CLI's list of safe commands, and when they only read.
 
 The CLI searches for options that are known to have effects. This list works the other way round:
-each accepted option is spelled out, and everything else is a reason to ask. So the user is asked
-about abbreviations (`--outp=x`), joined letters (`-iz`) and options of future versions.
+each accepted option is spelled out, and anything else is a reason to ask the user. That includes
+abbreviations (`--outp=x`), joined letters (`-iz`) and options added in future versions.
 assets/gemini-cli.md#safe-commands lists what each program could do.
 """
 
@@ -23,12 +23,12 @@ from gemtui.text import visible_line
 
 _NUMBER: Final = re.compile(r"-[0-9]+")
 _ENTRIES: Final = 10_000
-"""The largest folder, in entries, in which the matches of a pattern are checked."""
+"""The largest folder, by number of entries, in which a pattern is matched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """The folder that a command runs in, and the run's `project`; both real paths."""
+    """The folder a command runs in, and the run's `project`; both are real paths."""
 
     project: Path
     folder: Path
@@ -39,14 +39,14 @@ class CommandPlace:
 
 
 class Operands(Enum):
-    """The ways to check the arguments of a command that are not options."""
+    """How to check the arguments of a command that aren't options."""
 
     FILES = auto()
     """The arguments are, or may be, files, all of which must be inside the project."""
     WORDS = auto()
     """The arguments name no file that is read or written."""
     GIT = auto()
-    """The arguments are revisions, or paths of the repository."""
+    """The arguments are revisions, or paths in the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +58,10 @@ class Reader:
     * `valued`: letters of options with a value, which may be the next word.
     * `attached`: letters of options whose value is never the next word.
     * `long`: long options, with or without `=value`.
-    * `numbers`: a number such as `-5` is an option.
-    * `most`: the largest number of operands; None = any number.
-    * `patterns`: operands may be file patterns, if they match neither an option nor a link that
-      leads out of the project.
+    * `numbers`: whether a number such as `-5` is an option.
+    * `most`: the largest number of operands; None means any number.
+    * `patterns`: whether operands may be file patterns, if the patterns match neither an option nor
+      a link that leads out of the project.
     """
 
     could: str = "nothing else"
@@ -316,9 +316,9 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         most=0,
     ),
 }
-"""The subcommands of git that only read."""
+"""The git subcommands that only read."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
-"""Parts of a format that make git run gpg or a configured command."""
+"""Parts of a format string that make git run gpg or a configured command."""
 _GIT_ACTS: Final = (
     "--output",
     "--output-directory",
@@ -356,7 +356,7 @@ _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
 def is_known_program(words: Sequence[PlainWord]) -> bool:
-    """Return whether `why_acts` knows the program or git subcommand of a command."""
+    """Return whether `why_acts` knows a command's program or git subcommand."""
     name = program(words)
     if name == "git":
         return git_subcommand(words) in GIT_READERS
@@ -364,10 +364,10 @@ def is_known_program(words: Sequence[PlainWord]) -> bool:
 
 
 def program(words: Sequence[PlainWord]) -> str:
-    """Return the name of a command's program in the table.
+    """Return the name under which the table lists a command's program.
 
-    The name is the command's first word. Only ripgrep is recognised by its absolute path; without
-    that path, the CLI asks.
+    The name is the command's first word. Only ripgrep is also recognised by its absolute path,
+    because the CLI asks about it without that path.
     """
     first = words[0]
     if first.glob is not None:
@@ -382,7 +382,7 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
 
 
 def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why a command may do more than read project files; None = it only reads.
+    """Return why a command may do more than read project files; None if it only reads.
 
     The reason is a clause. Effects of git's configuration are not checked.
     """
@@ -404,8 +404,8 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
     """Return why a git command outside the table may write a file or run a program.
 
-    The reason names the first such option; None if there is none. Abbreviated options count,
-    because git accepts them.
+    The reason names the first option that does so; None if there is none. Abbreviated options
+    count, because git accepts them.
     """
     for word in words[1:]:
         name = word.text.partition("=")[0]

@@ -1,7 +1,7 @@
-"""Find what a shell command may write outside of the project, or for later runs.
+"""Find what a shell command may write outside the project, or for later runs.
 
-Only the words of the command are examined, so this is a warning and not a barrier: a program may
-write other files as well.
+Only the words of the command are examined. This makes a warning rather than a barrier, because a
+program may write other files as well.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ LATER: Final = "it changes a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
-"""The number of paths that are checked; a command with more gets `TOO_MUCH`."""
+"""How many paths are checked; a command with more gets the warning `TOO_MUCH`."""
 _LONGEST: Final = 1024
 """The longest path, in characters, that is checked."""
 _MOST_FOLDERS: Final = 8
-"""The number of possible folders above which a command's folder is unknown."""
+"""A command's folder is unknown if it has more possible values than this."""
 _MOST_WORDS: Final = 64
-"""The maximum number of words that braces are expanded to."""
+"""The most words that braces are expanded to."""
 _MOST_ENTRIES: Final = 1000
-"""The number of entries of a folder that are matched against a pattern."""
+"""How many entries of a folder are matched against a pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
 """Programs that write to their last operand, or to the folder given by `-t`."""
 _ALL: Final = frozenset(
@@ -46,26 +46,26 @@ _ALL: Final = frozenset(
 )
 """Programs that write to each file that they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
-"""Programs that read their operands; options that write are found elsewhere."""
+"""Programs that read their operands. Options that write are checked elsewhere."""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
 """Programs whose first operand is a script, which may look like a path."""
 _TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
 _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
-"""A word with a path after an option's letter or after `=`."""
+"""A word that contains a path after an option's letter or after `=`."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PATTERN: Final = re.compile(r"[*?[]")
 
 
 class _TooMuchError(Exception):
-    """Raised if a command names more paths than can be checked, or too long ones."""
+    """Raised if a command names too many paths to check, or paths that are too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The project of a run, and the folders that a command of the run may run in.
+    """A run's project, and the folders in which one of its commands may run.
 
-    The methods judge the words of the command. A folder of None is unknown, so that a relative path
-    may lead anywhere. `left`: yields one item per path that may still be checked.
+    The methods judge the command's words. A folder of None is unknown, so a relative path may lead
+    anywhere. `left`: yields one item for each path that may still be checked.
     """
 
     project: Path
@@ -74,7 +74,7 @@ class Reach:
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
-        """Return the reach of a command that runs in `folder`; None = in the project."""
+        """Return the reach of a command that runs in `folder`; None means in the project."""
         root = resolved(project)
         start = root if folder is None else resolved(Path(folder))
         return cls(root, (start,), iter(range(_MOST_PATHS)))
@@ -82,8 +82,8 @@ class Reach:
     def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
         """Return the reach of the commands after a `cd` with these words.
 
-        `certain`: whether all of them run in the new folder. That is not certain for a subshell, or
-        if the `cd` may fail.
+        `certain`: whether all of these commands run in the new folder. That is uncertain for a
+        subshell, or if the `cd` may fail.
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
@@ -133,7 +133,7 @@ class Reach:
                 yield why
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
-        """Yield why a path is dangerous for a program that is not known to write it.
+        """Yield why a path is dangerous for a program that isn't known to write it.
 
         Only paths that exist or could be created are considered.
         """
@@ -148,7 +148,10 @@ class Reach:
                 yield why
 
     def _why_later(self, path: Path) -> str:
-        """Return why a file, or one in a folder, determines what runs later; "" = no."""
+        """Return why writing to a path affects what is run later; "" if it doesn't.
+
+        The path may also be a folder that contains such files.
+        """
         why = why_runs_later(path, self.project) or why_runs_later(path / "x", self.project)
         return f"{LATER}: {why}" if why else ""
 
@@ -167,7 +170,7 @@ class Reach:
 
 
 def _real(word: str, folder: Path | None) -> Path | None:
-    """Return the real path that a word names; None = it depends on something unknown."""
+    """Return the real path a word names; None if it depends on something unknown."""
     if "$" in word or "`" in word or "\0" in word:
         return None
     if word == "~" or word.startswith("~/"):
@@ -193,7 +196,7 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
 
 
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command that may be paths that the command writes."""
+    """Yield the arguments that may be paths the command writes."""
     operands, values, into = [], [], ""
     at = 0
     while at < len(rest):

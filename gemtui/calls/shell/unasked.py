@@ -1,7 +1,7 @@
 """gemtui's own strict check of commands that Gemini CLI would run without asking.
 
-The CLI allows commands that it considers safe. However, it splits words at more whitespace
-characters than bash, knows some options that have effects but not their abbreviations, and ignores
+The CLI allows commands it considers safe. However, it splits words at more whitespace characters
+than bash does, recognises some options that have effects but not their abbreviations, and ignores
 git's configuration and variables (assets/gemini-cli.md#safe-commands). A command passes only if
 both checks agree.
 """
@@ -28,7 +28,7 @@ from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
 _BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
-"""Commands built into bash, so that bash does not search for them in PATH."""
+"""Commands built into bash, for which bash doesn't search PATH."""
 
 _LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
 _LOADED_PREFIX: Final = "DYLD_"
@@ -43,11 +43,11 @@ def why_ask(
     environ: Mapping[str, str] = os.environ,
     env_files: Sequence[Path] | None = None,
 ) -> str | None:
-    """Return why the user must be asked about a command that the CLI considers safe.
+    """Return why the user must be asked about a command the CLI considers safe.
 
-    The reason is a clause; None = the command only reads the project, so it may run unasked.
-    `project`: the folder of the run. `dir_path`: the call's argument of that name. `environ`: the
-    environment of the run. `env_files`: the `.env` files that the run reads; None = find them.
+    The reason is a clause. None means that the command only reads the project, so it may run
+    unasked. `project`: the run's folder. `dir_path`: the call's argument of that name. `environ`:
+    the run's environment. `env_files`: the `.env` files the run reads; None means find them.
     """
     if (why := first_unseen_character(command)) is not None:
         return why
@@ -84,14 +84,14 @@ def place_of(project: Path, dir_path: str) -> CommandPlace | str:
 
 
 def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
-    """Return why one of several commands may do more than read, judging by the words."""
+    """Return why one of several commands may do more than read, judging by its words."""
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the working directory for the commands after it"
     return next(filter(None, (why_acts(words, place) for words in commands)), None)
 
 
 def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the `.env` files that a run may read, with or without local ones."""
+    """Return the `.env` files a run may read, with or without local ones."""
     both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
     return tuple(dict.fromkeys(path for found in both for path in found))
 
@@ -131,7 +131,7 @@ def _why_environ(
 
 
 def _entries(variable: str, value: str) -> Iterable[str]:
-    """Return the paths in the value of a variable; "" is the current folder."""
+    """Return the paths in a variable's value; "" is the current folder."""
     if variable in ("LD_PRELOAD", "LD_AUDIT"):  # names without a slash: the loader's own folders
         return (entry for entry in value.replace(":", " ").split() if "/" in entry)
     return [value] if variable == "BASH_ENV" else value.split(":")

@@ -14,7 +14,7 @@ from typing import Final, Self
 from gemtui.calls.paths import real_path, resolved, within
 
 _NOWHERE: Final = "/\U0010ffff"
-"""A placeholder for an unknown folder; no path is inside this one by chance."""
+"""Stands in for an unknown folder; no real path is inside this one."""
 
 _LONGEST: Final = 4096
 """The longest path, in characters, that is looked up; no system has longer ones."""
@@ -35,7 +35,7 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The workspace of a run and the folder of a command, as absolute paths.
+    """A run's workspace and a command's folder, as absolute paths.
 
     `known`: False if nothing is looked up on disk, so that paths are judged by their spelling
     alone.
@@ -95,7 +95,7 @@ class Workspace:
         return self.known and os.path.lexists(resolved(self.folder, name))
 
     def trusts(self, program: str) -> bool:
-        """Return whether a program is named by its full path, in a folder of the system."""
+        """Return whether a program is named by its full path in a system folder."""
         if not program.startswith("/"):
             return False
         real = real_path(program) if self.known else resolved("/", program)

@@ -35,9 +35,9 @@ _WHOLE = "Gemini CLI ignores the whole file"
 class _Read:
     """One file, before its rules are compared with those of other files.
 
-    `drafts`: the file's own findings, each with the number of its rule; 0 = the file as a whole.
-    `rules`: the readable rules. `dropped`: the CLI drops the whole file, so its rules are not
-    compared with those of other files.
+    `drafts`: the file's own findings, each with the number of its rule; 0 means the file as a
+    whole. `rules`: the readable rules. `dropped`: whether the CLI drops the whole file, so that its
+    rules are not compared with those of other files.
     """
 
     file: Path | str
@@ -51,7 +51,8 @@ class Checked:
     """The result of checking one `[[rule]]` table by itself.
 
     `rule`: the rule, without source and index; None if its decision or priority can't be read.
-    `drafts`: the findings. `dropped`: Gemini CLI drops the whole file because of this table.
+    `drafts`: the findings. `dropped`: whether Gemini CLI drops the whole file because of this
+    table.
     """
 
     rule: Rule | None
@@ -60,7 +61,7 @@ class Checked:
 
 
 def check_table(table: Any) -> Checked:
-    """Check one `[[rule]]` table, as parsed from TOML, by itself."""
+    """Check one `[[rule]]` table by itself; `table` is as parsed from TOML."""
     problems = schema_problems({"rule": [table]})
     fields = table if isinstance(table, Mapping) else {}
     rule = read_rule(fields)
@@ -75,8 +76,8 @@ def check_table(table: Any) -> Checked:
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
     """Check the contents of one policy file and return the findings.
 
-    Findings about the file as a whole come first, then those about its rules, in the order of the
-    rules. `file` is only named in the findings, not read.
+    Findings about the file as a whole come first, then those about its rules, in file order. `file`
+    is only named in the findings, not read.
     """
     return tuple(_all([_read(text, file)]))
 
@@ -84,7 +85,7 @@ def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
 def check_tables(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> tuple[Finding, ...]:
-    """Return the findings of `check_text` for a file that is already parsed.
+    """Return the findings of `check_text` for a file that has already been parsed.
 
     `tables`: the results of `check_table` for the file's rules, in order. `rules`: the rules that
     could be read, each with its source and index. `rest`: everything else in the file. `file` is
@@ -155,7 +156,7 @@ def _rest_draft(problem: SchemaProblem) -> FindingDraft:
 
 
 def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """Return a syntax error with the number of the rule that contains it (0 = none)."""
+    """Return a syntax error, with the number of the rule that contains it or 0."""
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
@@ -166,7 +167,7 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
 
 
 def _rule_at(line: int, text: str) -> int:
-    """Return the 1-based number of the rule that contains a line; 0 = none."""
+    """Return the 1-based number of the rule that contains a line; 0 if none does."""
     number = at = 0
     for piece in blocks_of(text):
         at += piece.text.count("\n") + (not piece.text.endswith("\n"))
@@ -201,7 +202,7 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
-    """Yield findings about a checker that can't work, so that it denies its calls."""
+    """Yield findings about a safety checker that can't work and so denies its calls."""
     checker = read_checker(table)
     refuses = "denies every call that it matches"
     if checker.external:
@@ -218,7 +219,7 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
-    """Check policy files and folders, given as for `--policy`, in their order.
+    """Check policy files and folders, passed as for `--policy`, in their order.
 
     Rules are also compared across files. A path that is missing, unreadable or wrongly named is
     reported as a finding and raises no exception.

@@ -32,7 +32,7 @@ _KEYS = {
 def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDraft:
     """Describe a value that violates the schema, and what to write instead.
 
-    `table`: the rule's fields as parsed from TOML.
+    `table`: the rule's fields, as parsed from TOML.
     """
     field, value = problem.field, table.get(problem.field)
     match field, value:
@@ -72,7 +72,7 @@ def _whole(value: float) -> int:
 def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     """Yield all other findings about a rule whose fields can be read.
 
-    `table`: the rule's fields as parsed from TOML. `rule`: the rule that these fields define.
+    `table`: the rule's fields, as parsed from TOML. `rule`: the rule that these fields define.
     """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)

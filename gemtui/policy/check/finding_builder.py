@@ -24,7 +24,7 @@ def warned(
 ) -> FindingDraft:
     """Return a warning: the CLI accepts the input, but it was probably not intended.
 
-    `mode`: the only approval mode that the warning concerns; None = all modes.
+    `mode`: the only approval mode the warning concerns; None means all modes.
     """
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 
@@ -32,7 +32,7 @@ def warned(
 def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Iterator[Finding]:
     """Turn drafts about one rule into findings.
 
-    `rule`: the 1-based number of the rule in the file; 0 = the file as a whole.
+    `rule`: the rule's 1-based number in the file; 0 means the file as a whole.
     """
     for field, message, way_out, severity, mode in drafts:
         yield Finding(

@@ -1,7 +1,7 @@
 """Find rules that do something other than they seem to, and suggest better ones.
 
 Each case was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names).
-The replacement is a rule that the engine applies as a reader would understand the original.
+The suggested rule is one that the engine applies the way a reader would understand the original.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HIDDEN_MESSAGE = (
 """A warning about a rule by itself; a stronger rule may keep the tool visible."""
 
 _STEPS = 100
-"""The maximum number of successive replacements for one rule."""
+"""The maximum number of successive fixes for one rule."""
 
 Pitfall = tuple[FindingDraft, Rule | None]
 """A warning, and the rule to write instead if one can be derived."""
@@ -49,7 +49,7 @@ def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
 def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     """Return the rule rewritten to do what was probably intended; None if impossible.
 
-    `said`: the findings about the rule in the context of its policy; None = check the rule by
+    `said`: the findings about the rule in the context of its policy; None means check the rule by
     itself.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
@@ -350,7 +350,7 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
     """Return a warning for each rule whose calls are all allowed anyway.
 
-    Blocking, because an engine is asked once per tool: call from a worker thread.
+    Blocking, because this runs the engine once per tool: call from a worker thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 
@@ -379,7 +379,7 @@ _TESTERS = frozenset(
     {"ctest", "jest", "mocha", "nox", "phpunit", "pytest", "rspec", "test", "tox", "unittest",
      "vitest"}
 )  # fmt: skip
-"""Words that make a command one that runs tests, such as `npm test` and `python -m pytest`."""
+"""Words in commands that run tests, such as `npm test` and `python -m pytest`."""
 _FORMS = {
     "`2>&1`": "{} 2>&1",
     "`| tail`": "{} | tail",
@@ -395,7 +395,7 @@ def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]
     output. A commandPrefix covers none of these in Gemini CLI (assets/gemini-cli.md#shell-rules),
     so that the calls are asked about or denied although a rule seems to allow them.
 
-    `rules`: in load order; a form that any of them allows is not missed. Returns a mapping from
+    `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.
     """
     found: dict[int, tuple[FindingDraft, ...]] = {}

@@ -1,8 +1,8 @@
 """Find rules that never apply because others decide first, and conflicting ties.
 
 A rule is split into cases, each of which is one tool with one condition. A case never applies if
-the engine tries another rule earlier (assets/gemini-cli.md#priorities) that has the tool and the
-same condition or none, and applies in at least the same situations.
+the engine tries another rule earlier (assets/gemini-cli.md#priorities) that is for the same tool,
+has the same condition or none, and applies in at least the same situations.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     """Return the indexes of deny rules whose tools a stronger rule keeps visible.
 
-    The stronger rule has a condition and does not deny, so the model still sees the tool. `rules`:
-    in load order; only deny rules with a message are checked.
+    The stronger rule has a condition and doesn't deny, so the model still sees the tool. `rules`:
+    in load order. Only deny rules with a message are checked.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
@@ -68,21 +68,21 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
 
 
 class _Earlier:
-    """The rules that the engine tries earlier, except those that never apply."""
+    """The rules the engine tries earlier, except those that never apply."""
 
     def __init__(self) -> None:
         self._by_case: defaultdict[tuple[str, _Condition], list[Rule]] = defaultdict(list)
         self._by_tool: defaultdict[tuple[str, float], list[Rule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
-        """Add a rule; the engine tries it after all that were added before."""
+        """Add a rule that the engine tries after all rules added before."""
         for case in _cases(rule):
             self._by_case[case].append(rule)
         for tool in {"*", *tool_names(rule)}:
             self._by_tool[tool, rule.effective].append(rule)
 
     def covering(self, rule: Rule) -> tuple[Rule, ...]:
-        """Return the rules that cover all cases of this one, or () if a case is left."""
+        """Return the rules that cover all cases of this one, or () if one isn't covered."""
         by: dict[int, Rule] = {}
         for case in _cases(rule):
             found = next((one for one in self._with(*case) if _wider(one, rule)), None)
@@ -94,8 +94,8 @@ class _Earlier:
     def tied(self, rule: Rule) -> Rule | None:
         """Return a rule of equal priority that decides some of the same calls differently.
 
-        Whether two different conditions are true of one call is unknown, so one of the two rules
-        has none, or both have the same.
+        Either one of the two rules has no condition, or both have the same one. It is unknown
+        whether two different conditions can be true of one call.
         """
         for tool, condition in _cases(rule):
             narrower: Sequence[Rule] = (
@@ -118,7 +118,7 @@ class _Earlier:
 
 
 _MOST_PARTS = 50
-"""The number of underscores in a tool's name that may end its MCP server's name."""
+"""How many underscores of a tool's name may end its MCP server's name."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Edit a policy file while keeping its comments, order and layout.
 
-The file's contents are divided into blocks: rules and the gaps between them. An edit changes the
-lines of one rule. A disabled rule stays in the file with `#off ` before each line, so that the CLI
-treats the lines as comments.
+The file's contents are divided into blocks: rules and the gaps between them. An edit changes only
+the lines of one rule. A disabled rule stays in the file with `#off ` before each line, so that the
+CLI treats these lines as comments.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from gemtui.policy.model.rules import Decision, Finding, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleEntry:
-    """One rule of a document.
+    """One rule in a document.
 
-    `number`: 1-based, as the CLI and the findings count; 0 = the rule is disabled. `rule`: None if
+    `number`: 1-based, as the CLI and the findings count; 0 if the rule is disabled. `rule`: None if
     its decision or priority can't be read; otherwise its `index` is `number`. `text`: the rule's
     lines, including comments. `line`: the 1-based number of the first of these lines.
     """
@@ -59,9 +59,9 @@ class RuleEntry:
 class Document:
     """One state of a policy file; every change returns a new one.
 
-    `locked`: why the document can't be edited here, with a remedy; "" = it can be edited. Every
-    method that edits raises PolicyError for a locked document, and IndexError for a rule that does
-    not exist. Facts about the rules are computed lazily.
+    `locked`: why the document can't be edited here, with a remedy; "" if it can be. Every method
+    that edits raises PolicyError for a locked document, and IndexError for a rule that does not
+    exist. Facts about the rules are computed lazily.
     """
 
     text: str
@@ -71,7 +71,7 @@ class Document:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
-        """Parse a file's contents; never raises, but locks a document with errors."""
+        """Parse a file's contents. Never raises, but locks a document with errors."""
         pieces = blocks_of(text)
         return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
 
@@ -95,7 +95,7 @@ class Document:
 
     @cached_property
     def problems(self) -> tuple[tuple[Finding, ...], ...]:
-        """The findings of each of `rules`; a disabled rule is checked by itself."""
+        """The findings for each of `rules`; a disabled rule is checked by itself."""
         found: defaultdict[int, list[Finding]] = defaultdict(list)
         for each in self.findings:
             found[each.rule].append(each)
@@ -127,9 +127,9 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """Return the document with `rule` inserted before index `at`; None = at the end.
+        """Return the document with `rule` inserted before index `at`.
 
-        Raises IndexError if there is no such position.
+        `at`: None means at the end. Raises IndexError if there is no such position.
         """
         last = len(self._places)
         place = last if at is None else at
@@ -138,7 +138,7 @@ class Document:
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return the rules that are missing among the enabled rules."""
+        """Return those of `rules` that the document lacks or has disabled."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
@@ -215,7 +215,7 @@ class Document:
     def _with_rule(self, place: int, piece: Block) -> Self:
         """Return the document with a block inserted before the rule at `place`.
 
-        Blank lines set the block apart.
+        Blank lines separate the block from its neighbours.
         """
         places = self._places
         blank = Block(kind=BlockKind.GAP, text=self._own("\n"))
@@ -232,7 +232,7 @@ class Document:
         """Return the document with the blocks from `start` to `end` replaced.
 
         The contents are split again up to the nearest rules on both sides, or completely if those
-        rules don't stay the same.
+        rules change.
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
@@ -289,7 +289,7 @@ def _between_rules(pieces: Iterable[Block]) -> str:
 
 
 def _lock(text: str, pieces: Sequence[Block]) -> str:
-    """Return why the rules can't be edited one by one, with a remedy; "" = they can."""
+    """Return why the rules can't be edited one by one, with a remedy; "" if they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
     if entangled or _TIME_LAST.search(text):
         try:
@@ -308,7 +308,7 @@ def _lock(text: str, pieces: Sequence[Block]) -> str:
 
 
 _TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
-"""A time of day at the end of a line, which affects how the line end is parsed.
+"""A time of day at the end of a line, which affects how the line ending is parsed.
 
 Whether the time is valid depends on the whole contents.
 """
@@ -330,7 +330,7 @@ def _has_rules(text: str) -> bool:
 def _fields_of_none(pieces: Iterable[Block]) -> bool:
     """Return whether fields follow a disabled rule.
 
-    If another rule took its place, these fields would become part of that rule.
+    If another rule were put in that place, these fields would become part of it.
     """
     return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
@@ -358,7 +358,7 @@ def _entries(text: str, pieces: Sequence[Block], source: str) -> Iterator[RuleEn
 
 
 def _inline(text: str, source: str) -> Iterator[RuleEntry]:
-    """Yield the rules of `rule = [{...}]`; they have no lines of their own."""
+    """Yield the rules of `rule = [{...}]`, which don't have their own lines."""
     try:
         tables = parse_toml(text).get("rule")
     except TomlError:
@@ -437,7 +437,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _value(text: str, key: str, value: Any) -> str:
-    """Return the value as TOML; a multi-line list keeps its items and their comments."""
+    """Return the value as TOML. A multi-line list keeps its items and their comments."""
     old = value_of(text, key)
     if isinstance(value, list) and old is not None and old.startswith("[") and "\n" in old:
         return list_text(old, value)

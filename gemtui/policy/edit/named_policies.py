@@ -14,15 +14,15 @@ ENDING = ".toml"
 
 
 def policies_dir() -> Path:
-    """Return the folder of gemtui's named policies; it need not exist."""
+    """Return the folder of gemtui's named policies; it may not exist yet."""
     return config_file().parent / "policies"
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:
     """Return the resolved file that a path or a policy's name refers to.
 
-    A string without a folder or an extension is tried as a name first. `folders`: accept a folder
-    as well. Raises PolicyNotFound.
+    A string without a folder or an extension is tried as a name first. `folders`: also accept a
+    folder. Raises PolicyNotFound.
     """
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")

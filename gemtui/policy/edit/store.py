@@ -1,6 +1,6 @@
 """The existing policy files: gemtui's own, the CLI's, and those in the settings.
 
-A file is written completely or not at all, and changes made by others are never overwritten.
+A file is written completely or not at all, and other programs' changes are never overwritten.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Origin(StrEnum):
 class PolicyFile:
     """A policy file.
 
-    `name`: the file's name without `.toml`. `read_only`: why the file can't be saved; "" = it can
-    be saved.
+    `name`: the file's name without `.toml`. `read_only`: why the file can't be saved; "" if it can
+    be.
     """
 
     name: str
@@ -60,7 +60,7 @@ class PolicyFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
-    """A policy file as it was read.
+    """A policy file's state when it was read.
 
     `seen`: identifies the contents and the path at that time, so that `save` detects changes.
     """
@@ -76,8 +76,8 @@ class Opened:
 def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
     """List the policy files: gemtui's own, the CLI's, then those in its settings.
 
-    `named`: files and folders in `policyPaths`; `admin`: in `adminPolicyPaths`. Each group is
-    sorted by name. A path that does not exist is listed as well, with the reason in `read_only`.
+    `named`: files and folders in `policyPaths`. `admin`: those in `adminPolicyPaths`. Each group is
+    sorted by name. A path that doesn't exist is also listed, with the reason in `read_only`.
     """
     found: dict[Path, PolicyFile] = {}
     for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
@@ -175,7 +175,7 @@ def _seen(path: Path, data: bytes) -> str:
 
 
 def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
-    """Write a document to the file that was opened, and return the new state.
+    """Write a document to the file it was opened from, and return the new state.
 
     The file is written completely or not at all. Unless the file is one of gemtui's own, its
     previous contents are saved in a file with `.bak` appended to its name. `force`: overwrite
@@ -268,7 +268,7 @@ def rename(path: Path, name: str) -> Path:
 def _same_name(path: Path, other: Path) -> bool:
     """Return whether two names that differ only in case are one file on this disk.
 
-    A link to the file does not count as the same file.
+    A link to the file doesn't count as the same file.
     """
     same_case = path.name.casefold() == other.name.casefold()
     return same_case and os.path.samestat(path.lstat(), other.lstat())

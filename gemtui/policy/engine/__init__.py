@@ -1,1 +1,1 @@
-"""The CLI's decision for a call, and its reasons."""
+"""Determine the CLI's decision for a call, and the reasons."""

@@ -1,6 +1,6 @@
 """The CLI's built-in rules, which are in tier 1.
 
-Observed in 0.61.0; see assets/gemini-cli.md#tools.
+They were observed in 0.61.0; see assets/gemini-cli.md#tools.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _PLAN_NAME = rf"{_NAME}\.md"
 def _plan_paths() -> Iterator[str]:
     """Yield patterns for the paths where plans may be written.
 
-    These are `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or a name alone. Only letters,
+    These are `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or just a name. Only letters,
     digits, `_` and `-` are allowed in a plan's name (assets/gemini-cli.md#plan-mode).
     """
     for session in (rf"{_NAME}{_SLASH}", ""):

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Engine:
-    """A policy in one mode and setup, prepared for many calls."""
+    """A policy in one mode and setup, prepared for deciding many calls."""
 
     def __init__(
         self,
@@ -84,9 +84,9 @@ def decide(
         decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
 
     `call`: a Call, or a mapping that `Call.of` accepts. `mode`: default, auto_edit (or autoEdit, as
-    in rules), plan or yolo. `interactive`: somebody can be asked. `setup`: the settings, flags and
-    servers to take into account; None = none. Nothing is read from this machine. `Engine` is faster
-    for many calls. Raises OptionError for an unknown mode or an invalid call.
+    in rules), plan or yolo. `interactive`: whether somebody can be asked. `setup`: the settings,
+    flags and servers to take into account; None means none. Nothing is read from this machine. For
+    many calls, `Engine` is faster. Raises OptionError for an unknown mode or an invalid call.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

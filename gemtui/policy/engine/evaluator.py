@@ -1,4 +1,4 @@
-"""Decide a call: the first matching rule, then the engine's own additions.
+"""Decide a call: apply the first matching rule, then the engine's own additions.
 
 Shell commands are parsed, and their parts are checked as well. Build files and `.vscode` are
 protected whatever the rules say (assets/gemini-cli.md#protected-files).
@@ -31,15 +31,16 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Safety
 from gemtui.policy.model.tool_catalog import ALIASES
 
 ALWAYS_ALLOW = 950
-"""The priority of rules that the CLI itself writes for the answer "always"."""
+"""The priority of the rules the CLI itself writes when the user answers "always"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
     """Whether a tool can be called at all, whatever the arguments.
 
-    `offered`: the model sees the tool. `found`: a call of the tool does not fail as not found.
-    `by`: the rule that hides the tool; None = the default hides it.
+    `offered`: whether the model sees the tool. `found`: whether a call of the tool is accepted,
+    rather than failing as not found. `by`: the rule that hides the tool; None if the default hides
+    it.
     """
 
     known: RegisteredTool
@@ -65,7 +66,7 @@ class ToolContext:
 
 
 class Evaluator:
-    """All rules of a run, sorted, for one mode, either headless or interactive."""
+    """All of a run's rules, sorted, for one mode, either headless or interactive."""
 
     def __init__(
         self,
@@ -190,13 +191,13 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Return why a rule does not apply, whatever the arguments; None = it applies."""
+        """Return why a rule does not apply, whatever the arguments; None if it applies."""
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
         """Return whether a tool exists and is offered, and what hides it.
 
-        `subagent`: whether a subagent calls it.
+        `subagent`: whether a subagent makes the call.
         """
         found = self._availabilities.get((tool, subagent))
         if found is None:
@@ -247,5 +248,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether the call is a call of the shell tool."""
+    """Return whether a call is for the shell tool."""
     return subject.names[0] == SHELL

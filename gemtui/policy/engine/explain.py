@@ -60,7 +60,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules tried on a call whose patterns may never finish."""
+    """Yield the rules tried for a call whose patterns may never finish."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -183,7 +183,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 
 
 def _weight(reason: str) -> bool:
-    """Return whether the reason is that a rule is for another tool.
+    """Return whether the reason is just that a rule is for another tool.
 
     For a rule that names several tools, this is the least informative reason.
     """

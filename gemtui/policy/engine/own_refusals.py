@@ -28,7 +28,7 @@ _PATHS = {
     "grep_search": "dir_path",
     SHELL: "dir_path",
 }
-"""The argument of each tool that must point into the workspace."""
+"""For each tool, the argument whose path must be in the workspace."""
 
 _WRITES = ("write_file", "replace")
 _BLOCKED = re.compile(
@@ -36,13 +36,13 @@ _BLOCKED = re.compile(
     r"|(?:node_m|no[0-9a-f]{4})~\d+|(?:gha-cr|gh[0-9a-f]{4})~\d+\.json?",
     re.DOTALL,
 )
-"""Lower-case names that no path of a tool may contain, with their DOS short forms."""
+"""Lower-case names that no tool's path may contain, with their DOS short forms."""
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Strings, one of which is in every path that is refused for its spelling alone."""
+"""Strings, at least one of which is in every path refused for its spelling alone."""
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
-"""Places outside of the workspace that tools may use as well."""
+"""Places outside the workspace that tools may also use."""
 
 _OUTSIDE = "the path is outside of the workspace"
 _SUBSTITUTIONS = ("$(", "`", "<(", ">(")
@@ -53,9 +53,9 @@ _QUOTED = re.compile(r'\\[$`"\\\n]|"|(?P<found>\$\(|`)|.', re.DOTALL)
 def tool_refuses(
     call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True
 ) -> str | None:
-    """Return why the tool itself refuses a call, as a clause; None = it does not.
+    """Return why the tool itself refuses a call, as a clause; None if it doesn't.
 
-    `roots`: the workspace, then the other folders of the run; () = unknown, so that only relative
+    `roots`: the workspace, then the run's other folders; () means unknown, so that only relative
     paths are judged. `on_disk`: follow links. If False, as for a recorded call, paths are judged by
     their spelling, and paths outside the workspace are not judged at all, because the call's run
     may have had other folders.
@@ -73,7 +73,7 @@ def tool_refuses(
 def roots_of(setup: Setup) -> tuple[Path, ...]:
     """Return the folders that tools may use.
 
-    The workspace comes first, then those that the settings and the options of the run add.
+    The workspace comes first, then those added by the settings and the run's options.
     """
     if setup.workspace is None:
         return ()
@@ -84,12 +84,12 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
 
 
 def own_path(tool: str) -> str:
-    """Return the argument that must be a path in the workspace; "" = none."""
+    """Return the argument that must be a path in the workspace; "" if there is none."""
     return _PATHS.get(tool, "")
 
 
 def is_outside(path: str, roots: Sequence[Path]) -> bool:
-    """Return whether a tool that checks its paths finds this one outside of `roots`."""
+    """Return whether a tool that checks its paths considers this one outside `roots`."""
     return _path_refused(path, [str(root) for root in roots], on_disk=bool(roots)) == _OUTSIDE
 
 
@@ -111,7 +111,7 @@ def path_names(path: str) -> list[str]:
 
 
 def _substitutes(command: str) -> bool:
-    """Return whether the command contains a substitution; quotes work as in the CLI."""
+    """Return whether the command contains a substitution, with quotes as in the CLI."""
     if not any(each in command for each in _SUBSTITUTIONS):
         return False
     quoted, at = False, 0

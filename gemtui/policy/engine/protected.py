@@ -1,6 +1,6 @@
 """The engine's own protection of build files and of files outside the workspace.
 
-This protection applies whatever the rules allow. See assets/gemini-cli.md#protected-files.
+This protection applies even if rules allow the call. See assets/gemini-cli.md#protected-files.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def target(args: Mapping[str, Any]) -> str | None:
-    """Return the file that an edit writes; None = no argument names a file."""
+    """Return the file that an edit writes; None if no argument names a file."""
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:

@@ -36,8 +36,8 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 class RegisteredTool:
     """A tool that a call may name.
 
-    `absent`: why the CLI does not find the tool; "" = it exists. `short`: the name of an MCP tool
-    on its server. `also`: other names by which settings can exclude the tool.
+    `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name on its
+    server. `also`: other names by which settings can exclude the tool.
     """
 
     name: str
@@ -69,7 +69,8 @@ class Registry:
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
         """Return the facts about the tool that a call names, with aliases resolved.
 
-        `subagent`: a subagent makes the call; subagents have an additional tool to end their work.
+        `subagent`: whether a subagent makes the call; subagents have an additional tool to end
+        their work.
         """
         if subagent and name == ENDING:
             return RegisteredTool(name=name)
@@ -96,7 +97,7 @@ class Registry:
         return found
 
     def _in_core(self, name: str) -> bool:
-        """Return whether tools.core permits the tool; `activate_skill` always is."""
+        """Return whether tools.core permits the tool; it always permits `activate_skill`."""
         if self._core is None or name == "activate_skill":
             return True
         own = (name, CLASSES.get(name) or TRACKER[name])

@@ -1,4 +1,4 @@
-"""The policy engine's input apart from the rules, and its results."""
+"""The policy engine's inputs other than rules, and its results."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Everything that a decision depends on, apart from the policy files.
+    """Everything a decision depends on, apart from the policy files.
 
     * `settings`: the merged settings.
     * `allowed_tools`: the values of `--allowed-tools`.
-    * `mcp_tools`: the servers' known tools. A name `mcp_<server>_<tool>` that is not among them is
-      split after the name of a server in the settings.
-    * `workspace`: the run's folder; None = paths in commands are not resolved.
+    * `mcp_tools`: the servers' known tools. Any other name `mcp_<server>_<tool>` is split after the
+      name of a server in the settings.
+    * `workspace`: the run's folder; None leaves paths in commands unresolved.
     * `include_directories`: the values of `--include-directories`.
-    * `stopped`: why the CLI does not start on this machine; None = it starts.
+    * `stopped`: why the CLI doesn't start on this machine; None if it starts.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -43,13 +43,14 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A decision.
+    """A decision, with the engine's notes.
 
-    * `ready`: the rule that decided; None = no rule, or not the rule alone.
-    * `matched`: the rule that matched first, if the engine then decided otherwise.
-    * `note`: why the engine decided otherwise, as a clause.
+    * `ready`: the rule that decided; None if no rule did, or not the rule alone.
+    * `matched`: the rule that matched first, if the engine then decided differently.
+    * `note`: why the engine decided differently, as a clause.
     * `message`: the CLI's message to the model about a denial, unless it is the rule's own.
-    * `stuck`: a pattern did not finish, so the CLI would hang; the note names the pattern.
+    * `stuck`: whether a pattern did not finish, so that the CLI would hang; the note names the
+      pattern.
     """
 
     decision: Decision
@@ -64,9 +65,9 @@ class Evaluation:
 class Outcome:
     """A decision without reasons.
 
-    `rule`: None = no rule matched, so the mode's default decided. `found`: False = the call fails
-    as not found, whatever the rules say, and the decision is deny. A tool called by an old name is
-    found although it is not offered.
+    `rule`: None if no rule matched, so that the mode's default decided. `found`: False if the call
+    fails as not found, whatever the rules say; the decision is then deny. A tool called by an old
+    name is found although it is not offered.
     """
 
     decision: Decision
@@ -77,7 +78,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Considered:
-    """A rule that was tried: whether it matched, and the reason."""
+    """A rule that was tried: whether it matched, and why."""
 
     rule: Rule
     matches: bool
@@ -88,16 +89,16 @@ class Considered:
 class Explanation:
     """A decision for a call, with its reasons.
 
-    * `decision`: the decision in the given situation, headless or interactive; in headless runs,
+    * `decision`: the decision in the given situation, headless or interactive. In headless runs,
       `ask_user` acts as a denial.
     * `offered`: whether the model sees the tool in that situation. A call of a tool that is not
       offered fails as not found, unless `found` is true, as for an old name.
     * `headless`: allow or deny.
     * `interactive`: allow, deny or ask_user.
-    * `because`: the reason as a sentence.
+    * `because`: the reason, as a sentence.
     * `message`: the message to the model about a denial, usually a rule's denyMessage.
-    * `tool_refuses`: why the tool itself refuses the call whatever the policy says; None = the tool
-      does not refuse it.
+    * `tool_refuses`: why the tool itself refuses the call, whatever the policy says; None if it
+      doesn't.
     """
 
     call: Call

@@ -1,4 +1,4 @@
-"""Safety checkers, which examine the calls that the rules don't deny.
+"""Safety checkers, which examine the calls that rules don't deny.
 
 See assets/gemini-cli.md#safety-checkers.
 """
@@ -45,7 +45,7 @@ def checked(
     checkers: Sequence[CompiledChecker],
     roots: Sequence[Path],
 ) -> Evaluation:
-    """Return the decision after this tool's checkers have run; a denial is final."""
+    """Return the decision after this tool's checkers have run. A denial is final."""
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
@@ -79,7 +79,7 @@ def _answer(
     """Return the checker's decision, with a clause that explains it.
 
     A checker that only a setting enables counts as disabled. A path outside the workspace is not
-    reported if the tool itself refuses that path earlier.
+    reported if the tool itself refuses that path before the checker runs.
     """
     if checker.external:
         return Decision.DENY, "does not exist, so all calls that it should check are denied"
@@ -129,12 +129,12 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Yield the names in an absolute path that lead to a question in any workspace."""
+    """Yield the names in an absolute path that lead to a question in every workspace."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 
 def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the strings that the CLI treats as paths by their arguments' names."""
+    """Yield the strings that, by their arguments' names, the CLI treats as paths."""
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, each in items:

@@ -1,4 +1,4 @@
-"""Settings and flags of the CLI that act as rules.
+"""The CLI's settings and flags that act as rules.
 
 See assets/gemini-cli.md#settings-as-rules.
 """
@@ -19,7 +19,7 @@ _WITH_ARGUMENTS = re.compile(r"([a-zA-Z0-9_-]+)\((.*)\)")
 
 
 def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """Return the table at a path of settings; empty if there is none."""
+    """Return the table at a path in the settings; empty if there is none."""
     here: Any = settings
     for name in path:
         here = here.get(name) if isinstance(here, Mapping) else None
@@ -27,7 +27,7 @@ def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
-    """Return the list of names at a path of settings; None = not set."""
+    """Return the list of names at a path in the settings; None if not set."""
     *groups, last = path
     value = table(settings, *groups).get(last)
     if not isinstance(value, list | tuple):
@@ -44,7 +44,7 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
-    """Return why the CLI would not start with these settings; None = it starts."""
+    """Return why the CLI would not start with these settings; None if it starts."""
     off = table(setup.settings, "security").get("disableYoloMode")
     if mode is ApprovalMode.YOLO and (
         off or table(setup.settings, "admin").get("secureModeEnabled")
@@ -56,7 +56,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
     """Return the rules equivalent to settings and flags, in the CLI's load order.
 
-    These rules are loaded after all files, so that a file's rule of equal priority wins.
+    These rules are loaded after all files, so a file's rule of equal priority wins.
     """
     return tuple(_rules(setup, interactive))
 
@@ -105,14 +105,14 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Yield allow rules; allowing a single shell command adds a deny for all others."""
+    """Yield allow rules; allowing one shell command also adds a deny for all others."""
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):
         yield _rule(SHELL, Decision.DENY, 290, source)
 
 
 def _narrowed(tool: str) -> str | None:
-    """Return the prefix in `run_shell_command(PREFIX)`; None = another form."""
+    """Return the prefix in `run_shell_command(PREFIX)`; None for any other form."""
     found = _WITH_ARGUMENTS.fullmatch(tool)
     return found[2] if found and found[1] in SHELL_NAMES else None
 

@@ -77,7 +77,7 @@ class _State:
     note: str
 
     def ask(self, ready: CompiledRule | None, note: str) -> None:
-        """Record that a part must be asked about.
+        """Record that the user must be asked about a part.
 
         The part's rule counts unless another part was recorded before.
         """
@@ -89,7 +89,7 @@ class _State:
 
 
 class _Command:
-    """One call's command; decisions for parts are cached, because parts are nested."""
+    """One call's command. Decisions for parts are cached, because parts are nested."""
 
     def __init__(self, shell: ShellRules, rules: RuleSequence, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
@@ -168,7 +168,7 @@ class _Command:
     def _part(
         self, part: CommandPart, state: _State, allowed: bool, depth: int
     ) -> Evaluation | None:
-        """Return the denial of a part; if the part asks instead, record that in `state`."""
+        """Return a part's denial; if the part needs a question, record that in `state`."""
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)

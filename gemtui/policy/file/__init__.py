@@ -1,1 +1,1 @@
-"""Policy files: from TOML to rules, and back to TOML that keeps its layout."""
+"""Policy files: convert TOML to rules, and rules to TOML, keeping the layout."""

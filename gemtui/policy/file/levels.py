@@ -1,6 +1,6 @@
-"""Portable permission levels, and the policy rules that they translate to.
+"""Portable permission levels, and the policy rules they translate to.
 
-An allow or an ask becomes a rule with priority 997, a deny one with priority 999. All of these
+An allow or an ask becomes a rule with priority 997, a deny a rule with priority 999. All of these
 rules apply only to headless runs (`interactive = false`), because they are written for one run in
 which nobody can be asked.
 """
@@ -37,7 +37,7 @@ _MODE_NAMES = {
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """Return the mode with this name, or another agent's name for it.
+    """Return the mode with this name, or with another agent's name for it.
 
     Raises OptionError for an unknown name.
     """
@@ -54,8 +54,9 @@ def approval_mode(name: str) -> ApprovalMode:
 class PermissionPolicy:
     """Levels for three capabilities that every agent has in some form.
 
-    None leaves the decision to the approval mode; without a mode, it means ask. Levels may be given
-    as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for any other value.
+    None leaves the decision to the approval mode; without a mode, None means ask. Levels may be
+    given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for any other
+    value.
     """
 
     file_write: Level | str | None = None
@@ -88,16 +89,16 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "network_access": ("google_web_search", "web_fetch"),
     }
 )
-"""The tools of each capability."""
+"""Each capability's tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """The options of a run that concern tools.
+    """A run's options that concern tools.
 
-    `levels`: None = not given. `only_tools`: the only tools that exist; None = no such list, () =
-    no tool at all. `approved_tools`: tools that need no confirmation. `disallowed_tools`: tools
-    that are denied.
+    `levels`: None if not given. `only_tools`: the only tools that exist; None means no such list,
+    () means no tool at all. `approved_tools`: tools that need no confirmation. `disallowed_tools`:
+    tools that are denied.
     """
 
     mode: ApprovalMode | None = None
@@ -121,17 +122,20 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 
 
 def check_names(permissions: Permissions) -> None:
-    """Raise OptionError, naming the position, for a name that the CLI would misread."""
+    """Raise OptionError for a name that the CLI would misread.
+
+    The error names the position of the faulty name.
+    """
     for option, place, name in _named(permissions):
         if problem := _problem(name):
             raise OptionError(f"{place} {problem}", option=option, what=f"one {problem}")
 
 
 def check_tools(permissions: Permissions) -> None:
-    """Raise OptionError, naming the position, for a name that no tool has.
+    """Raise OptionError for a name that no tool has.
 
-    Denying such a name would deny nothing. Rules accept any name, because there may be tools that
-    gemtui does not know.
+    The error names the position. Denying such a name would deny nothing. Rules accept any name,
+    because there may be tools that gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):
@@ -139,10 +143,10 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError, suggesting the right tool, for a name known to be wrong.
+    """Raise OptionError for a name known to be wrong, suggesting the right tool.
 
-    Such names are class names, older names and misspelt names. Any other name may be a tool from
-    elsewhere.
+    Such names are class names, older names and misspelt names. Any other name may belong to a tool
+    from elsewhere.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):
@@ -172,11 +176,12 @@ def _problem(name: str) -> str | None:
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
-    """Return the rules for these permissions, in file order; ties go to the first.
+    """Return the rules for these permissions; the first rule in the file wins a tie.
 
     If a mode is given, a level that is left out creates no rule, so that the mode decides; without
-    a mode, it asks. In plan mode no allow rule is created, because it would permit writes and shell
-    commands. In yolo mode an allow needs no rule, while deny and ask rules are still created.
+    a mode, the user is asked. In plan mode no allow rule is created, because it would permit writes
+    and shell commands. In yolo mode an allow needs no rule, while deny and ask rules are still
+    created.
     """
     check_names(permissions)
     denied = _denied(permissions)
@@ -233,7 +238,7 @@ def _levelled_tools(permissions: Permissions) -> Iterable[tuple[Level, tuple[str
 
 
 # --- searches whose pattern is an option of git grep, which can run any program -------------------
-# Gemini CLI asks about searches in no mode (assets/gemini-cli.md#searches).
+# Gemini CLI doesn't ask about searches in any mode (assets/gemini-cli.md#searches).
 
 _SEARCH: Final = "grep_search"
 _NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
@@ -241,7 +246,7 @@ OPTION_REASON: Final = (
     "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
     "program. Write its first character as `[-]`."
 )
-"""Why such a search is denied, for the model."""
+"""Why such a search is denied, as a message to the model."""
 DENY_OPTION: Final = Rule(
     tools=(_SEARCH,),
     decision=Decision.DENY,
@@ -252,7 +257,7 @@ DENY_OPTION: Final = Rule(
 
 
 def is_option_search(call: Call) -> bool:
-    """Return whether a call is a search whose pattern is an option."""
+    """Return whether a call is a search whose pattern would be treated as an option."""
     return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
 
 

@@ -1,8 +1,8 @@
-"""A policy: the rules of files as the CLI loads them, and the parts it drops.
+"""A policy: the rules in files as the CLI loads them, and the parts it drops.
 
-A file with invalid TOML or an invalid schema is dropped as a whole, whereas only the rule is
-dropped if its pattern is unusable. A rule with an empty name, which keeps the CLI from starting, is
-kept so that the engine reports it. See assets/gemini-cli.md#policy-files.
+A file with invalid TOML or an invalid schema is dropped as a whole. If only a rule's pattern is
+unusable, only that rule is dropped. A rule with an empty name, which keeps the CLI from starting,
+is kept so that the engine reports it. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Policy:
-        """Return the rules of one or more files or folders, given as for `--policy`.
+        """Return the rules in one or more files or folders, passed as for `--policy`.
 
-        A string may contain several paths, separated by commas. `tier`: the tier of the rules.
-        `folder`: the base of relative paths; None = the current folder. Never raises: a path that
-        does not exist, or a file that the CLI would drop, yields a finding.
+        A string may contain several paths, separated by commas. `tier`: the rules' tier. `folder`:
+        the folder that relative paths refer to; None means the current folder. Never raises: a path
+        that does not exist, or a file that the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))
@@ -59,7 +59,7 @@ class Policy:
 
     @staticmethod
     def parse(text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Policy:
-        """Return the rules in the contents of one policy file; never raises."""
+        """Return the rules in the contents of one policy file. Never raises."""
         try:
             document = parse_toml(text)
         except TomlError as error:
@@ -124,7 +124,7 @@ def of(rules: Iterable[Rule]) -> Policy:
 
 
 def _kept(rule: Rule) -> bool:
-    """Return whether the CLI keeps the rule; extensions may not use allow or yolo."""
+    """Return whether the CLI keeps the rule. Extensions may not use allow or yolo."""
     if rule.tier is Tier.EXTENSION and (rule.decision is Decision.ALLOW or "yolo" in rule.modes):
         return False
     sources = pattern_sources(rule)
@@ -132,7 +132,7 @@ def _kept(rule: Rule) -> bool:
 
 
 def _asked(checker: SafetyChecker) -> bool:
-    """Return whether the CLI keeps the checker; extensions may not use mode yolo."""
+    """Return whether the CLI keeps the checker. Extensions may not use mode yolo."""
     return checker.rule.tier is not Tier.EXTENSION or "yolo" not in checker.rule.modes
 
 
@@ -150,7 +150,7 @@ def _rule_findings(rule: Rule) -> Iterator[Finding]:
 
 
 def _field(rule: Rule) -> str:
-    """Return the field that the patterns of `pattern_sources` come from."""
+    """Return the field that the result of `pattern_sources` comes from."""
     if rule.prefix_list or any(rule.command_prefixes):
         return "commandPrefix"
     return "commandRegex" if rule.command_regex else "argsPattern"

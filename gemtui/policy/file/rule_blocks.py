@@ -1,7 +1,7 @@
 """Split the contents of a policy file into rules and the text between them.
 
-Nothing is lost. Only `[[rule]]` lines outside of multi-line strings and arrays are searched for, so
-that a file with errors can be split as well.
+No text is lost. Only `[[rule]]` lines outside multi-line strings and arrays are searched for, so a
+file with errors can be split as well.
 """
 
 from __future__ import annotations
@@ -125,10 +125,10 @@ def _is_off(line: str) -> bool:
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
     """Return the end of a rule whose last field is before line `end`.
 
-    Comments directly below the last field belong to the rule, unless they are followed by something
-    other than a blank line, because then they are comments on what follows. `off`: the marked lines
-    that belong to rules. Any other marked line always belongs to the rule above, so that disabling
-    and enabling that rule leaves the line unchanged.
+    Comments directly below the last field belong to the rule. However, if something other than a
+    blank line follows them, they belong to what follows. `off`: the marked lines that belong to
+    rules. Any other marked line always belongs to the rule above, so that disabling and enabling
+    that rule leaves the line unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -178,7 +178,7 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 
 
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
-    """Yield whether each line is disabled (OFF or RULE), and what the line contains.
+    """Yield for each line whether it is disabled (OFF or RULE), and what it contains.
 
     Consecutive disabled lines are scanned separately from the other lines.
     """
@@ -207,7 +207,7 @@ def _kind(line: str, scanner: Scanner) -> _Line:
 
 
 def _header(line: str) -> _Line | None:
-    """Return the kind of a header line; None if it does not begin with a bracket."""
+    """Return a header line's kind; None if the line doesn't begin with a bracket."""
     if line.rstrip() == "[[rule]]":
         return _Line.RULE
     if not line.lstrip().startswith("["):

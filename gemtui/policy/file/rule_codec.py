@@ -1,7 +1,7 @@
-"""Read and write the fields of a rule by their names in the file.
+"""Read and write a rule's fields by their names in the file.
 
-Whether the CLI accepts the fields is decided in `schema`. Here, a rule with mistakes is still a
-rule that can be shown and corrected.
+The module `schema` decides whether the CLI accepts the fields. Here, a rule with mistakes is still
+a rule that can be shown and corrected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEYS = (
     "allowRedirection",
     "denyMessage",
 )
-"""The keys that the CLI knows in a rule, in the order in which gemtui writes them."""
+"""The keys the CLI knows in a rule, in the order in which gemtui writes them."""
 
 OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
 """Old spellings, which the CLI still reads if the new ones are missing."""
@@ -92,7 +92,7 @@ def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
 
 
 def _argument(key: str, value: Any) -> dict[str, Any]:
-    """Return one field as arguments for `Rule`; {} if it has the wrong form."""
+    """Return one field as arguments for `Rule`; {} if its value has the wrong form."""
     match key, value:
         case (("toolName" | "commandPrefix"), str()):
             return {_LISTS[key][0]: (value,), _LISTS[key][1]: False}
@@ -118,7 +118,7 @@ def _all_text(values: Iterable[Any]) -> bool:
 
 
 def explicit_fields(rule: Rule) -> dict[str, Any]:
-    """Return the fields of a rule that differ from the defaults, named as in files.
+    """Return a rule's fields that differ from the defaults, named as in files.
 
     A rule for any tool includes toolName, because the CLI drops a file in which it is missing.
     """

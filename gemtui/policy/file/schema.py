@@ -16,7 +16,7 @@ CHECKERS = ("allowed-path", "conseca")
 class SchemaProblem:
     """A field that violates the schema.
 
-    `rule`: the 1-based number of the rule; 0 = no rule in particular.
+    `rule`: the rule's 1-based number; 0 means no particular rule.
     """
 
     rule: int
@@ -25,7 +25,7 @@ class SchemaProblem:
 
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[SchemaProblem, ...]:
-    """Return all violations of the schema; () = the CLI loads the file.
+    """Return all violations of the schema; () if the CLI loads the file.
 
     Unknown keys are accepted.
     """

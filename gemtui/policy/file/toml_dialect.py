@@ -17,8 +17,8 @@ from gemtui.errors import GemtuiError
 class TomlError(GemtuiError):
     """Raised if the CLI can't parse the TOML.
 
-    `line`, `column`: 1-based; 0 = unknown. `key`: the key whose value is wrong; "" = the error is
-    not in a value.
+    `line`, `column`: 1-based; 0 if unknown. `key`: the key whose value is wrong; "" if the error
+    isn't in a value.
     """
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, key: str = "") -> None:
@@ -37,7 +37,7 @@ class TomlDate:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the document as the CLI reads it; raise TomlError if the CLI drops it."""
+    """Return the document as the CLI reads it. Raises TomlError if the CLI drops it."""
     if text.startswith("\ufeff"):
         raise TomlError("the file begins with a byte order mark", line=1, column=1)
     try:
@@ -59,7 +59,7 @@ class _Tables(list[_Table]):
 
 
 class _Value(NamedTuple):
-    """A value with its type, because all items of a list must have the same type."""
+    """A value with its type, because all items in a list must have the same type."""
 
     type: str
     value: Any
@@ -88,7 +88,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 
 _END_OF_WORD = r"(?=[ \t\r\n#]|\Z)"
 _MORE = r"(?=[^_.eE# \t\r\n])"
-"""A lookahead for the digit required after `_`, `.` or an exponent sign."""
+"""A lookahead for the digit required after `_`, `.` or an exponent's sign."""
 _DIGITS = rf"(?:[0-9]|_{_MORE})*"
 _EXPONENT = rf"[eE](?:(?=[0-9])|[+-]{_MORE}){_DIGITS}"
 _NUMBER = re.compile(
@@ -112,7 +112,7 @@ _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
     rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
 )
-"""A time of day; it consumes the next character, even a line ending."""
+"""A time of day. Its pattern consumes the next character, even a line ending."""
 
 
 class _Reader:
@@ -142,7 +142,7 @@ class _Reader:
         return self._root
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Skip a match at the current position; return the next character ("" = end)."""
+        """Skip a match at the current position; return the next character, "" at the end."""
         found = pattern.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
@@ -190,7 +190,7 @@ class _Reader:
         return value
 
     def _undeclared(self, value: Any, key: str) -> _Table:
-        """Return a table that a header may still open; dotted keys don't prevent that."""
+        """Return a table that a header may still open. Dotted keys don't prevent that."""
         table = self._table(value, key)
         if table.declared:
             raise self._there_already(key)
@@ -264,7 +264,7 @@ class _Reader:
         raise self._error("a value is missing")
 
     def _list(self) -> list[Any]:
-        """Read a list after its opening bracket; all items must have the same type."""
+        """Read a list after its opening bracket. All items must have the same type."""
         found: list[Any] = []
         type = ""
         while self._skip(_BETWEEN_ITEMS) != "]":
@@ -279,7 +279,7 @@ class _Reader:
         return found
 
     def _inline_table(self) -> dict[str, Any]:
-        """Read an inline table after its opening brace; a trailing comma is allowed."""
+        """Read an inline table after its opening brace. A trailing comma is allowed."""
         found: dict[str, Any] = {}
         while self._skip(_BLANKS) != "}":
             self._assign(found)

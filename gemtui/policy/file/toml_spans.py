@@ -1,6 +1,6 @@
-"""Locate values and fields in the text of a TOML rule, to replace them in place.
+"""Locate values and fields in a TOML rule's text, to replace them in place.
 
-tomlkit is not used because it refuses text with an error, which must be editable as well, and
+tomlkit is not used because it rejects text with an error, which must be editable as well, and
 because it can't insert a field after a given one.
 """
 
@@ -75,7 +75,7 @@ class Scanner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TomlField:
-    """A `key = value` of a rule, or a table header within the rule.
+    """A rule's `key = value` line, or a table header within the rule.
 
     `key`: the first part of a dotted key, such as `toolAnnotations` for
     `toolAnnotations.readOnlyHint`. `start`, `end`: the offsets of the field's whole lines in the
@@ -140,11 +140,11 @@ def value_of(text: str, key: str) -> str | None:
 
 
 def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
-    """Set a field of a rule to a value given as TOML, or remove the field (None).
+    """Set a rule's field to a value given as TOML, or remove the field (None).
 
-    Returns the new text. A comment after a removed field is kept on a line of its own. A new field
-    is inserted after the last of the rule's fields that are in `before`, or else after the
-    `[[rule]]` line.
+    Returns the new text. A comment after a removed field is kept on its own line. A new field is
+    inserted after the last of the rule's fields that are in `before`, or else after the `[[rule]]`
+    line.
     """
     old = [field for field in fields_of(text) if field.key == key]
     if value is not None and len(old) == 1 and old[0].value is not None:
@@ -161,7 +161,7 @@ def with_value(text: str, key: str, value: str | None, before: Container[str] = 
 
 
 def _comment_of(text: str, field: TomlField) -> str:
-    """Return the comment after a field's value, as a whole line; "" = no comment."""
+    """Return the comment after a field's value, as a whole line; "" if there is none."""
     rest = "" if field.value is None else text[field.value[1] : field.end].lstrip()
     return rest if rest.startswith("#") else ""
 

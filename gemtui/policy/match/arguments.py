@@ -1,7 +1,7 @@
-"""Write a call's arguments as the string that the patterns of rules search.
+"""Serialise a call's arguments to the string that rules' patterns search.
 
 The string is JSON as JavaScript writes it, with sorted keys and no whitespace, and with a NUL
-before and after every pair of the outermost object (assets/gemini-cli.md#args-text).
+before and after every pair in the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def arguments_text(args: Mapping[str, Any]) -> str:
-    """Return the string for raw arguments, as the model sent them, not normalised."""
+    """Return the string for raw arguments: as the model sent them, not normalised."""
     pairs = [f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
@@ -79,7 +79,7 @@ def string(text: str) -> str:
 
 
 def _sorted(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys by their UTF-16 code units, as JavaScript sorts them."""
+    """Return the keys sorted by their UTF-16 code units, as JavaScript does."""
     keys = list(table)
     if all(map(str.isascii, keys)):
         return sorted(keys)
@@ -87,7 +87,7 @@ def _sorted(table: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as JavaScript prints it: all are doubles, and 1.0 is `1`."""
+    """Return a number as JavaScript prints it: every number is a double, 1.0 is `1`."""
     try:
         number = float(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-r"""Build patterns that allow one shell command in the forms that agents use.
+"""Build patterns that allow one shell command in the forms that agents use.
 
 The pattern is a `commandRegex`: it begins at the command's first letter, and `"` marks the
 command's end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no
@@ -30,7 +30,7 @@ _MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
 _PIPED = r'(?: 2>&1|)(?: \| |(?="))'
 _SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
 FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"
-"""A description of the forms that the pattern allows."""
+"""A description of the forms the pattern allows."""
 
 
 def command_words(text: str) -> tuple[str, ...]:
@@ -49,7 +49,8 @@ def command_words(text: str) -> tuple[str, ...]:
 def allowed(words: tuple[str, ...], root: str = "") -> str:
     """Return a commandRegex for a command with plain arguments.
 
-    `root`: the project's folder, which `cd` may then also enter by its absolute path; "" = none.
+    `root`: the project's folder, which `cd` may then also enter by its absolute path; "" if there
+    is none.
     """
     folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
@@ -57,7 +58,7 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
 
 
 def covers(words: tuple[str, ...], command: str) -> bool:
-    """Whether `allowed` of these words, without a project's folder, matches a command."""
+    """Return whether the pattern for these words, without a folder, matches a command."""
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 
@@ -65,7 +66,10 @@ _CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:t
 
 
 def core_command(command: str) -> str:
-    """Strip what agents add around a command (`FORMS`); "" if it has more than one line."""
+    """Strip what agents add around a command (`FORMS`).
+
+    Returns "" if the command has more than one line.
+    """
     found = _CORE.fullmatch(command)
     return found[1] if found else ""
 
@@ -77,12 +81,12 @@ def _arguments(words: tuple[str, ...]) -> str:
 
 
 def allowed_words(pattern: str) -> str:
-    """Return the command of a pattern built by `allowed`; "" for any other pattern."""
+    """Return the command in a pattern built by `allowed`; "" for any other pattern."""
     return _made(pattern)[0]
 
 
 def allowed_root(pattern: str) -> str:
-    """Return the project's folder in a pattern built by `allowed`; "" = none."""
+    """Return the project's folder in a pattern built by `allowed`, or ""."""
     return _made(pattern)[1]
 
 
@@ -103,7 +107,7 @@ _MADE = re.compile(
 def mentioned_words(pattern: str) -> str:
     """Return the words that an argsPattern finds anywhere in a command.
 
-    Returns "" for a pattern with another form.
+    Returns "" for a pattern in any other form.
     """
     words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
     words = _unescaped(words)

@@ -4,9 +4,9 @@ Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code un
 beyond U+FFFF is two surrogates, which may also occur alone. `regress`, however, matches whole
 characters. So in patterns and in the strings to search, each surrogate is replaced by a character
 from the range that begins at `HALVES`. This range is free because characters beyond U+FFFF are
-replaced as well. The CLI was observed on Node 20. Anything that Node 20 rejects is an error here
-even if `regress` accepts it: `(?i:x)`, `\b+` and duplicate group names. And `\u{61}` means the
-letter u, 61 times.
+replaced as well. The CLI was observed on Node 20. Anything that Node 20 rejects is an error here,
+even if `regress` accepts it: `(?i:x)`, `\b+` and duplicate group names. `\u{61}` means the letter
+u, 61 times.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """Matches its body repeatedly; a `most` of None means without limit."""
+    """Matches its body repeatedly; if `most` is None, without limit."""
 
     body: Node
     least: int
@@ -132,7 +132,7 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace surrogates, also those of characters beyond U+FFFF, for `regress`."""
+    """Replace surrogates for `regress`, including those of characters beyond U+FFFF."""
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)

@@ -1,6 +1,6 @@
 """Compile each rule into one rule per tool and prefix, ready for matching.
 
-The engine sorts the compiled rules by effective priority; of rules with equal priority, the one
+The engine sorts the compiled rules by effective priority. Among rules with equal priority, the one
 loaded first wins (assets/gemini-cli.md#priorities).
 """
 
@@ -25,7 +25,7 @@ AGENT_TOOL: Final = "invoke_agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """A rule for one tool name and at most one pattern; `key`: effective priority."""
+    """A rule for one tool name and at most one pattern; `key`: its effective priority."""
 
     rule: Rule
     tool: str
@@ -53,8 +53,8 @@ class CompiledRule:
 class Subject:
     """The facts about a call that rules check before its arguments.
 
-    `names`: every name that rules may use for the tool. `server`: the tool's MCP server; None = the
-    tool has none.
+    `names`: every name that rules may use for the tool. `server`: the tool's MCP server; None if it
+    has none.
     """
 
     names: tuple[str, ...]
@@ -84,7 +84,7 @@ def _each(rule: Rule) -> Iterator[CompiledRule]:
 
 
 def dropped(source: str) -> str | None:
-    """Return why the CLI drops a rule with this pattern; None = it keeps the rule."""
+    """Return why the CLI drops a rule with this pattern; None if it keeps the rule."""
     try:
         compile_pattern(source)
     except PatternError as error:
@@ -93,7 +93,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the empty field that keeps the CLI from starting; None = there is none."""
+    """Return the empty field that keeps the CLI from starting; None if there is none."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -105,9 +105,9 @@ def kills(rule: Rule) -> str | None:
 
 
 def tool_names(rule: Rule) -> tuple[str, ...]:
-    """Return the tool names that a rule compares with a call's.
+    """Return the tool names a rule compares with a call's.
 
-    () means that the rule's list of tools is empty, so that there is no rule.
+    () means that the rule's list of tools is empty, so there is effectively no rule.
     """
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
@@ -120,7 +120,7 @@ def _of_server(server: str, tool: str) -> str:
 
 
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
-    """Return the patterns to search the arguments for; each makes a rule of its own.
+    """Return the patterns to search for in the arguments; each becomes its own rule.
 
     (None,) means no condition, and () means no rule. A prefix overrides a commandRegex, and a
     commandRegex overrides an argsPattern.
@@ -147,7 +147,7 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Return why a rule does not apply, whatever the arguments; None = it applies.
+    """Return why a rule does not apply, whatever the arguments; None if it applies.
 
     The reason is a clause for the user.
     """
@@ -225,7 +225,7 @@ class RuleSequence:
         self._others = tuple(one for one in rules if not (one.pattern and one.pattern.prefix))
 
     def first_match(self, args: Mapping[str, Any]) -> CompiledRule | None:
-        """Return the first rule without a pattern, or with a matching one.
+        """Return the first rule that has no pattern, or whose pattern matches.
 
         Raises PatternTimeout.
         """

@@ -1,9 +1,7 @@
-"""Build patterns for the files of a project, and describe patterns in terms of files.
-
-The patterns that are built here are recognised, and the simplest ones that users write.
+"""Build patterns that allow writing only under one of a project's folders.
 
 The engine's string of arguments contains paths as the model sent them, with a NUL around each pair
-of the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair,
+in the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair,
 and has to exclude `..` itself.
 """
 
@@ -16,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LENGTH = 2000
-"""The longest pattern to build, in characters; the CLI drops those over 2,048."""
+"""The longest pattern to build, in characters; the CLI drops patterns over 2,048."""
 
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\]")
 _ODD = re.compile(r'["\\\x00-\x1f\x7f]')
@@ -38,15 +36,15 @@ class WrittenFile:
 
     @property
     def folder(self) -> str:
-        """The folder of the file, relative to the project; "" = the project itself."""
+        """The file's folder, relative to the project; "" means the project's own folder."""
         return posixpath.dirname(self.path)
 
 
 def place_of(path: str, project: Path | None) -> WrittenFile | str:
-    """Locate a file in its project, or return why no rule is proposed for it.
+    """Locate a file in its project, or return why no rule is suggested for it.
 
-    `path`: as given in the call. `project`: the folder that the session worked in; None = unknown.
-    The reason is a clause.
+    `path`: as given in the call. `project`: the folder the session worked in; None if unknown. The
+    reason is a clause.
     """
     if _ODD.search(path):
         return "its path contains quotes, backslashes or control characters"
@@ -88,14 +86,14 @@ def folder_pattern(folder: str, roots: Sequence[str]) -> str:
 def files_pattern(names: Sequence[str], roots: Sequence[str]) -> str:
     """Return a pattern for exactly these files; `names` are relative to the project.
 
-    `roots`: as for `below`.
+    `roots`: as for `folder_pattern`.
     """
     inside = "|".join(_escaped(name) for name in names)
     return f'\\x00"file_path":"{_starts(roots)}({inside})"\\x00'
 
 
 def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
-    """Return a pattern for every way to name a file, or the files of a folder.
+    """Return a pattern for every way to name a file, or the files in a folder.
 
     The pattern also matches `./`, `..`, absolute paths, and the same names under another folder.
     `keys`: the arguments to search, as a pattern.
@@ -106,13 +104,13 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
 
 
 READ_KEYS = "(?:file_path|dir_path|pattern|include)"
-"""The arguments that name the paths of reading tools, as a pattern."""
+"""The arguments in which reading tools get their paths, as a pattern."""
 
 
 def _starts(roots: Sequence[str]) -> str:
     """Return a group with the possible beginnings of a path.
 
-    The group has no quantifier, because the CLI refuses a group with one.
+    The group has no quantifier, because the CLI rejects groups with one.
     """
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))
     return f"({starts})"
@@ -145,7 +143,7 @@ def projects_of(pattern: str) -> tuple[str, ...]:
 
 
 def files_of(pattern: str) -> str | None:
-    """Describe the files of a pattern, as in "files below src/"; None = no files.
+    """Describe a pattern's files, as in "files below src/"; None if it has none.
 
     A pattern is described only if it means exactly what the description says.
     """

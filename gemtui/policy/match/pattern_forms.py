@@ -90,7 +90,7 @@ _FOLDER = re.compile(r'((?:[\w /-]|\\[./-])+)/(?:\.\*|\[\^"\]\*)?"?')
 def path_in(pattern: str) -> tuple[str, str] | None:
     """Return the path argument in a pattern, and the part that its value must match.
 
-    None if the pattern does not concern a path.
+    Returns None if the pattern doesn't concern a path.
     """
     found = _PATH.search(pattern)
     return (found[1], found[2]) if found and found[2] else None

@@ -1,8 +1,8 @@
 """Run patterns that may never finish in a process that can be killed.
 
-A single process runs all such patterns. It is started lazily, restarted after it had to be killed,
-and ended with the program. It is a separate program instead of a fork, so that it works the same on
-Linux and macOS.
+A single process runs all such patterns. It is started lazily, restarted if it had to be killed, and
+ended with the program. It is a separate program rather than a fork, so that it works the same way
+on Linux and macOS.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Worker:
         self._owner = 0
 
     def found(self, pattern: str, text: str, seconds: float) -> bool | None:
-        """Return whether the pattern is found; None = not finished in `seconds` of CPU.
+        """Return whether the pattern is found; None if it took more than `seconds` of CPU.
 
         On a busy machine, this may take up to `_PATIENCE` times as long in real time.
         """
@@ -49,7 +49,7 @@ class _Worker:
             return answer == b"1"
 
     def _running(self) -> subprocess.Popen[bytes] | None:
-        """Return the process, starting it if necessary; None = it can't be started."""
+        """Return the process, starting it if necessary; None if it can't be started."""
         process = self._process
         if process is not None and self._owner == os.getpid() and process.poll() is None:
             return process

@@ -1,9 +1,9 @@
-"""A program that runs patterns that may never finish, until it is killed.
+"""A program that runs patterns which may never finish, until it is killed.
 
 It is started by its path, so that it needs nothing but `regress`. A request on its input consists
 of three numbers (seconds of CPU time as a double, and the lengths of the pattern and the text),
-followed by the pattern and the text in UTF-8. The answer is one byte, `1` for found. If the time is
-exceeded, the operating system ends the program.
+followed by the pattern and the text in UTF-8. The answer is one byte: `1` means found. If the time
+is exceeded, the operating system ends the program.
 """
 
 from __future__ import annotations

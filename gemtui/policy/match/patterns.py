@@ -1,8 +1,8 @@
-"""JavaScript's regular expressions, as used by the CLI's rules.
+"""JavaScript's regular expressions, as used in the CLI's rules.
 
 See assets/gemini-cli.md#args-text. The package `regress` parses and runs the expressions. It
-backtracks and can't be interrupted, so a pattern that may take long is run in a process of its own,
-and that process is killed after `LIMIT` seconds.
+backtracks and can't be interrupted, so a pattern that may take long is run in a separate process,
+which is killed after `LIMIT` seconds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ HARMLESS_STEPS: Final = 5e6
 _LONGEST: Final = 2048
 _LONG: Final = 1000
 _LONG_STEPS: Final = 1e8
-"""The limit of steps from one position in a string of `_LONG` characters.
+"""The limit on steps from one position in a string of `_LONG` characters.
 
 Two consecutive repetitions stay below this limit.
 """
@@ -70,7 +70,7 @@ class PatternTimeout(GemtuiError):
 class Pattern:
     """A compiled pattern; `source` is the pattern as given.
 
-    `prefix`: the beginning of every match; search for it in a string returned by `in_halves`.
+    `prefix`: how every match begins; search for it in a string returned by `in_halves`.
     """
 
     def __init__(self, source: str) -> None:
@@ -102,7 +102,7 @@ class Pattern:
         return self._watched(text)
 
     def steps(self, text: str) -> float:
-        """Return the maximum number of character comparisons to search this string."""
+        """Return the maximum number of character comparisons needed to search a string."""
         size = len(text).bit_length()
         if size not in self._steps:
             self._steps[size] = most_steps(self._tree, 1 << size)
@@ -126,7 +126,7 @@ _in_halves = lru_cache(maxsize=2)(in_halves)
 class _Effort(NamedTuple):
     """The possible work of a backtracking engine on a part of a pattern.
 
-    The work starts at one position of a string. `ways`: the number of ways to match there, after
+    The work starts at one position in a string. `ways`: the number of ways to match there, after
     each of which the rest of the pattern is tried. `steps`: the number of steps to try all of them.
     Neither number is ever too low; they are infinite, or not a number, if they double with every
     character.
@@ -137,9 +137,9 @@ class _Effort(NamedTuple):
 
 
 def most_steps(tree: Node, length: int) -> float:
-    """Return the maximum steps of a pattern at one position of a string.
+    """Return the maximum number of steps for a pattern at one position in a string.
 
-    `length`: the length of the string.
+    `length`: the string's length.
     """
     items = list(_row(tree))
     at_the_end = 0.0
@@ -204,9 +204,9 @@ def _first(node: Node) -> Ranges:
 class _Literals:
     """The strings that every match contains.
 
-    `prefix`: the beginning of every match. `needed`: strings within every match. `anchored`: a
-    match can only start at the start of the string. `whole`: a match is the prefix and nothing
-    else.
+    `prefix`: the beginning of every match. `needed`: strings within every match. `anchored`:
+    whether a match can only start at the start of the string. `whole`: whether a match consists of
+    just the prefix.
     """
 
     prefix: str
@@ -254,11 +254,11 @@ def compile_pattern(source: str) -> Pattern:
 
 @lru_cache(maxsize=4096)
 def unsafe(source: str) -> str | None:
-    """Return why the CLI drops a rule with this valid pattern; None = it keeps it.
+    """Return why the CLI drops a rule with this valid pattern; None if it keeps it.
 
-    The CLI only checks the characters of the pattern: a group, a repetition before any `)`, and a
-    repetition after a later `)` on the same line. So `(?:a|b)*` is dropped, because the CLI takes
-    `?` for a repetition.
+    The CLI only checks the pattern's characters: a group, a repetition before any `)`, and a
+    repetition after a later `)` on the same line. So `(?:a|b)*` is dropped, because the CLI
+    mistakes `?` for a repetition.
     """
     if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
         return f"it is longer than {_LONGEST:,} characters"

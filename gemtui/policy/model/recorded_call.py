@@ -11,11 +11,11 @@ from typing import NamedTuple
 from gemtui.policy.model.rules import Call
 
 ARGUMENT = 120
-"""The maximum length of the argument in a reference, in characters."""
+"""The maximum length, in characters, of the argument in a reference."""
 
 
 class CallStatus(StrEnum):
-    """The status of a finished recorded call."""
+    """How a recorded call ended."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -31,8 +31,8 @@ class CallStatus(StrEnum):
 class RecordedCall:
     """A recorded call, with its tool name and arguments as they were recorded.
 
-    `session`: the id of the session that contains the call. `project`: the session's folder; None =
-    unknown. `id`: the call's own id, which may be empty. The approval mode at that time is not
+    `session`: the id of the session that contains the call. `project`: the session's folder; None
+    if unknown. `id`: the call's own id, which may be empty. The approval mode at that time is not
     recorded.
     """
 
@@ -47,7 +47,7 @@ class RecordedCall:
 class Reference(NamedTuple):
     """The location of a recorded call, with one of its arguments.
 
-    `argument`: the most informative argument, raw, cut to at most 120 characters.
+    `argument`: the most informative argument, raw, cut to 120 characters.
     """
 
     session: str
@@ -67,10 +67,10 @@ _TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "patter
 
 
 def short(call: Call) -> str:
-    """Return the most informative argument of a call, such as its command or path.
+    """Return a call's most informative argument, such as its command or path.
 
-    If there is none, the first string among the arguments is returned. The result has at most 120
-    characters, raw, without whitespace around its lines.
+    If there is none, the first string among the arguments is returned. The result is raw, has at
+    most 120 characters, and has no whitespace around its lines.
     """
     args = call.args
     for name in _TELLING:

@@ -15,11 +15,11 @@ from typing import Any
 from gemtui.errors import OptionError
 
 CHECKED_AGAINST = "0.61.0"
-"""The version of Gemini CLI whose observed decisions this engine reproduces."""
+"""The version of Gemini CLI whose decisions were observed and are reproduced here."""
 
 
 class Decision(StrEnum):
-    """The decision of a rule; in headless runs, `ask_user` means deny."""
+    """A rule's decision; in headless runs, `ask_user` means deny."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -41,7 +41,7 @@ class ApprovalMode(StrEnum):
 
 
 class Tier(IntEnum):
-    """The origin of rules; a higher tier beats any priority of a lower one."""
+    """Where rules come from; a higher tier beats any priority in a lower one."""
 
     BUILTIN = 1
     EXTENSION = 2
@@ -52,17 +52,18 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule; the defaults are those of the CLI for missing fields.
+    """A rule; the defaults are the CLI's defaults for missing fields.
 
-    * `tools`: the names under toolName; () = none given, so any tool. `tool_list`: toolName was
-      written as an array.
+    * `tools`: the names under toolName; () means none were given, so any tool. `tool_list`: whether
+      toolName was written as an array.
     * `command_prefixes`, `prefix_list`: the same for commandPrefix.
-    * `modes`: spelled as in rules (`autoEdit`); () = all modes.
-    * `interactive`: True = applies only to interactive runs, False = only to headless runs.
+    * `modes`: spelled as in rules (`autoEdit`); () means all modes.
+    * `interactive`: True if the rule applies only to interactive runs, False if only to headless
+      runs.
     * `priority`: 0 to 999 within the tier; a CLI setting that acts as a rule may have a fraction.
     * `source`: the file, or the name of another origin (`--allowed-tools`, `built-in`). `index`:
       the rule's 1-based number in that file.
-    * `more`: keys that the CLI does not know.
+    * `more`: keys that the CLI doesn't know.
     """
 
     decision: Decision
@@ -87,7 +88,7 @@ class Rule:
 
     @property
     def effective(self) -> float:
-        """The number that the engine sorts by: 4.1 for tier user and priority 100."""
+        """The number the engine sorts by: 4.1 for tier user and priority 100."""
         return round(self.tier + self.priority / 1000, 6)
 
     @property
@@ -98,11 +99,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafetyChecker:
-    """A `[[safety_checker]]` table: a check of calls that the rules don't deny.
+    """A `[[safety_checker]]` table: a check of calls that rules don't deny.
 
-    `rule`: selects the calls; its decision is meaningless. `external`: the checker is a separate
-    program, not part of the CLI. `context`: the data passed to the checker, from
-    `required_context`; None = everything.
+    `rule`: selects the calls; its decision is meaningless. `external`: whether the checker is a
+    separate program, not part of the CLI. `context`: the data passed to the checker, from
+    `required_context`; None means everything.
     """
 
     rule: Rule
@@ -118,8 +119,8 @@ class Call:
 
         Call("write_file", {"file_path": "a.txt", "content": ""})
 
-    `args`: raw, as the model sent them. `subagent`: the agent that makes the call; None = the main
-    agent.
+    `args`: raw, as the model sent them. `subagent`: the agent that makes the call; None means the
+    main agent.
     """
 
     tool: str
@@ -128,10 +129,11 @@ class Call:
 
     @classmethod
     def of(cls, value: Call | Mapping[str, Any]) -> Call:
-        """Return a call unchanged, or one from `{"tool": …, "args": {…}, "subagent": …}`.
+        """Return a call unchanged, or create one from a mapping.
 
-        A mapping needs only `tool`, and other keys are ignored, so that a line of a report or a log
-        can be passed. Raises OptionError for an invalid value.
+        The mapping has the form `{"tool": …, "args": {…}, "subagent": …}`. Only `tool` is required,
+        and other keys are ignored, so that a line from a report or a log can be passed. Raises
+        OptionError for an invalid value.
         """
         if isinstance(value, Call):
             return value
@@ -161,9 +163,9 @@ class Severity(StrEnum):
 class Finding:
     """A fact about a policy file that the user should know before a run.
 
-    `rule`: the rule's 1-based number; 0 = the file as a whole. `field`: the key as the file spells
-    it; "" = the rule as a whole. `way_out`: the form that does what was intended, if there is one.
-    `mode`: the only approval mode in which the finding matters; None = any.
+    `rule`: the rule's 1-based number; 0 means the file as a whole. `field`: the key as the file
+    spells it; "" means the rule as a whole. `way_out`: the form that does what was intended, if
+    there is one. `mode`: the only approval mode in which the finding matters; None means any.
     """
 
     file: Path | str

@@ -97,7 +97,7 @@ CLASSES: Mapping[str, str] = MappingProxyType(
 )
 """The CLI's tools, with the class names that tools.core and tools.exclude accept.
 
-The search is called RipGrepTool where the system has ripgrep.
+The search tool is called RipGrepTool on systems with ripgrep.
 """
 
 FORMER: Mapping[str, str] = MappingProxyType(
@@ -125,7 +125,7 @@ FORMER: Mapping[str, str] = MappingProxyType(
         "WriteTodos": "write_todos",
     }
 )
-"""Names that no rule matches.
+"""Names that no rule matches, each with the tool's actual name.
 
 They come from screens, settings, older versions and other agents.
 """
@@ -134,7 +134,7 @@ GONE = ("delegate_to_agent", "save_memory")
 """Tools that only older versions have."""
 
 _OF_OTHERS = ("mcp_", "discovered_tool_")
-"""Prefixes of tool names from MCP servers and from a command in the settings."""
+"""Prefixes of tool names from MCP servers, and from a command in the settings."""
 
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
@@ -148,26 +148,25 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
         ApprovalMode.YOLO: "everything is allowed, unless a policy file has a matching rule",
     }
 )
-"""A summary of the CLI's own rules, which rank below those of every policy file."""
+"""A summary of the CLI's own rules, which rank below those in all policy files."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 
 
 def is_known(name: str) -> bool:
-    """Return whether the CLI has a tool of this name, or of this older name."""
+    """Return whether the CLI has a tool with this name, or with this older name."""
     return tool(name) is not None
 
 
 def tool(name: str) -> Tool | None:
-    """Return the tool with this name or alias; None = the CLI has no such tool."""
+    """Return the tool with this name or alias; None if the CLI has no such tool."""
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
 def problem_with(name: str) -> str | None:
     """Return a hint for a name that no tool can have; None if a tool can have it.
 
-    Older versions name the tools of MCP servers `server__tool`. Extensions provide their tools by
-    MCP.
+    Older versions name MCP servers' tools `server__tool`. Extensions provide their tools by MCP.
     """
     own = tool(name) is not None or name in (*AGENTS, *GONE)
     if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):

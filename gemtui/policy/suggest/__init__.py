@@ -1,1 +1,1 @@
-"""Policies and recorded calls: replays, and rules proposed from calls."""
+"""Apply policies to recorded calls: replay them, and suggest rules for them."""

@@ -35,12 +35,12 @@ REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
 
 
 class CallGroup:
-    """Calls for which all rules make the same decision.
+    """Calls for which any rule makes the same decision.
 
     `call`: one of the calls, reduced to the arguments that rules check. `project`: the folder of
-    its session; None = unknown. `refused`: why the tool itself refuses the calls; None = it does
-    not. `calls`: the number of calls. `sessions`: the sessions in which they were made. `examples`:
-    the first few calls.
+    its session; None if unknown. `refused`: why the tool itself refuses the calls; None if it
+    doesn't. `calls`: how many calls there are. `sessions`: the sessions in which they were made.
+    `examples`: the first few calls.
     """
 
     def __init__(self, call: Call, project: Path | None, *, refused: str | None = None) -> None:
@@ -59,7 +59,7 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """The reason why no rule is proposed.
+    """Why no rule is suggested.
 
     `what`: a command prefix, file or tool. `why`: a clause.
     """
@@ -70,11 +70,11 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePlan:
-    """A rule to propose, without its final priority and modes.
+    """A rule to suggest, without its final priority and modes.
 
     `about`: a description of what the rule is for. `opens`: a description of what else the rule
-    allows. `evidence`: the groups of calls that the rule would allow. `again`: builds the plan for
-    a part of the evidence.
+    allows. `evidence`: the groups of calls the rule would allow. `again`: builds the plan for a
+    part of the evidence.
     """
 
     rule: Rule
@@ -84,7 +84,10 @@ class RulePlan:
     again: Callable[[Sequence[CallGroup]], RulePlan]
 
     def without(self, failed: set[int]) -> RulePlan | None:
-        """Return the plan without evidence whose `id` is in `failed`; None = none left."""
+        """Return the plan without the evidence in `failed`; None if nothing is left.
+
+        `failed`: the evidence's `id()` values.
+        """
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
             return None
@@ -102,9 +105,9 @@ Left = tuple[CallGroup, RefusedGroup]
 
 
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
-    """Return a call's group key, and the call with the arguments that rules check.
+    """Return a call's group key, and the call with only the arguments rules check.
 
-    Any proposed rule makes the same decision for all calls with the same key.
+    Any suggested rule makes the same decision for all calls with the same key.
     """
     call = recorded.call
     keys: tuple[str, ...] = ()
@@ -157,7 +160,7 @@ def _commands(
 ) -> list[RulePlan]:
     """Return a plan for each program, with a prefix for each of its subcommands.
 
-    And one for each command that agents ran in forms that no prefix covers.
+    There is also a plan for each command that agents ran in forms that no prefix covers.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -184,7 +187,7 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the prefix of a command that only a pattern for its form covers, or None."""
+    """Return the prefix of a command whose form only a pattern covers, or None."""
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
         return None
@@ -199,7 +202,7 @@ def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
 
 
 def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
-    """The plan for a command in the forms in which agents run it."""
+    """Return the plan for a command in the forms in which agents run it."""
     words = tuple(prefix.text.split())
     rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
     beware = prefix.opens.partition("; ")[2]
@@ -243,8 +246,7 @@ def _start(command: str) -> str:
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """Return whether a rule already allows this part of a command.
 
-    The CLI's own classification of safe commands does not count, because it concerns whole
-    commands.
+    The CLI's own classification of safe commands doesn't count, because it is about whole commands.
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule

@@ -1,8 +1,9 @@
-"""Choose the command prefix to propose for a shell command, or a reason for none.
+"""Choose the command prefix to suggest for a shell command, or a reason for none.
 
 A rule with a prefix disables the CLI's own check for safe and dangerous commands
 (assets/gemini-cli.md#safe-commands): everything that begins with the prefix is allowed. So a prefix
-is proposed only if no arguments make it delete, gain rights, publish, or run arbitrary commands.
+is suggested only if no arguments can make it delete, gain rights, publish, or run arbitrary
+commands.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """The reason why no prefix is proposed.
+    """Why no prefix is suggested.
 
     `what`: the words that the prefix would have had. `why`: a clause.
     """
@@ -78,7 +79,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for the program `words[at]`; earlier words only start it."""
+    """Return the prefix for the program `words[at]`, which earlier words only start."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -107,7 +108,7 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _name(word: str) -> str:
-    """Return the program's name without its folder and version."""
+    """Return a program's name without its folder and version."""
     name = word.rsplit("/", 1)[-1]
     if _PYTHON.fullmatch(name):
         return "python"
@@ -140,9 +141,9 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix of an interpreter with the script that it runs.
+    """Return the prefix for an interpreter and the script that it runs.
 
-    There is none if an option comes first, because that could run anything.
+    There is no prefix if an option comes first, because that could run anything.
     """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
         return _no(words[: at + 2], "it runs any code that it is given")

@@ -1,7 +1,7 @@
 """Replay recorded calls under a policy, and count the decisions by rule.
 
-A call is decided as the current CLI would decide it, with the recorded name and arguments. Names
-are not translated, except for the one alias that the engine itself knows
+A call is decided the way the current CLI would decide it, with the recorded name and arguments.
+Names are not translated, except for the one alias that the engine itself knows
 (assets/gemini-cli.md#tool-names). A tool that the CLI no longer has is not offered, and is counted
 separately.
 """
@@ -20,16 +20,16 @@ from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
-"""The number of references that a replay keeps, about 300 bytes each.
+"""How many references a replay keeps, at about 300 bytes each.
 
-Further calls are only counted.
+Calls beyond that are only counted.
 """
 
 EXAMPLES = 3
 
 
 class ReplayDecision(StrEnum):
-    """The outcome of a replayed call; each has exactly one, so the counts add up."""
+    """The outcome of a replayed call; each call has exactly one, so the counts add up."""
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
@@ -49,8 +49,8 @@ _REPLAYED = {each: ReplayDecision(each) for each in Decision}
 class RuleCount:
     """The calls for which one rule made one decision.
 
-    `rule`: None = no rule matched, so the mode decided. `references`: in the order of the calls, up
-    to a limit. `examples`: the first three calls, complete.
+    `rule`: None if no rule matched, so that the mode decided. `references`: in the order of the
+    calls, up to a limit. `examples`: the first three calls, complete.
     """
 
     rule: Rule | None
@@ -64,8 +64,8 @@ class RuleCount:
 class ReplayCounts:
     """The counts of the calls so far.
 
-    `by_rule`: sorted by the number of calls, then by their first call. `unknown`: maps each tool
-    that the current CLI does not have to its number of calls; the other counts include these calls.
+    `by_rule`: sorted by the number of calls, then by the first call. `unknown`: maps each tool that
+    the current CLI lacks to its number of calls, which the other counts include.
     """
 
     calls: int
@@ -149,18 +149,18 @@ class ReplayCounter:
 
 
 def replay_decision(outcome: Outcome) -> ReplayDecision:
-    """Return the replay decision for this outcome."""
+    """Return the replay's decision for this outcome."""
     return _REPLAYED[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
 
 
 def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
-    """Return why the tool itself would refuse a recorded call; None = it wouldn't."""
+    """Return why the tool itself would refuse a recorded call; None if it wouldn't."""
     roots = () if recorded.project is None else (recorded.project,)
     return tool_refuses(recorded.call, roots, mode=mode, on_disk=False)
 
 
 def is_known(tool: str) -> bool:
-    """Return whether the current CLI has, or may have by MCP, a tool of this name."""
+    """Return whether the current CLI has a tool with this name, or may have it by MCP."""
     return tool.startswith("mcp_") or known_tool(tool) is not None
 
 

@@ -1,8 +1,8 @@
-"""Propose rules, with evidence, to allow the recorded calls that succeeded.
+"""Suggest rules, with evidence, to allow the recorded calls that succeeded.
 
-Nothing is changed: the user reads the proposals and picks some. A proposed rule is for one approval
-mode only, because in another mode it would allow more: writes in plan mode, or redirections in
-autoEdit.
+Nothing is changed: the user reads the suggestions and picks some. A suggested rule is for one
+approval mode only, because in another mode it would allow more: writes in plan mode, or
+redirections in autoEdit.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _HIGHEST = 999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A proposed rule and the evidence for it.
+    """A suggested rule and the evidence for it.
 
     `about`: a description of what the rule allows. `opens`: a description of what else it allows.
-    `calls`: the number of recorded calls, in `sessions` sessions, that the rule would newly allow;
-    some may need other proposed rules as well. `examples`: up to three of these calls.
+    `calls`: how many recorded calls, in `sessions` sessions, the rule would newly allow; some may
+    need other suggested rules as well. `examples`: up to three of these calls.
     """
 
     rule: Rule
@@ -49,10 +49,10 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Calls for which no rule is proposed.
+    """Calls for which no rule is suggested.
 
-    `what`: a command prefix, file or tool. `why`: the reason, as a clause. `calls`: the number of
-    calls.
+    `what`: a command prefix, file or tool. `why`: the reason, as a clause. `calls`: how many calls
+    there are.
     """
 
     what: str
@@ -78,7 +78,7 @@ class Suggestions:
 
 
 class Evidence:
-    """Collects recorded calls and proposes rules for them.
+    """Collects recorded calls and suggests rules for them.
 
     Memory use grows with the number of different commands, files and tools, not with the number of
     calls. Two threads must not use an instance at once.
@@ -119,7 +119,7 @@ class Evidence:
             done.add(recorded)
 
     def suggest(self) -> Suggestions:
-        """Return the rules proposed for the calls added so far."""
+        """Return the rules suggested for the calls added so far."""
         refused = _Refusals()
         wanted = [done for done in self._done.values() if done.refused is None]
         plans, left = planned(wanted, self._engine, mode=self._mode)
@@ -143,7 +143,7 @@ class Evidence:
         """Return the plans with mode and priority, adjusted to the existing rules.
 
         At priority 0, the engine shows which existing rules would win. A rule that denies exactly
-        this tool counts as intended and stays in force; a rule that asks, or that denies all tools,
+        this tool counts as intended and stays in force. A rule that asks, or that denies all tools,
         is outranked.
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
@@ -264,7 +264,7 @@ def _is_allowed(outcome: Outcome) -> bool:
 
 
 def _blocking(outcome: Outcome) -> Rule | None:
-    """Return the rule by the user, settings or administrator that blocks a call."""
+    """Return the user's, settings' or administrator's rule that blocks a call."""
     rule = outcome.rule
     if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
         return None
@@ -303,10 +303,10 @@ def suggest(
     interactive: bool = False,
     setup: Setup | None = None,
 ) -> Suggestions:
-    """Propose the smallest set of rules that, with `policy`, allows these calls.
+    """Suggest the smallest set of rules that, with `policy`, allows these calls.
 
-    Only calls that succeeded are considered. `mode` and `interactive` describe the run that the
-    rules are for. `setup`: other facts that its decisions depend on, such as settings.
+    Only calls that succeeded are considered. `mode` and `interactive` describe the run the rules
+    are for. `setup`: other facts its decisions depend on, such as settings.
     """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)
