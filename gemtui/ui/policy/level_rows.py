@@ -111,7 +111,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
     @dataclass
     class Chosen(Message):
-        """Ask to set `field` to another value."""
+        """Request to set `field` to another value."""
 
         field: LevelRow
         value: str
@@ -145,7 +145,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
                 self.post_message(self.Chosen(field, field.choices[at]))
 
     def action_open(self) -> None:
-        """Edit the list under the cursor, or select the choice's next value, cyclically."""
+        """Edit the list under the cursor, or select the choice's next value in turn."""
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)

@@ -167,7 +167,11 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 class RowFact(Struct, frozen=True):
-    """A fact on the second line; the highest `rank` is left out first, and 0 never."""
+    """A fact on a row's second line.
+
+    `rank`: if there is too little room, facts with the highest rank are left out first. Facts of
+    rank 0 are always shown.
+    """
 
     rank: int
     text: Clean

@@ -116,7 +116,8 @@ class SessionsScreen(SessionsPane):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Update after changes made in the other modes."""
-        event.refresh_styles = event.refresh_styles and self._seen  # fresh at first
+        # When the screen is first shown, its styles have just been computed.
+        event.refresh_styles = event.refresh_styles and self._seen
         self._seen = True
         self._update_header()
 
@@ -186,7 +187,7 @@ class SessionsScreen(SessionsPane):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self) -> None:
-        """In the list, mark sessions with checkpoints; in the open one, its prompts."""
+        """Mark sessions with checkpoints in the list, and prompts in the open session."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions

@@ -145,7 +145,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen over this one; decide again if rules were added there."""
+        """Show another screen over this one; if rules are added there, decide again."""
         before = self.simulation.taken
         await self.app.push_screen_wait(screen)
         self.show_context()

@@ -180,7 +180,7 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
 
 
 def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
-    """Return the last line of the block under the cursor, with a hint on a key."""
+    """Return the last line of the block under the cursor, with a key hint."""
     if not (words := _hint(part)):
         return line
     start, end = look.width - len(words) - 3, look.width - 1

@@ -22,7 +22,7 @@ class Viewport:
 
     The cursor is on a block and always visible. `following`: the window is at the end and stays
     there when messages arrive. `unseen`: how many messages have arrived while it was elsewhere.
-    `grown`: whether an existing message has become longer meanwhile. `open_thoughts`: whether
+    `grown`: whether an existing message has become longer since. `open_thoughts`: whether
     thoughts are unfolded by default.
     """
 
