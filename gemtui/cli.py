@@ -385,7 +385,7 @@ def sessions(
 @click.option(
     "--dropped",
     is_flag=True,
-    help="Search rewound, buried, and failed messages instead of the current ones.",
+    help="Search rewound, replaced, and failed messages instead of the current ones.",
 )
 @click.option(
     "--limit",
@@ -456,7 +456,7 @@ def search(
 @click.option(
     "--dropped",
     is_flag=True,
-    help="Include rewound, buried, and failed messages; json always includes them.",
+    help="Include rewound, replaced, and failed messages; json always includes them.",
 )
 @project_option("Choose only among the sessions of this folder.")
 def show(

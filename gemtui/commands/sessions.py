@@ -325,9 +325,9 @@ def _project_name(session: Summary) -> str:
 
 
 def _special(session: Summary, mark: Mark) -> Clean:
-    """Return the labels after a title, such as ` [pinned, live, torn, #parser]`."""
+    """Return the labels after a title, such as ` [pinned, live, copy, #parser]`."""
     words = [word for word in ("pinned", "archived") if getattr(mark, word)]
     words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
-    words += [flag.value.replace("_", " ") for flag in Flag if flag in session.flags]
+    words += [flag.word for flag in Flag if flag in session.flags]
     words += [f"#{tag}" for tag in mark.tags]
     return Clean(f" [{', '.join(words)}]" if words else "")

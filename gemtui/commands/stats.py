@@ -87,7 +87,7 @@ def _totals(total: Sums) -> Iterator[Clean]:
         f"{_number(usage.thoughts)}, tools {_number(usage.tool)}{unknown}"
     )
     if total.dropped.total:
-        yield Clean(f"{_number(total.dropped.total)} more in rewound, buried or failed messages")
+        yield Clean(f"{_number(total.dropped.total)} more in rewound, replaced or failed messages")
     ended = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in failures.items())
     failed = f", {counted(sum(failures.values()), 'failure')} ({ended})" if ended else ""
     yield Clean(f"{counted(total.calls.total(), 'tool call')}{failed}")

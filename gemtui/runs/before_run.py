@@ -92,7 +92,7 @@ class Report:
 
     @property
     def taken_away(self) -> int:
-        """The number of project settings that remove questions, not counting the mode."""
+        """How many of the project's settings turn off confirmations, not counting the mode."""
         return sum(
             each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
             for each in self.notices
@@ -104,8 +104,8 @@ class Report:
         others = len(self.notices) - unasked
         words = []
         if unasked:
-            takes = "takes" if unasked == 1 else "take"
-            words.append(f"{counted(unasked, 'setting')} {takes} questions away")
+            turns = "turns" if unasked == 1 else "turn"
+            words.append(f"{counted(unasked, 'setting')} {turns} off confirmations")
         if others:
             words.append(counted(others, "other notice" if unasked else "notice"))
         return ", ".join(words)

@@ -36,6 +36,19 @@ class Flag(StrEnum):
 
     __hash__ = str.__hash__  # faster than the hash of an enum, and lists hash many
 
+    @property
+    def word(self) -> str:
+        """The property in words, for display."""
+        return _WORDS.get(self, self.value)
+
+
+_WORDS = {
+    Flag.FAILED_PROMPT: "failed prompt",
+    Flag.BURIED: "replaced messages",
+    Flag.TORN: "incomplete",
+    Flag.DUPLICATE: "copy",
+}
+
 
 class TitleSource(StrEnum):
     """The sources of a session's title."""

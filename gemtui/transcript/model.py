@@ -74,7 +74,14 @@ class Dropped(StrEnum):
     @property
     def word(self) -> str:
         """The reason in words, for display."""
-        return self.value.replace("_", " ")
+        return _DROPPED_WORDS[self]
+
+
+_DROPPED_WORDS = {
+    Dropped.REWOUND: "rewound",
+    Dropped.BURIED: "replaced",
+    Dropped.FAILED_PROMPT: "failed prompt",
+}
 
 
 class Usage(Struct, frozen=True, gc=False):

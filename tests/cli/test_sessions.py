@@ -186,7 +186,7 @@ def test_table_is_for_people(store: Path, gemtui: Gemtui) -> None:
     assert "greeter" in line
     assert line.split()[2:5] == ["1", "8", "3"]
     assert "Change the greeting from hello to bye" in line
-    assert any("[torn]" in line for line in lines)
+    assert any("[incomplete]" in line for line in lines)
 
 
 def table(columns: int, folder: Path) -> list[str]:

@@ -449,7 +449,7 @@ def test_a_line_says_where_messages_were_left_out(export: Export) -> None:
     talk = Transcript.of([*gone, stays, message_with(gone[0], dropped=Dropped.FAILED_PROMPT)])
     text = "".join(export(talk, About()))
     before, _, after = text.partition("stays")
-    assert "3 messages not included: 2 rewound, 1 buried" in before
+    assert "3 messages not included: 2 rewound, 1 replaced" in before
     assert "1 message not included: 1 failed prompt" in after
     assert "gone" not in text
     assert "".join(export(talk, About(), dropped=True)).count("gone") == 4

@@ -66,7 +66,7 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Divide `room` among the columns; narrow ones need less than an equal share."""
+    """Divide `room` among the columns, giving narrow ones no more than they need."""
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

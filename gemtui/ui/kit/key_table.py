@@ -280,7 +280,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         _BACK,
     ),
     Where.UNDO: (
-        ("confirm", "y", CHANGE, "Do it", "Make the changes that are shown"),
+        ("confirm", "y", CHANGE, "Confirm", "Make the changes that are shown"),
         ("scope", "s", VIEW, "Scope", "Choose files and chat, files only, or chat only"),
         ("diff", "d", OPEN, "Diff", "Show this file's diff and its versions"),
         ("go_on", "c", OPEN, "Continue", "Continue the chat in the run pane"),
@@ -448,7 +448,7 @@ TABLE: dict[Where, tuple[Row, ...]] = {
         _CLOSE_FORM,
     ),
     Where.CONFIRM: (
-        ("confirm", "y", CHANGE, "Yes", "Do it"),
+        ("confirm", "y", CHANGE, "Yes", "Confirm the action"),
         ("close", "n,escape,q", OPEN, "No", "Cancel"),
         ("scroll_about_up = scroll_about(-1)", "up,pageup", MOVE, "Up", "Scroll up"),
         ("scroll_about_down = scroll_about(1)", "down,pagedown", MOVE, "Down", "Scroll down"),

@@ -29,7 +29,7 @@ class CopyRequested(Message):
 
 @dataclass
 class RawRequested(Message):
-    """Ask to show the stored record of the message `spoken` as JSON.
+    """Request to show the stored record of the message `spoken` as JSON.
 
     `block`: the block under the cursor, or None.
     """
@@ -40,7 +40,7 @@ class RawRequested(Message):
 
 @dataclass
 class FileRequested(Message):
-    """Ask to open a file in the editor.
+    """Request to open a file in the editor.
 
     `path`: the path as the tool named it. `line`: 1-based line number, or None.
     """
@@ -51,7 +51,7 @@ class FileRequested(Message):
 
 @dataclass
 class HistoryRequested(Message):
-    """Ask to show every write to a file, across all sessions.
+    """Request to show every write to a file, across all sessions.
 
     `path`: the path as the tool named it; it has been made absolute by the time the app gets the
     message.
@@ -62,21 +62,21 @@ class HistoryRequested(Message):
 
 @dataclass
 class SubagentRequested(Message):
-    """Ask to open the session of the subagent with this id."""
+    """Request to open the session of the subagent with this id."""
 
     agent_id: str
 
 
 class BackRequested(Message):
-    """Ask to go back to the list, because the transcript has nothing left to close."""
+    """Request to go back to the list, because there is nothing left to close."""
 
 
 class DroppedRequested(Message):
-    """Ask to show or hide messages that failed or that a rewind removed or overwrote."""
+    """Request to show or hide messages that failed or were rewound or replaced."""
 
 
 class TranscriptMoved(Message):
-    """Ask to update the status line: the cursor, search or follow mode has changed.
+    """Request to update the status line: cursor, search or follow mode has changed.
 
     This message is replaceable, so a burst of them causes a single update.
     """
@@ -88,14 +88,14 @@ class TranscriptMoved(Message):
 
 @dataclass
 class NewRunRequested(Message):
-    """Ask to show the run pane, ready to start a new run in `folder`."""
+    """Request to show the run pane, ready to start a new run in `folder`."""
 
     folder: Path
 
 
 @dataclass
 class ContinueRequested(Message):
-    """Ask to show the run pane, ready to continue a stored session.
+    """Request to show the run pane, ready to continue a stored session.
 
     `prompt`: text to put into the prompt field.
     """
@@ -106,7 +106,7 @@ class ContinueRequested(Message):
 
 @dataclass
 class ChatRequested(Message):
-    """Ask to show the run pane, ready to continue a chat that may not be in the list.
+    """Request to show the run pane, ready to continue a possibly unlisted chat.
 
     `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
     `prompt`: text to put into the prompt field.
@@ -120,7 +120,7 @@ class ChatRequested(Message):
 
 @dataclass
 class RunWithPolicyRequested(Message):
-    """Ask to show the run pane, ready for a run with these policies and this mode."""
+    """Request to show the run pane, ready for a run with these policies and mode."""
 
     policies: tuple[Path, ...]
     mode: ApprovalMode
@@ -128,7 +128,7 @@ class RunWithPolicyRequested(Message):
 
 @dataclass
 class AllowCallRequested(Message):
-    """Ask to show the form for a rule that would allow `call`.
+    """Request to show the form for a rule that would allow `call`.
 
     `policies`: the policy files used by the run that made the call.
     """
@@ -139,7 +139,7 @@ class AllowCallRequested(Message):
 
 @dataclass
 class SessionRequested(Message):
-    """Ask to show a session, with the cursor on a tool call ("" for the start)."""
+    """Request to show a session, with the cursor on a tool call ("" for the start)."""
 
     session: Summary
     call: str = ""

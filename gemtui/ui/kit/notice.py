@@ -28,7 +28,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     )
 
     class AgainRequested(Message):
-        """Ask to try again."""
+        """Request to try again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class EmptyStore(NoticePane):
     )
 
     class ElsewhereRequested(Message):
-        """Ask to look for sessions in another folder."""
+        """Request to look for sessions in another folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
         """Explain why there are no sessions in `home`."""

@@ -1,1 +1,1 @@
-"""The policy pane: a file's rules, the resulting command, and their effects."""
+"""The policy pane: a policy's rules, their effects, and the command of a run."""

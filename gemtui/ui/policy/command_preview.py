@@ -1,4 +1,4 @@
-"""The preview of a run's command with the edited policy."""
+"""Preview the command of a run that uses the policy being edited."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft
 
 NAMED = (Origin.OURS, Origin.FILE)
-"""Origins whose files are passed to a run by name; Gemini CLI loads all others."""
+"""Origins whose files gemtui passes to a run by name; Gemini CLI finds the others."""
 RUN = "RUN"
-"""Placeholder for the folder and the id of a run that does not exist yet."""
+"""Placeholder for the folder and id of a run that doesn't exist yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
     """The command of a run, and its arguments.
 
-    `script`: equivalent lines for bash or zsh, which read the prompt from `prompt.txt`.
-    `recipient`: the program that receives the arguments. `environ`: the environment variables set
-    for that program. `problem`: why there is no command. `notes`: notes on the command.
+    `script`: the same as lines for bash or zsh, reading the prompt from `prompt.txt`. `recipient`:
+    the program that receives the arguments. `environ`: the environment variables set for that
+    program. `problem`: why there is no command. `notes`: notes on the command.
     """
 
     script: str = ""

@@ -1,4 +1,4 @@
-"""The policy that is being edited: its file, its context, and its command."""
+"""The policy being edited, along with its file, its context and its command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PolicyEditor:
     """Edits one policy at a time, `draft`, as it would apply to runs in `folder`.
 
     `changed` is called when there is something new to show. `begun` is set once the first policy
-    has been opened, or it is known that there is none.
+    has been opened or none has been found.
     """
 
     def __init__(self, app: AppBase, folder: Path, *, changed: Callable[[], None]) -> None:
@@ -42,9 +42,9 @@ class PolicyEditor:
     # --- loading -------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Open the policy of this folder's last run, or else the first one of gemtui's.
+        """Open the policy of this folder's last run, or else the first of gemtui's own.
 
-        Then load everything on which commands depend.
+        Afterwards, load everything the run's command depends on.
         """
         files = await self._files()
         used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
@@ -61,7 +61,7 @@ class PolicyEditor:
         return await asyncio.to_thread(files.listed, self.folder)
 
     async def load_context(self) -> None:
-        """Load the policy's context, and detect what the installed Gemini CLI supports."""
+        """Load the policy's context, and find out what the installed Gemini CLI supports."""
         draft = self.draft
         found = draft.around
         with self._app.reporting():
@@ -75,7 +75,7 @@ class PolicyEditor:
         self._changed()
 
     def preview(self) -> CommandPreview:
-        """Return the command of a run with the policy as saved."""
+        """Return the command of a run with the policy as it is saved."""
         if self._machine is None:
             return CommandPreview()
         machine, recipient = self._machine
@@ -83,22 +83,22 @@ class PolicyEditor:
         return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
 
     def mode_findings(self) -> tuple[Finding, ...]:
-        """Return the findings about the file's rules in the chosen mode."""
+        """Return the findings about the file's rules in the selected mode."""
         draft = self.draft
         own = draft.document.source
         try:
             found = mode_findings(draft.policy, draft.mode, draft.setup)
-        except GemtuiError:  # shown by the table of all tools
+        except GemtuiError:  # the table of tools shows this error
             return ()
         return tuple(each for each in found if str(each.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
-        """Return the file's examples, each with the decision of the file's rules."""
+        """Return the file's examples, each with what the file's own rules decide."""
         document = self.draft.document
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file when other programs write it, unless the draft has changes."""
+        """Reload the file when another program writes it, unless the draft has changes."""
         async for fresh in watch_file(file):
             draft = self.draft
             if draft.opened is None or draft.opened.file.path != file.path:
@@ -115,8 +115,8 @@ class PolicyEditor:
     async def edit(self, make: Make) -> EditedDocument | None:
         """Change the draft; return the edit, or None if nothing was changed.
 
-        The file's checks run first, in a thread, because they take a while for a large file. If the
-        draft is changed in the meantime, the edit is applied to the changed draft.
+        The edited file is checked first, in a thread, because that takes a while for a large file.
+        If the draft changes in the meantime, the edit is applied to the new draft.
         """
         while True:
             draft, seen = self.draft, self.draft.document
@@ -134,7 +134,7 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open another file for editing, unless the draft is edited while it loads."""
+        """Open another file, unless the user edits the current draft in the meantime."""
         seen = self.draft.document
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
@@ -142,11 +142,11 @@ class PolicyEditor:
             await self.load_context()
 
     async def open_own_policy(self, wanted: Sequence[Path]) -> None:
-        """Open one of gemtui's policies so that a rule can be added.
+        """Open one of gemtui's own policies, so that a rule can be added to it.
 
-        This is one of `wanted`, or else the open one, the first one, or a new one. Gemini CLI's own
-        files are not used, because they would affect every session. A draft with unsaved changes
-        stays open.
+        This is one of `wanted` if possible, or else the policy that is open, the first one, or a
+        new one. Gemini CLI's own files are never chosen, because they affect every session. A draft
+        with unsaved changes stays open.
         """
         opened = self.draft.opened
         if self.draft.changed:
@@ -163,13 +163,13 @@ class PolicyEditor:
             await self.open(target)
 
     async def save(self) -> bool:
-        """Save the draft; return whether it was saved."""
+        """Save the draft and return whether that worked."""
         saved = await files.save(self._app, self.draft)
         await self.load_context()
         return saved
 
     async def choose(self) -> None:
-        """Let the user choose another policy, or create, rename or delete one."""
+        """Let the user open another policy, or create, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
         screen = PolicyFilesScreen(await self._files(), here)

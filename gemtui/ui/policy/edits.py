@@ -1,6 +1,6 @@
 """Pure functions that edit a policy's rules, each returning a new document.
 
-All of them raise PolicyError for a file that is locked.
+They all raise PolicyError if the file is locked.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 
 
 class EditedDocument(NamedTuple):
-    """An edited document.
+    """The result of an edit.
 
-    `what`: a description of the edit. `place`: the index of the edited rule; None if that rule no
-    longer exists. `description`: a message about effects that the table of rules does not show.
+    `what`: a description of the edit. `place`: the index of the edited rule, or None if it no
+    longer exists. `description`: a message about effects that can't be seen in the table of rules.
     """
 
     document: Document
@@ -34,17 +34,17 @@ class EditedDocument(NamedTuple):
 
 
 Make = Callable[[Document], EditedDocument | None]
-"""Edits the current document; returns None if there is nothing to do."""
+"""A function that edits the document it is given; returns None to change nothing."""
 
 
 def add(document: Document, rule: Rule) -> EditedDocument:
-    """Add a rule at the end of the file."""
+    """Append a rule to the file."""
     changed = document.add(rule)
     return EditedDocument(changed, "add a rule", len(changed.rules) - 1)
 
 
 def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
-    """Add rules at the end of the file."""
+    """Append rules to the file."""
     for rule in rules:
         document = document.add(rule)
     what = counted(len(rules), "rule")
@@ -53,24 +53,24 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
-    """Add the rules that the document lacks, at its end.
+    """Append those rules that the document doesn't contain yet.
 
-    Return None if the document has all of them.
+    Returns None if the document contains all of them.
     """
     missing = document.missing_rules(rules)
     return add_all(document, missing) if missing else None
 
 
 def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
-    """Replace the rule at the index `place`."""
+    """Replace the rule at index `place`."""
     return EditedDocument(document.replace(place, rule), f"change rule {place + 1}", place)
 
 
 def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
-    """Return the edit made with a form: a new rule, or a change of an existing rule.
+    """Return the edit made in a form: a new rule, or a change to an existing one.
 
-    The rule is found again if it has been moved in the meantime. The edit raises PolicyError if the
-    rule has been removed or changed in the meantime.
+    `seen`: the document that the form was opened with. The edit finds the rule even if it has been
+    moved since then, and raises PolicyError if it has been removed or changed.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -90,7 +90,7 @@ def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
 def edit_by_index(seen: Document, make: Make) -> Make:
     """Return an edit that refers to rules by their index in `seen`.
 
-    The edit raises PolicyError if the document has changed since then.
+    The edit raises PolicyError if the document is no longer the same.
     """
 
     def change(document: Document) -> EditedDocument | None:
@@ -105,7 +105,7 @@ _OTHERWISE = "That rule has changed in the meantime. Check it, then try again."
 
 
 def duplicate(document: Document, place: int) -> EditedDocument:
-    """Insert a copy of a rule after the rule."""
+    """Insert a copy of a rule right after it."""
     return EditedDocument(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 
@@ -115,7 +115,7 @@ def remove(document: Document, place: int) -> EditedDocument:
 
 
 def switch(document: Document, place: int) -> EditedDocument:
-    """Turn a rule off or on."""
+    """Turn a rule off or back on."""
     on = not document.rules[place].enabled
     what = f"turn rule {place + 1} {'on' if on else 'off'}"
     return EditedDocument(document.enable(place, on), what, place)
@@ -145,5 +145,5 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
-    """Set levels or lists. Raises OptionError for an impossible tool name."""
+    """Set levels or lists. Raises OptionError for a tool name that can't exist."""
     return EditedDocument(with_levels(document, simple), what, None)

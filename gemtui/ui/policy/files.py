@@ -1,4 +1,4 @@
-"""Opening, saving, creating, renaming and deleting policy files."""
+"""Open, save, create, rename and delete policy files."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ SUGGESTED = "work"
 
 
 def listed(folder: Path) -> tuple[PolicyFile, ...]:
-    """Return all policy files relevant to a run in `folder`, gemtui's first.
+    """Return all policy files that affect a run in `folder`, gemtui's own first.
 
-    Reads the disk.
+    Blocking: reads files.
     """
     found = effective_policy(workspace=folder).settings
     return store.list_policies(found.policy_paths(folder), found.admin_policies(folder))
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """Return the other policies and the settings that a run in `folder` uses.
+    """Return the other policies and the settings that affect a run in `folder`.
 
-    Reads the disk.
+    Blocking: reads files.
     """
     found = effective_policy(workspace=folder)
     files = [each for path in found.files for each in _files_of(path)]
@@ -61,9 +61,9 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return a path's policy files, in the order in which Gemini CLI loads them.
+    """Return the policy files at a path, in the order in which Gemini CLI loads them.
 
-    `path` may be a file or a folder.
+    `path`: a file or a folder.
     """
     if not is_folder(path):
         return [path]
@@ -76,17 +76,17 @@ def _files_of(path: Path) -> list[Path]:
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
-    """Load a file; if it can't be read, report why and return None."""
+    """Load a file; if it can't be read, show why and return None."""
     with app.reporting():
         return await asyncio.to_thread(store.open_policy, file)
     return None
 
 
 async def save(app: AppBase, draft: Draft) -> bool:
-    """Save the draft; return whether it was saved.
+    """Save the draft and return whether that worked.
 
-    Asks for a name if the draft has none, and for a confirmation if the file is not one of
-    gemtui's.
+    Asks for a name if the draft has none, and for confirmation if the file isn't one of gemtui's
+    own.
     """
     opened = draft.opened
     if opened is None:
@@ -137,7 +137,7 @@ async def _write(
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Ask which version to keep, because the file was changed or removed elsewhere."""
+    """Ask which version to keep, because the file has changed on disk or is gone."""
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if path_exists(opened.file.path):
         head, said = "The file has changed on disk", "Another program changed it."
@@ -162,7 +162,7 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 
 def _name_problem(name: str) -> str:
-    """Return the problem with a name; other problems are reported on creation."""
+    """Return what is wrong with a name; other problems show up on creation."""
     return "" if name.strip() else "Enter a name for the policy."
 
 
@@ -184,7 +184,7 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
 
 
 async def rename(app: AppBase, file: PolicyFile) -> Path | None:
-    """Rename one of gemtui's policies; return its new path, or None."""
+    """Rename one of gemtui's policies; return its new path, or None if cancelled."""
     asked = await app.push_screen_wait(
         AskScreen(clean_line(f"New name for {file.name}"), value=file.name, problem=_name_problem)
     )
@@ -196,7 +196,7 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
 
 
 async def delete(app: AppBase, file: PolicyFile) -> bool:
-    """Delete one of gemtui's policies after a confirmation."""
+    """Delete one of gemtui's policies after asking the user."""
     if file.origin is not Origin.OURS:
         app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
         return False
@@ -212,7 +212,7 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
-    """Return whether the draft may be closed, after asking about unsaved changes."""
+    """Return whether the draft may be closed, asking about any unsaved changes."""
     if not draft.changed:
         return True
     answer = await app.push_screen_wait(
@@ -232,9 +232,9 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask which version a run gets: "save" the draft first, or use the "saved" one.
+    """Ask which version a run should use: "save" the draft first, or the "saved" one.
 
-    Return None if the user cancels.
+    Returns None if the user cancels.
     """
     return await app.push_screen_wait(
         ChooseScreen(
@@ -260,7 +260,7 @@ async def save_to_run(app: AppBase) -> bool:
 
 
 def edit(app: AppBase, draft: Draft) -> None:
-    """Open the saved file in the user's editor, unless there are unsaved changes."""
+    """Open the saved file in the user's editor, unless the draft has unsaved changes."""
     if draft.opened is None or draft.changed:
         app.show_message("Save the policy first, because the editor opens the saved file.")
     else:
@@ -272,10 +272,10 @@ STEP = 50
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
-    """Yield the file whenever it is written; end if its folder can't be watched.
+    """Yield the file whenever it is written; stop if its folder can't be watched.
 
-    The file is also yielded once at the start, because earlier changes are unknown. A missing or
-    temporarily unreadable file is skipped.
+    The file is also yielded once at the start, because it may have changed before. A file that is
+    missing or can't be read right now is skipped.
     """
     stop = asyncio.Event()
     name = file.path.name
@@ -298,7 +298,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
             async for _ in batches:
                 if (fresh := await asyncio.to_thread(_read, file)) is not None:
                     yield fresh
-    except (OSError, RuntimeError):  # watchfiles raises RuntimeErrors
+    except (OSError, RuntimeError):  # watchfiles raises RuntimeError
         return
     finally:
         stop.set()

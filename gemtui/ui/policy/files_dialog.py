@@ -1,4 +1,4 @@
-"""The dialog of policy files: open one, or create, rename and delete gemtui's."""
+"""The dialog that opens policy files; it also manages those of gemtui."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """An action on a policy file."""
+    """What the user can do with a policy file."""
 
     OPEN = "open"
     NEW = "new"
@@ -36,7 +36,7 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """The chosen action and its file; None for a new file."""
+    """What the user has chosen to do, and with which file (None for a new one)."""
 
     what: FileAction
     file: PolicyFile | None = None
@@ -45,7 +45,7 @@ class FileChoice(NamedTuple):
 class PolicyFilesScreen(DialogScreen[FileChoice]):
     """A dialog that returns a `FileChoice`, or None.
 
-    `current`: the file that is being edited.
+    `current`: the file being edited.
     """
 
     BINDINGS = bindings(Where.POLICY_FILES)

@@ -1,4 +1,4 @@
-"""Texts of the policy pane: its title, its empty state, the mode. Pure functions."""
+"""Texts of the policy pane: title, empty state and mode. All functions are pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.rules.draft import Draft
 
 PATH_ROOM = 30
-"""Most cells of a folder's path."""
+"""Maximum width in cells of a folder's path."""
 _WHOSE = {
     Origin.USER: "Gemini CLI's own",
     Origin.SETTINGS: "listed in settings",
@@ -26,14 +26,14 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:
-    """Return a key's name with a description of its action."""
+    """Return a key with a description of what it does."""
     key = BY_ID[id]
     face = key.footer(ascii=glyphs.ascii)
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return the text that is shown if there are no rules."""
+    """Return the text to show if there are no rules."""
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
@@ -53,7 +53,7 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def _others(draft: Draft) -> Iterator[str]:
-    """Yield a sentence about the other policy files in use, if there are any."""
+    """Yield a sentence about the other policy files that apply, if there are any."""
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
@@ -62,7 +62,7 @@ def _others(draft: Draft) -> Iterator[str]:
 
 
 def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return the text for a file that can't be edited rule by rule."""
+    """Return the text to show for a file that can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")
     return Content("\n").join(
@@ -71,7 +71,7 @@ def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
-    """Yield the policy's name, the number of rules, and the sort order."""
+    """Yield the policy's name, its number of rules, and the sort order."""
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
@@ -85,7 +85,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 
 
 def whose(draft: Draft) -> Iterator[Content]:
-    """Yield facts about the file, the most important first."""
+    """Yield facts about the file, most important first."""
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
@@ -95,16 +95,15 @@ def whose(draft: Draft) -> Iterator[Content]:
 
 
 def folder_words(folder: Path, glyphs: Glyphs) -> Content:
-    """Return the end of a folder's path, which is its most significant part."""
+    """Shorten a folder's path to its end, which is its most significant part."""
     path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
     return Content.styled(path, "dim")
 
 
 def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
-    """Yield how the draft differs from its file.
+    """Yield how the draft differs from its file, if it does.
 
-    Nothing is yielded about a draft without changes and without a file. `fixable`: whether there is
-    a correction for the rule under the cursor.
+    `fixable`: whether a fix can be suggested for the rule under the cursor.
     """
     if draft.changed:
         yield Content(counted(changes, "unsaved change"))
@@ -115,7 +114,7 @@ def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
-    """Return all approval modes, with the current one marked."""
+    """Return all approval modes as one line, with the current one marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
     for each in ApprovalMode:
         here = each is mode
@@ -125,7 +124,7 @@ def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
 
 
 def simple_words(others: int, meaning: str) -> Sequence[Content]:
-    """Return the lines below the simple view: the choice's meaning, hidden rules."""
+    """Return the lines below the simple view: what the choice means, and hidden rules."""
     lines = [Content(meaning)]
     if others:
         more = f"{counted(others, 'rule')} not shown in this view. Press l to see all rules."

@@ -1,4 +1,4 @@
-"""The simple view of a policy as rows: levels, mode and lists, with a dialog for a list."""
+"""The simple view of a policy as rows: levels, the mode and lists of tools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row: a heading, a choice or a list; `id` is "" for a heading."""
+    """A row: a heading, a choice or a list. `id` is "" for a heading."""
 
     label: str
     id: str = ""
@@ -66,7 +66,7 @@ class LevelRow:
 
 
 def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
-    """Yield the rows, from top to bottom."""
+    """Yield the rows from top to bottom."""
     yield LevelRow("Levels")
     for name, label in _CAPABILITIES.items():
         yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
@@ -85,7 +85,7 @@ def _listed(name: str, names: Sequence[str] | None) -> str:
 
 
 def draw(field: LevelRow, look: Look) -> Pieces:
-    """Draw a heading, a choice with all its values, or a list."""
+    """Render a heading, a choice with all its values, or a list."""
     if not field.id:
         return (Piece(own(field.label), look[Role.HEADING]),)
     label = Piece(own(f"  {field.label:<15}  "), look[Role.TEXT])
@@ -104,7 +104,7 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The rows of the simple view.
 
-    `Chosen` is posted for a changed choice, and `Opened` for a list to edit.
+    `Chosen` is posted when the user changes a choice, and `Opened` when they want to edit a list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
@@ -117,27 +117,27 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         value: str
 
     others = 0
-    """The number of rules that this view can't represent."""
+    """The number of rules that this view can't show."""
 
     def __init__(self) -> None:
         super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
 
     def show_levels(self, draft: Draft) -> None:
-        """Show the levels of a draft; the cursor stays on its row."""
+        """Show a draft's levels; the cursor stays on its row."""
         simple, row = read(draft.document), self.cursor
         self.others = simple.others
         self.show(tuple(fields(simple, draft.mode)))
         self.go(row)
 
     def meaning(self) -> str:
-        """Return the meaning of the choice or list under the cursor."""
+        """Return what the choice or list under the cursor means."""
         field = self.chosen
         if field is None:
             return ""
         return MEANINGS[field.value if field.choices else field.id]
 
     def action_choose(self, step: int) -> None:
-        """Select the choice to the right (`step` 1) or to the left (-1)."""
+        """Select the value to the right (`step` 1) or left (`step` -1)."""
         field = self.chosen
         if field is not None and field.choices:
             at = field.choices.index(field.value) + step
@@ -145,7 +145,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
                 self.post_message(self.Chosen(field, field.choices[at]))
 
     def action_open(self) -> None:
-        """Select the next choice, the first one after the last; or edit a list."""
+        """Edit the list under the cursor, or select the choice's next value in turn."""
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)
@@ -155,7 +155,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
 
 def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
-    """Return the levels with one of them set or unset."""
+    """Return the policy with one level set or unset."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
         levels[name] = Level(value)
@@ -163,7 +163,7 @@ def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
 
 
 def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
-    """Return the levels with one list replaced; an empty list is removed."""
+    """Return the policy with one list replaced; an empty list is removed."""
     if name == "only":
         return replace(simple, only=tools or None)
     return (
@@ -198,7 +198,7 @@ def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """A dialog for a list of tools; returns their names (() removes the list), None = unchanged."""
+    """A dialog that returns tool names, or None for no change; () removes the list."""
 
     BINDINGS = bindings(Where.DIALOG)
 

@@ -1,8 +1,8 @@
 """The simple view of a policy: three levels and three lists.
 
-Its rules are those of `gemtui.policy.file.levels`, recognised by their form: one tool, no
-condition, headless only, and a priority from 997 to 999. In a file, a deny rule also applies to
-interactive sessions. All other rules of the file are kept unchanged.
+Its rules are the ones that `gemtui.policy.file.levels` writes. They are recognised by their form:
+one tool, no condition, headless only, and a priority from 997 to 999. In a file, a deny rule also
+applies to interactive sessions. All other rules in the file are left unchanged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LEVEL_RULES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplePolicy:
-    """The contents of the simple view.
+    """What the simple view shows.
 
-    `levels`: the level of each capability; a missing one is unset, so that the mode decides.
-    `only`: the only tools that are available, None if there is no such list. `others`: the number
-    of rules that this view can't represent.
+    `levels`: the level of each capability; if one is missing, it is unset and the mode decides.
+    `only`: the only tools that may be used, or None for no such limit. `others`: the number of
+    rules that the view can't show.
     """
 
     levels: dict[str, Level]
@@ -38,7 +38,7 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Return whether a rule has the form in which levels and lists are written."""
+    """Return whether a rule has the form that levels and lists are written in."""
     plain = Rule(
         decision=rule.decision,
         priority=rule.priority,
@@ -53,12 +53,12 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Return whether a rule denies one tool in all modes, headless or interactive."""
+    """Return whether a rule denies one tool in all modes, headless and interactive."""
     return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
-    """Return the decision and priority of a simple rule; None for any other rule."""
+    """Return a simple rule's decision and priority, or None for any other rule."""
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):
         return kind if kind == (Decision.DENY, 998) else None
@@ -73,7 +73,7 @@ def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
 
 
 def read(document: Document) -> SimplePolicy:
-    """Return the levels and lists in a document."""
+    """Return the levels and lists of a document."""
     found = [rule for _, rule in _simple_rules(document.rules)]
     named: dict[tuple[Decision, int], list[str]] = {}
     for rule in found:
@@ -99,9 +99,9 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
 
 
 def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
-    """Return the rules for levels and lists; the mode decides about unset levels.
+    """Return the rules for levels and lists; unset levels get none.
 
-    Raises OptionError for an impossible tool name.
+    Raises OptionError for a tool name that can't exist.
     """
     found = rules(
         Permissions(
@@ -118,9 +118,10 @@ def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
 def with_levels(document: Document, simple: SimplePolicy) -> Document:
     """Return the document with these levels and lists.
 
-    Rules that are still needed are not touched. New rules are added at the front if they restrict,
-    because the first of equal rules wins, and at the end if they allow. Raises OptionError for an
-    impossible tool name, and PolicyError if the document is locked.
+    Rules that are still needed stay where they are. New rules that restrict something are added at
+    the start, because the first of several equal rules wins; new rules that allow something are
+    added at the end. Raises OptionError for a tool name that can't exist, and PolicyError if the
+    document is locked.
     """
     wishes = {_identity(rule): rule for rule in level_rules(simple)}
     kept = set()

@@ -1,4 +1,4 @@
-"""The left part of the policy pane: rules or levels, the mode, table of tools."""
+"""The left half of the policy pane: rules or levels, the mode, and the tool table."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyMain(Vertical):
-    """Shows a draft; the user's actions are posted as messages to the pane."""
+    """Shows a draft, and posts the user's actions to the pane as messages."""
 
     class Moved(Message):
-        """The cursor is on another rule, or the rules have changed."""
+        """Posted when the cursor is on a different rule, or the rules have changed."""
 
     def __init__(self) -> None:
         super().__init__(id="policy-main")
@@ -34,7 +34,7 @@ class PolicyMain(Vertical):
         self._words = ""
 
     def compose(self) -> ComposeResult:
-        """Build all parts, from top to bottom; CSS classes decide which are visible."""
+        """Build all parts from top to bottom; CSS classes decide which are visible."""
         yield BarLine(id="policy-title")
         yield FilterBar()
         yield Static(id="no-rules")
@@ -63,26 +63,26 @@ class PolicyMain(Vertical):
 
     @property
     def searching(self) -> bool:
-        """Whether a search limits the shown rules."""
+        """Whether the rules are filtered by a search."""
         return bool(self._words)
 
     @property
     def typing(self) -> bool:
-        """Whether the user is typing a search, or is about to."""
+        """Whether the user is typing a search or is about to."""
         return self.query_one(FilterBar).typing
 
     @property
     def place(self) -> int | None:
-        """The index in the file of the rule under the cursor; None in the simple view."""
+        """The index in the file of the rule under the cursor, or None in the simple view."""
         return None if self.simple else self.rules.place
 
-    # --- showing -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     begun = False
-    """Whether a policy has been opened, or it is known that there is none."""
+    """Whether a policy has been opened, or none has been found."""
 
     def show(self, draft: Draft, place: int | None = None) -> None:
-        """Show the draft, with the cursor on the rule at the index `place`."""
+        """Show the draft, with the cursor on the rule at index `place`."""
         self._draft = draft
         stuck, glyphs = bool(draft.document.locked), glyphs_of(self.app)
         words = locked_text(draft, glyphs) if stuck else no_rules(draft, glyphs)
@@ -109,17 +109,17 @@ class PolicyMain(Vertical):
         words = simple_words(levels.others, levels.meaning())
         self.query_one("#levels-words", Static).update(Content("\n").join(words))
 
-    # --- display -------------------------------------------------------------------------------
+    # --- view ----------------------------------------------------------------------------------
 
     def switch(self, *, simple: bool) -> None:
-        """Show the simple view, or the rules."""
+        """Show the simple view or the rules."""
         self.set_class(simple, "-levels")
         if self._draft is not None:
             self.show(self._draft)
         self.call_after_refresh(self.take_focus)
 
     def take_focus(self) -> None:
-        """Focus the visible rows."""
+        """Focus the rows that are visible."""
         (self.levels if self.simple else self.rules).focus()
 
     def search(self) -> None:
@@ -128,7 +128,7 @@ class PolicyMain(Vertical):
         self.query_one(FilterBar).open()
 
     def end_search(self) -> None:
-        """Close the search, and show all rules again."""
+        """Close the search and show all rules again."""
         self.query_one(FilterBar).close()
 
     @on(FilterBar.Changed)

@@ -1,6 +1,6 @@
-"""The app's policy mode: the pane, unsaved changes, and questions at exit.
+"""The app's policy mode: the pane, unsaved changes, and questions on exit.
 
-The pane's modules are imported only when the pane is first shown.
+The pane's modules are imported only when the pane is shown for the first time.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class PolicyMode:
 
     @property
     def draft(self) -> Draft | None:
-        """The policy that is being edited; None before the pane is first shown."""
+        """The policy being edited; None until the pane is shown for the first time."""
         return None if self._made is None else self._made.draft
 
     def sign(self) -> str:
-        """Return the policy mode's symbol for unsaved changes; "" if there are none."""
+        """Return the policy mode's symbol for unsaved changes, or "" if there are none."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 
@@ -52,12 +52,12 @@ class PolicyMode:
         return self._made
 
     async def allow(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show the policy pane with a rule that would allow a run's call."""
+        """Show the policy pane with a rule that would allow a call made by a run."""
         screen = await self.show()
         screen.rule_keys.offer(call, policies)
 
     async def ready_to_start(self, policies: Sequence[Path]) -> bool:
-        """Return whether a run may start with these files, asking about unsaved changes."""
+        """Return whether a run can start with these files, asking about unsaved changes."""
         draft, screen = self.draft, self._made
         opened = None if draft is None else draft.opened
         if draft is None or screen is None or opened is None or not draft.changed:
@@ -70,7 +70,7 @@ class PolicyMode:
         return answer == "saved" or (answer == "save" and await screen.editor.save())
 
     async def may_leave(self) -> bool:
-        """Return whether gemtui may exit, after asking about unsaved changes."""
+        """Return whether gemtui may exit, asking about unsaved changes."""
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True

@@ -1,4 +1,4 @@
-"""The policy pane as its parts see it: the draft, and the widgets that show it."""
+"""The policy pane as its parts see it: the draft and the widgets that show it."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class PolicyPane(DialogGuardScreen[None]):
 
     @property
     def main(self) -> PolicyMain:
-        """The part with rules or levels."""
+        """The half with the rules or levels."""
         return self.query_one(PolicyMain)
 
     @property
     def side(self) -> PolicySide:
-        """The part with command, file and findings."""
+        """The half with the command, the file and the findings."""
         return self.query_one(PolicySide)
 
     @property
     def draft(self) -> Draft:
-        """The policy that is being edited."""
+        """The policy being edited."""
         return self.editor.draft
 
     def show(self, place: int | None = None) -> None:
-        """Show the current draft, with the cursor on the rule at the index `place`."""
+        """Show the current draft, with the cursor on the rule at index `place`."""
         raise NotImplementedError
 
     async def edit(self, make: Make) -> None:
-        """Make an edit and show it; report effects that the table doesn't show."""
+        """Apply an edit and show the result; a message reports effects that can't be seen."""
         made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)
@@ -46,4 +46,4 @@ class PolicyPane(DialogGuardScreen[None]):
 
 
 class PolicyPart(ScreenPart[PolicyPane]):
-    """One subject of the policy pane."""
+    """A part of the policy pane."""

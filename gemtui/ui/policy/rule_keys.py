@@ -1,4 +1,4 @@
-"""The keys that change rules, and those that act on the policy's file."""
+"""Keys that change rules or act on the policy's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RuleKeys(PolicyPart):
     """Adds, changes and removes rules; every change can be undone."""
 
     better: Rule | None = None
-    """The suggested correction of the rule under the cursor; None if there is none."""
+    """The suggested fix for the rule under the cursor, or None."""
 
     @dialog
     async def action_add(self) -> None:
@@ -45,7 +45,7 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def open_list(self) -> None:
-        """Edit the list of tools under the cursor of the simple view."""
+        """Edit the list of tools under the cursor in the simple view."""
         screen = self.screen
         chosen = screen.main.levels.chosen
         await screen.edit(await level_rows.edit_tool_list(screen.gemtui, screen.draft, chosen))
@@ -80,8 +80,8 @@ class RuleKeys(PolicyPart):
     async def offer(self, call: Call, policies: Sequence[Path]) -> None:
         """Show a form with the rule that would allow a call, so that it can be added.
 
-        `policies`: the policy files of the run that made the call; if one of them is gemtui's, the
-        rule is added there.
+        `policies`: the policy files of the run that made the call; if one of them is gemtui's own,
+        the rule is added there.
         """
         screen, editor = self.screen, self.screen.editor
         await editor.begun.wait()
@@ -91,7 +91,7 @@ class RuleKeys(PolicyPart):
         if form is not None:
             await self._fill_in(form)
 
-    # --- the rule under the cursor -------------------------------------------------------------
+    # --- the selected rule ---------------------------------------------------------------------
 
     async def action_duplicate(self) -> None:
         await self._edit_chosen(edits.duplicate)
@@ -131,7 +131,7 @@ class RuleKeys(PolicyPart):
             self.screen.gemtui.show_message("Nothing to redo.")
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether there is nothing to undo or redo, which these keys say."""
+        """Return whether undo or redo would only say that there is nothing to do."""
         draft = self.screen.draft
         return {"undo": not draft.can_undo, "redo": not draft.can_redo}.get(action, False)
 
@@ -141,7 +141,7 @@ class RuleKeys(PolicyPart):
 
 
 class FileKeys(PolicyPart):
-    """Actions on the whole file and on its command."""
+    """Actions on the file as a whole and on its command."""
 
     @dialog
     async def action_save(self) -> None:
@@ -152,7 +152,7 @@ class FileKeys(PolicyPart):
         await self.screen.editor.choose()
 
     def action_open_file(self) -> None:
-        """Open the file in the editor; reload it after it has been saved there."""
+        """Open the file in the editor, and reload it once it has been saved there."""
         files.edit(self.screen.gemtui, self.screen.draft)
 
     @dialog

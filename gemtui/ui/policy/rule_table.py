@@ -1,4 +1,4 @@
-"""The table of the edited policy's rules, the highest priority first."""
+"""The table of the policy's rules, highest priority first."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from gemtui.ui.rules.draft import Draft, priority_order
 from gemtui.ui.rules.draw import column, decision_pieces, summary
 
 _DECISION = 5
-"""Cells for the name of a decision."""
+"""Width in cells of a decision's name."""
 _NARROW, _WIDE = 16, 22
-"""Cells for the tools: in a table less than 60 cells wide, and in a wider one."""
+"""Width of the tools column in cells: in a table below 60 cells, and otherwise."""
 
 
 _BESIDE = GUTTER + 1
-"""Cells of the table outside of its rows, for the cursor and the scroll bar."""
+"""Cells of the table besides its rows, for the cursor and the scroll bar."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One row: the index of a rule in the file, the rule, and its worst finding."""
+    """A row: a rule with its index in the file and its worst finding."""
 
     place: int
     entry: RuleEntry
@@ -41,7 +41,7 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """Return the rows that match all words of a search, the highest priority first."""
+    """Return the rows that match all words of a search, highest priority first."""
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
@@ -68,7 +68,7 @@ class Headings(Widget):
     DEFAULT_CSS = "Headings { height: 1; }"
 
     def render(self) -> Content:
-        """Return the only line."""
+        """Return the line of headings."""
         room = _room(self.size.width - _BESIDE)
         return Content.styled(f"{'':{GUTTER}} {'pri':>4}  decision {'tool':<{room}} when", "dim")
 
@@ -78,7 +78,7 @@ def _room(width: int) -> int:
 
 
 def draw(row: RuleRow, look: Look) -> Pieces:
-    """Draw a rule's worst finding, priority, decision, tools and conditions."""
+    """Render a rule's worst finding, priority, decision, tools and conditions."""
     rule = row.entry.rule
     if rule is None:
         return _unreadable(row, look)
@@ -129,7 +129,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
 
 
 class RuleTable(RowList[RuleRow], inherit_bindings=False):
-    """The table; it posts messages on which the pane acts."""
+    """The table of rules; it posts messages that the pane acts on."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
@@ -140,13 +140,13 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     @property
     def place(self) -> int | None:
-        """The index in the file of the rule under the cursor; None if there is none."""
+        """The index in the file of the rule under the cursor, or None."""
         return None if self.chosen is None else self.chosen.place
 
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
         """Show the draft's rules.
 
-        The cursor moves to the rule at the index `place`, or stays where it is if that is None.
+        `place`: the index of the rule to move the cursor to; None leaves the cursor where it is.
         """
         row = self.cursor
         self.show(rows(draft, words))
@@ -156,14 +156,14 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
             self.go(min(row, len(self.items) - 1))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index in the file of the rule `step` rows further; None at the end."""
+        """Return the index in the file of the rule `step` rows further, or None."""
         at = self.cursor + step
         return self.items[at].place if 0 <= at < len(self.items) else None
 
     def next_problem(self) -> bool:
-        """Move the cursor to the next rule with a finding, starting over at the end.
+        """Move the cursor to the next rule with a finding, wrapping around at the end.
 
-        Return False if there is none.
+        Return False if no rule has one.
         """
         count = len(self.items)
         around = ((self.cursor + step) % count for step in range(1, count + 1))

@@ -1,4 +1,4 @@
-"""The policy pane: the rules, the resulting command, and their effects on calls."""
+"""The policy pane: the rules, their effects on calls, and the command of a run."""
 
 from __future__ import annotations
 
@@ -82,10 +82,10 @@ class PolicyScreen(PolicyPane):
     async def _watch(self, file: PolicyFile) -> None:
         await self.editor.watch(file)
 
-    # --- showing -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     def show(self, place: int | None = None) -> None:
-        """Show the current draft, with the cursor on the rule at the index `place`."""
+        """Show the current draft, with the cursor on the rule at index `place`."""
         draft = self.draft
         self.main.begun = self.editor.begun.is_set() or draft.changed
         self.main.show(draft, place)
@@ -111,7 +111,7 @@ class PolicyScreen(PolicyPane):
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
-        """Show the facts about the rule under the cursor."""
+        """Show what is known about the rule under the cursor."""
         draft, place = self.draft, self.main.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
@@ -129,11 +129,11 @@ class PolicyScreen(PolicyPane):
 
     @property
     def _covered(self) -> bool:
-        """Whether another part covers the rules."""
+        """Whether the rules are covered by another part of the pane."""
         return self.has_class("-side") or self.has_class("-tools")
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available now."""
+        """Return whether an action is available right now."""
         if self.main.typing and action not in _WHILE_TYPING:
             return False
         if action in _OF_RULES and self._covered:
@@ -182,7 +182,7 @@ class PolicyScreen(PolicyPane):
     @on(PolicyTools.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """Try a call of the tool in the opened row."""
+        """Try a call of the tool whose row has been opened."""
         await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group=DIALOG)
@@ -194,7 +194,7 @@ class PolicyScreen(PolicyPane):
         await self._take(launch.suggest(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[Taken]) -> None:
-        """Add the rules that the user has chosen on a screen, as a single edit."""
+        """Add the rules the user has accepted on a screen, as a single edit."""
         rules = await asked
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
@@ -207,11 +207,11 @@ class PolicyScreen(PolicyPane):
         self.main.search()
 
     def action_preview(self) -> None:
-        """Show command, file and findings; they cover the rules on a narrow screen."""
+        """Show the command, file and findings, which on a narrow screen cover the rules."""
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
-        """Show the decision for each tool; the table covers the rules on a narrow screen."""
+        """Show the decision for each tool; on a narrow screen, the table covers the rules."""
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 
     def _put_over(self, name: str, target: Widget) -> None:

@@ -1,4 +1,4 @@
-"""The side of the policy pane: the command, the file with changes, and findings."""
+"""The right half of the policy pane: command, changes to the file, and findings."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
 OURS = "the command to run"
 LONGEST = 2_000
-"""Most characters of a line to show."""
+"""Maximum number of characters of a line to show."""
 
 
 def heading(words: str, more: str = "") -> Content:
-    """Return the heading of a part."""
+    """Return the heading for a part of the pane."""
     return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
 
 
 def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return the command, one line per shell word, followed by notes."""
+    """Return the command, one shell word per line, followed by notes."""
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
@@ -53,13 +53,13 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def with_home(word: str) -> str:
-    """Return a word with `$HOME` in place of the home folder."""
+    """Return a shell word with the home folder replaced by `$HOME`."""
     home = str(Path.home())
     return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
 def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return the command on one line below a heading, without the folders of paths."""
+    """Return a heading and the command as one line, with paths reduced to file names."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
     else:
@@ -68,7 +68,7 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
-    """Yield the lines on a finding: its place and message, then its solution."""
+    """Yield a finding as lines: its place and message, followed by the suggested fix."""
     sign, style = finding_sign(finding, glyphs)
     where = f"rule {finding.rule}" if finding.rule else "file"
     field = f", {finding.field}" if finding.field else ""
@@ -80,7 +80,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
-    """Return the line on an example: whether it passed, and its call."""
+    """Return an example as a line: whether it passed, and its call."""
     example = tried.example
     call = example.text.partition(": ")[2]
     if tried.passes:
@@ -93,12 +93,12 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first error, or else the first finding; None if there is none."""
+    """Return the first error, or else the first finding, or None."""
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield a line with the first error, or else with the first finding, if any."""
+    """Yield one line with the first error or, if there is none, the first finding."""
     if (finding := worst_of(findings)) is not None:
         sign, style = finding_sign(finding, glyphs)
         field = f"{finding.field}: " if finding.field else ""
@@ -107,7 +107,7 @@ def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Conte
 
 
 class PolicySide(Vertical):
-    """Command, file, examples and findings, from top to bottom."""
+    """The command, the file, the examples and the findings, from top to bottom."""
 
     def __init__(self) -> None:
         super().__init__(id="policy-side")
@@ -129,7 +129,7 @@ class PolicySide(Vertical):
             yield Static(id="findings")
 
     def show_command(self, shown: CommandPreview) -> None:
-        """Show another command."""
+        """Show this command."""
         self.query_one("#command-heading", Static).update(
             heading("Command", shown.recipient or OURS)
         )
@@ -143,10 +143,9 @@ class PolicySide(Vertical):
         fixable: Collection[Finding] = (),
         more: Sequence[Finding] = (),
     ) -> None:
-        """Show the draft, scrolled to the rule at the index `place`.
+        """Show the draft, scrolled to the rule at index `place`.
 
-        `fixable`: the findings that a key corrects. `more`: findings in addition to those of the
-        draft.
+        `fixable`: the findings that a key can fix. `more`: findings besides those of the draft.
         """
         texts = draft.saved, draft.document.text
         before, self._text = self._text, texts[1]
@@ -171,7 +170,7 @@ class PolicySide(Vertical):
         self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
-        """Scroll to the wanted lines of the new text and to the lines that they replace."""
+        """Scroll to these lines of the new text and to the lines they replace."""
         toml = self.query_one("#toml", LineView)
         at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
         while at and lines[at - 1].sign == "-":
@@ -206,13 +205,13 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """Return a text such as `1 error, 3 warnings`, or `none`."""
+    """Count findings by severity, as in `1 error, 3 warnings`, or return `none`."""
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def rule_number(draft: Draft, place: int | None) -> int:
-    """Return the number that findings use for the rule at this index; 0 if none."""
+    """Return the number that findings use for the rule at this index, or 0."""
     if place is None or place >= len(draft.entries):
         return 0
     rule = draft.entries[place].rule
@@ -223,7 +222,7 @@ _SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
 
 
 def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
-    """Return the diff's lines with signs, and a bar at those of the selected rule."""
+    """Return the diff's lines, with a bar beside the lines of the selected rule."""
     if not lines:
         return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
@@ -236,7 +235,7 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
 
 @lru_cache(maxsize=2)
 def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
-    """Return highlighted code, cached for movements of the cursor."""
+    """Return highlighted code; cached because the cursor moves often."""
     return tuple(highlight(code, own("toml"), look))
 
 

@@ -1,4 +1,4 @@
-"""Line-by-line comparison of two texts, marked with `+` and `-`. Pure functions."""
+"""Compare texts line by line, marking changes with `+` and `-` (pure functions)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 MOST_LINES = 2_000
-"""Most lines of a text to show in full; a longer one shows only its changes."""
+"""Maximum number of lines to show in full; a longer text shows only its changes."""
 _AROUND = 3
 _MOST_COMPARED = 4_000
 
@@ -15,8 +15,8 @@ _MOST_COMPARED = 4_000
 class TextDiffLine(NamedTuple):
     """A line of a diff.
 
-    `sign`: "+", "-", " ", or "…" for omitted lines. `line`: the 1-based line number in the new
-    text, or None.
+    `sign`: "+", "-" or " ", or "…" where lines have been left out. `line`: 1-based line number in
+    the new text, or None.
     """
 
     sign: str
@@ -25,16 +25,16 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiff(NamedTuple):
-    """The lines of a diff, and the number of changed places."""
+    """The lines of a diff, and how many places have changed."""
 
     lines: tuple[TextDiffLine, ...]
     changes: int
 
 
 def text_diff(old: str, new: str) -> TextDiff:
-    """Return the new text as a diff, with removed lines in their former places.
+    """Return the new text as a diff, with removed lines where they used to be.
 
-    If the differing part is thousands of lines long, it is not compared and counts as one change.
+    If the part that differs is thousands of lines long, it isn't compared and counts as one change.
     """
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
@@ -46,9 +46,9 @@ def text_diff(old: str, new: str) -> TextDiff:
 
 
 def lines_changed(old: str, new: str) -> range:
-    """Return the 1-based lines of the new text that differ from the old text.
+    """Return which lines of the new text (1-based) differ from the old text.
 
-    The range covers everything between the common beginning and the common end.
+    The range includes everything between the common start and the common end.
     """
     before, after = _split(old), _split(new)
     start = _common(before, after)
@@ -61,7 +61,7 @@ def _split(text: str) -> list[str]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield difflib's opcodes, without comparing equal lines at either end."""
+    """Yield difflib's opcodes without comparing the equal lines at the start and end."""
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     last, until = len(old) - end, len(new) - end
@@ -94,7 +94,7 @@ def _lines(
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
-    """Yield the changed lines with some lines around them, up to a limit; mark gaps."""
+    """Yield the changed lines with some context, up to a limit, marking the gaps."""
     near = {
         each
         for at, line in enumerate(lines)

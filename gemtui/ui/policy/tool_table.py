@@ -1,4 +1,4 @@
-"""The decision for each tool under the current policy, headless and interactive."""
+"""What the current policy decides for each tool, headless and interactive."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
 
 _BAR = 1
-"""Cells for the scroll bar of the rows."""
+"""Cells reserved for the scroll bar."""
 
 
 class PolicyTools(Vertical):
-    """A table with a row for each tool; the pane calls `show` after every change."""
+    """A table with one row per tool; the pane calls `show` after every change."""
 
     DEFAULT_CSS = "PolicyTools { height: 1fr; } PolicyTools RowList { height: 1fr; }"
 
     @dataclass
     class Opened(Message):
-        """The user asked for details about a tool."""
+        """Posted when the user wants to see details about a tool."""
 
         tool: str
 
@@ -73,7 +73,7 @@ class _Head(Widget):
     DEFAULT_CSS = "_Head { height: 1; }"
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """Return the only line."""
+        """Return the line of headings."""
         look = look_of(self.app, self.size.width)
         front = Piece(own(" " * GUTTER), look[Role.MUTED])
         line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
@@ -85,7 +85,7 @@ class _Head(Widget):
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
     """For each tool, return what the policy decides if the arguments are unknown.
 
-    Slow: call from a worker thread.
+    Slow: call this from a worker thread.
     """
     engines = [
         Engine(policy, mode=mode, interactive=interactive, setup=setup)
@@ -108,7 +108,7 @@ def _names(setup: Setup) -> Iterator[str]:
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
-    """Return how many rules from files depend on the arguments of this tool."""
+    """Return how many rules from files depend on this tool's arguments."""
     return sum(
         rule.conditional
         and rule.tier > Tier.BUILTIN

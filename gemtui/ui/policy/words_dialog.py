@@ -1,4 +1,4 @@
-"""Rules from sentences: an input line, and a preview of the resulting rules."""
+"""Create rules from sentences, with a preview of the resulting rules."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gemtui.ui.rules.draft import Draft
 
 _OFFERED = 6
 _NAMED = 5
-"""Most tools to list for one decision; the pane's table lists all of them."""
+"""Maximum number of tools to list per decision; the pane's table lists them all."""
 _FOLDERS = 200
-"""Most folders of the project that are offered as completions."""
+"""Maximum number of the project's folders to offer as completions."""
 _STYLES = {
     Decision.ALLOW: "$text-success",
     Decision.ASK_USER: "$text-warning",
@@ -39,7 +39,7 @@ _STYLES = {
 
 
 class _Made(NamedTuple):
-    """The parsed sentences of a text, and the resulting decision for each tool."""
+    """The sentences parsed from a text, and what would then be decided for each tool."""
 
     sentences: tuple[Sentence, ...]
     tools: tuple[tuple[Decision, str], ...]
@@ -48,8 +48,8 @@ class _Made(NamedTuple):
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     """A dialog that returns the rules, or None.
 
-    `project`: the folder for relative paths. `draft`: the policy to which the rules would be added;
-    it also affects the decisions that the preview shows.
+    `project`: the folder for relative paths. `draft`: the policy that the rules would be added to;
+    it also affects the decisions in the preview.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -100,7 +100,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the rules, unless something is wrong with a sentence."""
+        """Close with the rules, unless there is a problem with a sentence."""
         text = self.query_one("#sentences", Input).value
         made = await asyncio.to_thread(read_sentences, text, self._project)
         if made and not any(each.problem for each in made):
@@ -108,7 +108,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
 
 def _folders(project: Path) -> tuple[str, ...]:
-    """Return the visible folders of a project; none if it can't be read."""
+    """Return the project's visible folders, or none if the project can't be read."""
     try:
         named = [each.name for each in project.iterdir() if each.is_dir()]
     except OSError:
@@ -128,7 +128,7 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the rules, then notes on them, the last sentence first."""
+    """Yield the rules and notes on them, starting with the last sentence."""
     for each in sentences:
         if each.problem:
             words = f"{glyphs.failed} {each.text}: {each.problem}"

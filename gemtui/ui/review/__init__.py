@@ -1,1 +1,1 @@
-"""The review of a session's changes, hunk by hunk, to keep or revert each one."""
+"""Review a session's changes hunk by hunk, and keep or revert each hunk."""

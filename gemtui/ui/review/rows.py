@@ -1,4 +1,4 @@
-"""The rows of a review and how they are drawn: files and hunks, and diff lines."""
+"""The rows of a review and how they are rendered: files, hunks and diff lines."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from gemtui.ui.draw.lines import Piece, Pieces, own, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role
 
 MOST_LINES = 2_000
-"""Most lines of one hunk to show."""
+"""Maximum number of lines of a hunk to show."""
 _LETTERS = {"added": "A", "modified": "M", "deleted": "D"}
 _DIGITS = 5
 _LONGEST = 2_000
-"""Most characters of a line to show."""
+"""Maximum number of characters of a line to show."""
 
 
 class ReviewRow(NamedTuple):
-    """A row of the list; `hunk` is None for the row of the file itself."""
+    """A row of the list of files and hunks; `hunk` is None for a file's own row."""
 
     file: ReviewedFile
     hunk: ReviewHunk | None
 
     @property
     def key(self) -> str:
-        """The key that identifies the row."""
+        """A key that identifies this row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
     def hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks of the row."""
+        """The row's hunks: all of a file's, or the one of this row."""
         return self.file.hunks if self.hunk is None else (self.hunk,)
 
 
 class DiffRow(NamedTuple):
     """A row of the diff.
 
-    `sign`: "@" for the header of a hunk, "." for a note, or else the sign of the line. `line`: the
-    line number in the current file, or in the former file for a removed line; 0 if there is none.
+    `sign`: "@" for a hunk header, "." for a note, or else the line's sign. `line`: the line number
+    in the current file or, for a removed line, in the old file; 0 if there is none.
     """
 
     file: ReviewedFile
@@ -52,7 +52,7 @@ class DiffRow(NamedTuple):
 
 
 def list_rows(files: Sequence[ReviewedFile]) -> list[ReviewRow]:
-    """Return the rows of the list: each file, followed by its hunks."""
+    """Return the rows of the list: each file followed by its hunks."""
     return [ReviewRow(file, hunk) for file in files for hunk in (None, *file.hunks)]
 
 
@@ -78,11 +78,11 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
         before, now = before + (sign == "-"), now + (sign != "-")
 
 
-# --- drawing --------------------------------------------------------------------------------------
+# --- rendering -----------------------------------------------------------------------------------
 
 
 def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
-    """Draw a file with its letter, or a hunk with its owner, and what to revert."""
+    """Render a file with its status letter, or a hunk with its author and its mark."""
     muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
     right = [*_counts(row.hunks, look)]
     if comments:
@@ -109,7 +109,7 @@ def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
 
 
 def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
-    """Draw a line with its number, its sign and its comment."""
+    """Render a line with its number, sign and comment."""
     muted = look[Role.MUTED]
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))

@@ -1,4 +1,4 @@
-"""The review of a session's changes: keep or revert hunks, comment on lines."""
+"""The review of a session's changes: keep or revert hunks, and comment on lines."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_row, list_rows
 
 WAIT = 1.0
-"""Seconds between checks whether the run has ended."""
+"""Seconds between checks of whether the run has ended."""
 _CONTEXT = 2
-"""Lines of context on each side of a commented line."""
+"""Lines of context before and after a commented line."""
 _MOST_LISTED = 200
 _Place = tuple[bytes, str, int]
-"""The location of a comment: the file's name, and the line's sign and number."""
+"""Where a comment belongs: the file's name, and the line's sign and number."""
 
 
 def review_session(summary: Summary, title: str) -> ReviewScreen:
@@ -62,13 +62,13 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
 def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
-    """Return the screen that reviews one run; `calls`: the run's tool calls so far."""
+    """Return the screen that reviews a run; `calls` are the run's tool calls so far."""
     subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
 class ReviewScreen(DialogGuardScreen[str]):
-    """A screen that returns a prompt made from the user's comments, or None."""
+    """A screen that returns a prompt made of the user's comments, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
     AUTO_FOCUS = "#review-list"
@@ -84,12 +84,12 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @property
     def files(self) -> RowList[ReviewRow]:
-        """The list of files and their hunks."""
+        """The list of files and hunks."""
         return cast("RowList[ReviewRow]", self.query_one("#review-list", RowList))
 
     @property
     def diff(self) -> RowList[DiffRow]:
-        """The list of the lines of one file."""
+        """The list of a file's diff lines."""
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
@@ -107,7 +107,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.header.show_parts([Content(clean_line(f"Review of {self._title}"))])
         self.call_after_refresh(self.action_reload)
 
-    # --- display -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     @work(exclusive=True, group="read")
     async def action_reload(self) -> None:
@@ -137,7 +137,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._show_file(self.files.chosen)
 
     def _show_file(self, row: ReviewRow | None) -> None:
-        """Show the diff of the row's file, beginning with the row's hunk."""
+        """Show the diff of the row's file, scrolled to the row's hunk."""
         if row is None or row.file is not self._shown:
             self._shown = None if row is None else row.file
             self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
@@ -160,7 +160,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
     def _say_state(self) -> None:
-        """Show what is marked, and what is not known for certain about the changes."""
+        """Show what is marked, and what isn't certain about the changes."""
         if self._review is None:
             return
         words = [counted(len(self._review.files), "file")]
@@ -197,7 +197,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.files.focus()
 
     def action_close(self) -> None:
-        """Go from the diff to the list, or close; ask first if something would be lost."""
+        """Go from the diff to the list, or close, asking first if anything would be lost."""
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -247,7 +247,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Revert the marked hunks after a confirmation; wait while a run is active."""
+        """Revert the marked hunks after asking the user, waiting while a run is active."""
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
@@ -267,7 +267,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             self._wait_and_revert()
 
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
-        """Return the marked hunks by file, and when they will be reverted."""
+        """Describe the marked hunks by file, and when they will be reverted."""
         words = (
             []
             if idle
@@ -285,7 +285,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert the marked hunks once no agent is working in the folder."""
+        """Revert the marked hunks once no agent is working in the folder any more."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()
@@ -381,7 +381,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             self.action_reload()
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available now."""
+        """Return whether an action is available right now."""
         some = self._review is not None and bool(self._review.files)
         if action == "apply":
             return bool(self._marked) and not self._waiting
@@ -399,7 +399,7 @@ def _place(row: DiffRow) -> _Place:
 
 
 def _context(rows: Sequence[DiffRow], at: int) -> tuple[str, ...]:
-    """Return the lines around a row, as in a diff, each with its number."""
+    """Return the lines around a row as in a diff, each with its number."""
     near = rows[max(0, at - _CONTEXT) : at + _CONTEXT + 1]
     mine = (row for row in near if row.hunk is rows[at].hunk and row.line)
     return tuple(f"{row.line:>5} {row.sign} {row.text}" for row in mine)

@@ -1,1 +1,1 @@
-"""Showing and editing rules, and the policy that is being edited."""
+"""Show and edit rules, and hold the policy being edited."""

@@ -1,7 +1,7 @@
 """A policy that is being edited, with undo and redo.
 
 This module does not use Textual. The policy pane and the simulator read a `Draft` and change it
-through its methods; `revision` changes with each edit.
+only through its methods. Every edit changes its `revision`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gemtui.policy.model.rules import ApprovalMode, Finding
 
 UNNAMED = "new policy"
 MOST_STEPS = 500
-"""Number of edits that can be undone."""
+"""How many edits can be undone."""
 
 
 class Revision(NamedTuple):
-    """A state of the document, with a description of the edit that led to that state."""
+    """A state of the document, and a description of the edit that led to it."""
 
     document: Document
     what: str
@@ -30,11 +30,11 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """Everything besides the edited file that influences decisions.
+    """Everything other than the edited file that influences decisions.
 
-    `before`, `after`: the rules of other files that a run loads before and after the edited file.
-    `setup`: the settings and the workspace. `problems`: settings that can't be read, each with
-    advice on what to do.
+    `before`, `after`: the rules from other files that a run loads before and after the edited file.
+    `setup`: the settings and the workspace. `problems`: which settings can't be read, and what to
+    do about it.
     """
 
     before: Policy = field(default_factory=Policy)
@@ -46,9 +46,9 @@ class PolicyContext:
 class Draft:
     """A policy file in the editor.
 
-    `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
-    mode for decisions, and for runs started from the policy pane; it is not part of the file.
-    `moved_on`: whether something else has changed the file since it was read.
+    `opened`: the file as it was read, or None if the policy has never been saved. `mode`: the
+    approval mode, used for decisions and for runs started from the policy pane; it isn't part of
+    the file. `moved_on`: whether the file has been changed elsewhere since it was read.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Draft:
 
     @property
     def saved(self) -> str:
-        """The contents of the file when it was last read or written."""
+        """The file's contents when it was last read or written."""
         return self._saved
 
     @property
@@ -91,12 +91,12 @@ class Draft:
 
     @property
     def read_only(self) -> str:
-        """Why the file can't be saved; "" if it can."""
+        """Why the file can't be saved, or "" if it can."""
         return "" if self.opened is None else self.opened.file.read_only
 
     @property
     def entries(self) -> tuple[RuleEntry, ...]:
-        """All rules of the file in file order, including disabled ones."""
+        """All rules in file order, including disabled ones."""
         return self.document.rules
 
     @property
@@ -121,18 +121,18 @@ class Draft:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run with this policy, in the order in which they are loaded."""
+        """All rules of a run with this policy, in loading order."""
         return self.around.before + self.document.policy + self.around.after
 
     @property
     def setup(self) -> Setup:
-        """Everything besides the rules that influences decisions."""
+        """Everything other than rules that influences decisions."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
 
     def change(self, document: Document, what: str) -> bool:
-        """Replace the document in one undoable step; return False if nothing differs.
+        """Replace the document in one undoable step; return False if nothing has changed.
 
         `what`: a description of the edit, such as "delete rule 3".
         """
@@ -144,7 +144,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Undo the last edit and return its description; "" if there is none."""
+        """Undo the last edit and return its description, or "" if there is none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -153,7 +153,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Redo the last undone edit and return its description; "" if there is none."""
+        """Redo the last undone edit and return its description, or "" if there is none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -174,9 +174,9 @@ class Draft:
     # --- saving and reloading ----------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """Note that the document has been saved to this file.
+        """Record that the document has been saved to this file.
 
-        Undo steps remain, and so do edits made while the file was being saved.
+        The undo steps are kept, and so are any edits made while the file was being saved.
         """
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
@@ -184,14 +184,14 @@ class Draft:
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """Replace the document with the reloaded file, in one undoable step."""
+        """Replace the document with the reloaded file in one undoable step."""
         self.change(opened.document, "reload the file")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
 
 
 def next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """Return the approval mode after this one; after the last one, return the first."""
+    """Return the approval mode after this one, or the first one after the last."""
     modes = list(ApprovalMode)
     return modes[(modes.index(mode) + 1) % len(modes)]
 
@@ -200,7 +200,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 
 
 def priority_order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
-    """Return the indices of the rules by descending priority, then in file order.
+    """Return the rules' indices by descending priority, then in file order.
 
     Rules that can't be read come last.
     """
@@ -221,10 +221,10 @@ class MovedRule(NamedTuple):
 
 
 def move_rule(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
-    """Move the rule at the index `place` directly above or below the one at `other`.
+    """Move the rule at index `place` directly above or below the one at `other`.
 
-    If their priorities differ, the rule gets the priority of the other one. Returns None if one of
-    the two rules can't be read.
+    If their priorities differ, the rule takes on the other's priority. Returns None if one of the
+    two can't be read.
     """
     rule, neighbour = document.rules[place].rule, document.rules[other].rule
     if rule is None or neighbour is None:

@@ -1,7 +1,7 @@
-"""Drawing rules, decisions and explanations of the policy engine; pure functions.
+"""Render rules, decisions and explanations of the policy engine (pure functions).
 
-Decisions are shown as a symbol and a word, and rules with the number by which the engine sorts
-them.
+Decisions are shown as a symbol and a word. Rules are shown with the number that the engine sorts
+them by.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ _ROLES = {
 NOT_OFFERED = "not offered"
 
 
-# --- words -----------------------------------------------------------------------------------
+# --- texts -----------------------------------------------------------------------------------
 
 
 def sign(decision: Decision, look: Look) -> Clean:
-    """Return the symbol for a decision, one cell wide."""
+    """Return a decision's symbol, which is one cell wide."""
     glyphs = look.glyphs
     signs = {
         Decision.ALLOW: glyphs.ok,
@@ -54,19 +54,19 @@ def sign(decision: Decision, look: Look) -> Clean:
 
 
 def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
-    """Return the symbol and word for a decision; the word is padded to `room` cells."""
+    """Return a decision's symbol and its word, padded to `room` cells."""
     style = look[_ROLES[decision]]
     return (Piece(own(f"{sign(decision, look)} {decision_word(decision):<{room}}"), style),)
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
-    """Return the text for a tool that is not offered to the model."""
+    """Return the text for a tool that isn't offered to the model."""
     words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
     return (Piece(words, look[Role.MUTED]),)
 
 
 def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
-    """Return what happens to a call: the decision, or that the tool is not offered."""
+    """Describe what happens to a call: the decision, or that the tool isn't offered."""
     if not found.offered:
         return hidden(look, room=room)
     return decision_pieces(found.decision, look, room=room)
@@ -79,19 +79,19 @@ def finding_sign(finding: Finding, glyphs: Glyphs) -> tuple[str, str]:
 
 
 def rank(rule: Rule) -> Clean:
-    """Return the number by which the engine sorts rules, with three decimals: 4.100."""
+    """Return the number the engine sorts rules by, with three decimals: 4.100."""
     return own(f"{rule.effective:.3f}")
 
 
 def summary(rule: Rule) -> Clean:
-    """Return a rule on one line: its decision, its tools and its conditions."""
+    """Return a rule as one line: its decision, its tools and its conditions."""
     conditions = condition_words(rule)
     end = f"  {conditions}" if conditions else ""
     return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
 
 
 def call_subject(call: Call) -> Clean:
-    """Return the subject of a call on one line: a command, a file or a pattern."""
+    """Return what a call is about as one line: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
 
@@ -110,9 +110,9 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
 
 
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
-    """Draw the decision, its rule and reason, then all rules that were considered.
+    """Render the decision, its rule and reason, and then all the rules considered.
 
-    `between`: lines to show between the decision and the considered rules.
+    `between`: lines to show before the rules considered.
     """
     lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
     return [Line(cut(line.pieces, look)) for line in lines]

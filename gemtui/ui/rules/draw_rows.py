@@ -1,4 +1,4 @@
-"""Drawing rows about policies: calls, counts, proposals, tools; pure functions."""
+"""Render rows about policies: calls, counts, proposals and tools (pure functions)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.rules.draw import column, decision_pieces, hidden, outcome, rank
 
 _ROOMY = 100
-"""Width of a row, in cells, from which the source of a rule is shown in full."""
+"""Width of a row in cells from which a rule's source is shown in full."""
 VERDICT = 14
-"""Cells for a decision's symbol and word."""
+"""Width in cells of a decision's symbol and word."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowHeading:
-    """A heading above other rows; the cursor skips it."""
+    """A heading, which the cursor skips."""
 
     text: Clean
     more: Clean = EMPTY
@@ -32,7 +32,7 @@ class RowHeading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The number of calls with one decision, out of `of` calls."""
+    """How many of `of` calls got this decision."""
 
     decision: ReplayDecision
     calls: int
@@ -41,7 +41,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Calls of a tool that the current Gemini CLI does not have."""
+    """Calls to a tool that the current Gemini CLI doesn't have."""
 
     tool: str
     calls: int
@@ -52,7 +52,7 @@ ReplayRow = RowHeading | Total | RuleCount | Missing
 
 @dataclass(frozen=True, slots=True)
 class ProposalRow:
-    """A proposed rule, and whether the user has chosen it."""
+    """A proposed rule, and whether the user has selected it."""
 
     suggestion: Suggestion
     chosen: bool
@@ -65,7 +65,7 @@ SuggestRow = RowHeading | ProposalRow | LeftOut
 class ToolRow:
     """The decisions for a tool.
 
-    `rules`: the number of rules that depend on the tool's arguments.
+    `rules`: how many rules depend on the tool's arguments.
     """
 
     tool: str
@@ -80,7 +80,7 @@ class ToolRow:
 def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
     """Place pieces at both ends of a row.
 
-    The left end is cut to fit. The right end is left out if it needs more than half of the row.
+    The left end is cut to fit. The right end is left out if it takes up more than half the row.
     """
     if width_of(right) > look.width // 2:
         right = ()
@@ -94,12 +94,12 @@ def _muted(text: str, look: Look) -> Piece:
 
 
 def heading(row: RowHeading, look: Look) -> Pieces:
-    """Draw a heading and the text after it."""
+    """Render a heading and the text after it."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
 def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
-    """Draw the symbol and the word for a replayed call's decision."""
+    """Render a replayed call's decision as a symbol and a word."""
     if found is ReplayDecision.NOT_OFFERED:
         return hidden(look, room=VERDICT - 2)
     if found is ReplayDecision.TOOL_REFUSES:
@@ -112,13 +112,13 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_words(call: Reference, session: Summary | None) -> str:
-    """Return the text in which a filter searches for its words."""
+    """Return the text that a filter searches for a call."""
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
 
 
 def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
-    """Draw a call: result, tool and subject, and at the right its session and age."""
+    """Render a call: result, tool and subject, and on the right its session and age."""
     glyphs = look.glyphs
     sign, role = {
         CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
@@ -138,7 +138,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """Return a path relative to the session's project, if it is inside the project."""
+    """Return a path inside the session's project as a relative path."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 
@@ -153,7 +153,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 
 
 def session_row(session: Summary, look: Look) -> Pieces:
-    """Draw a session: the title, and at the right its project, call count and age."""
+    """Render a session: its title, and on the right its project, call count and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat((session.project or "").rpartition("/")[2][:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
@@ -164,7 +164,7 @@ def session_row(session: Summary, look: Look) -> Pieces:
 
 
 def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
-    """Return the result of a replay as rows."""
+    """Return a replay's result as rows."""
     counts = {
         ReplayDecision.ALLOW: found.allow,
         ReplayDecision.ASK_USER: found.ask_user,
@@ -185,7 +185,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
 
 
 def replay_row(row: ReplayRow, look: Look) -> Pieces:
-    """Draw one row of a replay."""
+    """Render a row of a replay's result."""
     match row:
         case RowHeading():
             return heading(row, look)
@@ -226,7 +226,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 
 
 def _place(rule: Rule, look: Look) -> str:
-    """Return the source and priority of a rule, or a short form in a narrow window."""
+    """Return a rule's source and priority, shortened in a narrow window."""
     if look.width >= _ROOMY:
         return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
@@ -237,7 +237,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Draw a proposed rule with its checkbox, or calls without a proposed rule."""
+    """Render a proposed rule with its checkbox, or calls without a proposed rule."""
     match row:
         case RowHeading():
             return heading(row, look)
@@ -270,18 +270,18 @@ def _proposal(row: ProposalRow, look: Look) -> Pieces:
 
 
 def tool_head(look: Look) -> Pieces:
-    """Draw the column headings for `tool_row`."""
+    """Render the column headings for `tool_row`."""
     name = column(own("tool"), tool_room(look), look[Role.MUTED], look)
     return (name, _muted(f"  {'headless':<{VERDICT}}{'interactive':<{VERDICT}}rule", look))
 
 
 def tool_room(look: Look) -> int:
-    """Return the width, in cells, of the column of tool names."""
+    """Return the width in cells of the column with tool names."""
     return max(12, min(24, look.width - 2 * VERDICT - 12))
 
 
 def tool_row(row: ToolRow, look: Look) -> Pieces:
-    """Draw a tool: its headless and interactive decisions, and the deciding rule."""
+    """Render a tool: its headless and interactive decisions, and the deciding rule."""
     return (
         column(flat(row.tool[:LONG]), tool_room(look), look[Role.TEXT], look),
         _muted("  ", look),
@@ -294,7 +294,8 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 def _deciding(row: ToolRow, look: Look) -> Pieces:
     """Return the deciding rule.
 
-    The number of rules on arguments comes first, because such rules may override it.
+    If any rules depend on the tool's arguments, their number comes first, because one of them may
+    decide instead.
     """
     rule = row.headless.rule
     place = _muted("no rule" if rule is None else _place(rule, look), look)

@@ -1,4 +1,4 @@
-"""The form for one rule, which is checked while the user types."""
+"""The form for a single rule, checked while the user types."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def _last_name(value: str) -> tuple[str, str]:
 
 
 class RuleReview(NamedTuple):
-    """The findings about a rule, and the corrected rule with what it corrects.
+    """The findings about a rule, and a suggested fix.
 
-    `better`: the corrected rule, or None. `fixable`: the findings that it corrects.
+    `better`: the fixed rule, or None. `fixable`: the findings that it fixes.
     """
 
     findings: tuple[Finding, ...]
@@ -106,9 +106,9 @@ class RuleReview(NamedTuple):
 
 
 def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview:
-    """Check a rule as if it were the rule at the index `place` of the document.
+    """Check a rule as if it were at index `place` of the document.
 
-    `place`: None to check the rule as if it were added at the end.
+    If `place` is None, the rule is checked as if it were appended.
     """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
@@ -122,10 +122,10 @@ def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview
 
 
 class RuleForm(FormScreen[Rule]):
-    """A dialog that returns the rule, or None if it was cancelled.
+    """A dialog that returns the rule, or None if cancelled.
 
-    `project`: the folder to which the folder field is relative. `place`: the index of the rule in
-    the document, None for a new rule. `about`: why the form was opened.
+    `project`: the folder that the folder field is relative to. `place`: the rule's index in the
+    document, or None for a new rule. `about`: why the form has been opened.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -256,7 +256,7 @@ class RuleForm(FormScreen[Rule]):
         return rule_of(self._values(), self._rule, self._project)
 
     def _fill(self, rule: Rule) -> None:
-        """Set all fields to the values of a rule, checking the rule only once."""
+        """Set all fields to a rule's values, and check the rule just once."""
         self._filling = True
         values = values_of(rule)
         for field in self.query(Input):
@@ -273,7 +273,7 @@ class RuleForm(FormScreen[Rule]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the rule, unless Gemini CLI would drop or misread that rule."""
+        """Close with the rule, unless Gemini CLI would ignore or misread it."""
         rule = self._wanted()
         if isinstance(rule, FieldProblem):
             self.query_one(f"#{rule.field}").focus()
@@ -305,7 +305,7 @@ def _allows_anything(rule: Rule) -> bool:
 
 
 def tool_hint(text: str) -> Content:
-    """Return a hint on the tool name that is being typed, or on the typed names."""
+    """Return a hint about the tool name being typed, or about the names typed so far."""
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None
     if found is not None and found.name == last:

@@ -1,8 +1,8 @@
-"""Conversion of a rule to the texts of a form, and back; pure functions.
+"""Convert a rule to the texts of a form, and back (pure functions).
 
-Names are separated by commas. Command prefixes may contain commas themselves, so a single prefix is
-written as it is, and several are written in double quotes and separated by commas. A pattern that
-matches just the files under one folder is shown as that folder.
+Names are separated by commas. Because a command prefix may contain commas, a single prefix is
+written as it is, and several prefixes are put in double quotes and separated by commas. A pattern
+that matches exactly the files under one folder is shown as that folder.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = folder_pattern("", ()).partition("/(?!")[0]
-"""The start of a pattern that does not name the folder of a project."""
+"""The start of a pattern that doesn't name a project's folder."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def folder_of(pattern: str) -> str:
-    """Return the folder, such as "src/", if a pattern matches just its files.
+    """Return the folder, such as "src/", if a pattern matches exactly its files.
 
-    Files in nested folders belong to it. Return "" if the pattern matches anything else.
+    This includes files in nested folders. Returns "" if the pattern matches anything else.
     """
     words = files_of(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
@@ -37,8 +37,8 @@ def folder_of(pattern: str) -> str:
 def pattern_of(folder: str, project: str, before: str = "") -> str:
     """Return a pattern for the files under a folder of the project.
 
-    `before`: the current pattern of the rule. If that pattern is for a folder too, the projects
-    that it names are kept. Raises ValueError if the text does not name a folder of the project.
+    `before`: the rule's current pattern; if it is for a folder too, the projects it names are kept.
+    Raises ValueError if the text doesn't name a folder of the project.
     """
     name = _name(folder, project.rstrip("/"))
     if old := folder_of(before).rstrip("/"):
@@ -68,7 +68,7 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """The problem with one field; `field` is the name of that field."""
+    """What is wrong with a field; `field` is the field's name."""
 
     field: str
     message: str
@@ -79,7 +79,7 @@ Values = Mapping[str, str]
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """Return a rule as the texts of the form, with control characters made visible."""
+    """Return a rule as the form's texts, with control characters made visible."""
     return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
 
 
@@ -134,9 +134,9 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
     """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: the rule with which the form was filled. Unchanged fields keep the value from `base`,
-    including characters that can't be shown, and so does everything that the form does not show.
-    `project`: the folder to which the folder field is relative; "" if unknown.
+    `base`: the rule the form was filled with. Whatever the user hasn't changed is taken from
+    `base`, including characters that can't be shown and everything the form has no field for.
+    `project`: the folder that the folder field is relative to, or "" if unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}

@@ -338,8 +338,8 @@ def option_parts(
     words.append(mode.stylize(_LOUD) if yolo else mode)
     words += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
     if taken_away:
-        take = f"{counted(taken_away, 'setting')} here take{'s' * (taken_away == 1)}"
-        words.append(Content.styled(f"{take} questions away", _LOUD))
+        turn = f"{counted(taken_away, 'setting')} here turn{'s' * (taken_away == 1)}"
+        words.append(Content.styled(f"{turn} off confirmations", _LOUD))
     words += [Content(each) for each in spent]
     said = unusual(options, but="ask" if word == ASK else "")
     words += [Content(clean_line(each)) for each in said]

@@ -284,7 +284,7 @@ def _tidy(place: Path) -> None:
 
 
 def _waiting(place: Path) -> int:
-    """Return how many prompts are queued behind finished runs, importing little."""
+    """Return how many prompts are queued behind finished runs; imports few modules."""
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
     except OSError:

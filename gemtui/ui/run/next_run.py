@@ -164,7 +164,7 @@ class NextRun(RunPart):
         return chosen is not None
 
     def use_next_mode(self) -> None:
-        """Switch to the next mode; once a run starts, the folder remembers that mode."""
+        """Switch to the next mode, which the folder remembers once a run has started."""
         self._mode_chosen = True
         self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
 

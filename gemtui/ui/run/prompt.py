@@ -47,13 +47,13 @@ class PromptArea(TextArea):
 
     @dataclass
     class Submitted(Message):
-        """Ask to send the text as a prompt."""
+        """Request to send the text as a prompt."""
 
         text: str
 
     @dataclass
     class SaidNow(Message):
-        """Ask to send the text to the active run right away."""
+        """Request to send the text to the active run right away."""
 
         text: str
 
@@ -71,7 +71,7 @@ class PromptArea(TextArea):
         slash: bool = False
 
     class ModeRequested(Message):
-        """Ask to switch to the next mode."""
+        """Request to switch to the next mode."""
 
     @dataclass
     class Chosen(Message):

@@ -201,12 +201,12 @@ class QuestionPane(Vertical):
 
     @dataclass
     class WholeRequested(Message):
-        """Ask to show the whole call."""
+        """Request to show the whole call."""
 
         shown: Asked
 
     class Left(Message):
-        """Ask to move the focus elsewhere; the question keeps waiting."""
+        """Request to move the focus elsewhere; the question keeps waiting."""
 
     @dataclass
     class TooLong(Message):

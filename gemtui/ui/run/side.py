@@ -32,13 +32,13 @@ class WriteList(OptionList):
 
     @dataclass
     class DiffRequested(Message):
-        """Ask to show how a run has changed a file."""
+        """Request to show how a run has changed a file."""
 
         write: FileWrite
 
     @dataclass
     class CallRequested(Message):
-        """Ask to show a call that wrote a file."""
+        """Request to show a call that wrote a file."""
 
         call: str
 

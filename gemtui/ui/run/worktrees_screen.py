@@ -289,7 +289,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree including what has been applied; None after a message."""
+        """Return the worktree as recorded now; if that fails, show why and return None."""
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()

@@ -129,7 +129,7 @@ def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     yield "messages", clean_line(_counts(summary))
     yield "tokens", clean_line(_tokens(summary))
     yield "wrote", clean_line(", ".join(summary.files_written))
-    yield "state", clean_line(", ".join(flag for flag in Flag if flag in summary.flags))
+    yield "state", clean_line(", ".join(flag.word for flag in Flag if flag in summary.flags))
     yield "file", clean_line(f"{short_path(summary.path)}  {size(summary.size)}")
 
 

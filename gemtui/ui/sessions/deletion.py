@@ -159,7 +159,7 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Delete the copies that runs have of a session, which would otherwise seem lost."""
+        """Delete runs' copies of a session, because it would otherwise seem to be lost."""
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:

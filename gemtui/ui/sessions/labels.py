@@ -77,7 +77,7 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 def selection(selected: int, unlisted: int) -> str:
     """Describe the selection, or return "" if nothing is selected.
 
-    `unlisted`: how many of the selected sessions aren't in the list at the moment.
+    `unlisted`: how many of the selected sessions aren't currently in the list.
     """
     if not selected:
         return ""

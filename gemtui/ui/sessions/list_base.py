@@ -1,4 +1,4 @@
-"""The session list's rows: which there are, their order, and the cursor."""
+"""The rows of the session list: what they show, their order, and the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follow what the sessions in all terminals are doing."""
+"""Watch what the sessions in all terminals are doing."""
 
 from __future__ import annotations
 

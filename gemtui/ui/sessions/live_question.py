@@ -55,7 +55,7 @@ class LiveQuestionScreen(FullScreen[bool]):
         self.query_one(DetailView).show(self._draw)
 
     def update_live(self, live: Sequence[LiveSession]) -> None:
-        """Update the note on whether the question has been answered meanwhile."""
+        """Update the note on whether the question has been answered in the meantime."""
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered

@@ -55,7 +55,7 @@ def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
 
 
 class Marking:
-    """An undoable change of sessions' marks, shown immediately and then saved.
+    """An undoable change to sessions' marks, shown immediately and then saved.
 
     `done`: a description of the change, such as "pinned". Raises MarkError for invalid values.
     """

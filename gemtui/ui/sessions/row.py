@@ -167,7 +167,11 @@ def _title_line(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 class RowFact(Struct, frozen=True):
-    """A fact on the second line; the highest `rank` is left out first, and 0 never."""
+    """A fact on a row's second line.
+
+    `rank`: if there is too little room, facts with the highest rank are left out first. Facts of
+    rank 0 are always shown.
+    """
 
     rank: int
     text: Clean
@@ -226,11 +230,11 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         facts.append(RowFact(3, own(f"{look.glyphs.undo} undo"), look[Role.MUTED]))
     if told := live_words.WORDS.get(around.live) if around.live else None:
         facts.append(RowFact(0, own(told[0]), look[told[1]]))
-    for flag, (word, role) in _FLAG_WORDS.items():
+    for flag, role in _FLAG_ROLES.items():
         if around.live and flag is Flag.LIVE:
             continue
         if flag in summary.flags and not _goes_without_saying(flag, summary):
-            facts.append(RowFact(0, own(word), look[role]))
+            facts.append(RowFact(0, own(flag.word), look[role]))
     if summary.waits and Flag.LIVE in summary.flags and not around.live:
         facts.append(RowFact(0, own(IN_FLIGHT), look[Role.SUCCESS]))
     return facts
@@ -242,15 +246,15 @@ def _goes_without_saying(flag: Flag, summary: Summary) -> bool:
     return flag is Flag.EMPTY and summary.title == NO_TITLE
 
 
-_FLAG_WORDS = {
-    Flag.LIVE: ("live", Role.SUCCESS),
-    Flag.KEPT: ("kept", Role.MODEL),
-    Flag.FAILED_PROMPT: ("failed prompt", Role.WARNING),
-    Flag.TORN: ("torn", Role.WARNING),
-    Flag.BURIED: ("buried", Role.WARNING),
-    Flag.GHOST: ("ghost", Role.MODEL),
-    Flag.EMPTY: ("empty", Role.MODEL),
-    Flag.DUPLICATE: ("copy", Role.MODEL),
+_FLAG_ROLES = {
+    Flag.LIVE: Role.SUCCESS,
+    Flag.KEPT: Role.MODEL,
+    Flag.FAILED_PROMPT: Role.WARNING,
+    Flag.TORN: Role.WARNING,
+    Flag.BURIED: Role.WARNING,
+    Flag.GHOST: Role.MODEL,
+    Flag.EMPTY: Role.MODEL,
+    Flag.DUPLICATE: Role.MODEL,
 }
 
 

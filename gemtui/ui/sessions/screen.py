@@ -115,7 +115,8 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        event.refresh_styles = event.refresh_styles and self._seen  # fresh at first
+        # When the screen is first shown, its styles have just been computed.
+        event.refresh_styles = event.refresh_styles and self._seen
         self._seen = True
         self._update_header()
 
@@ -184,7 +185,7 @@ class SessionsScreen(SessionsPane):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self) -> None:
-        """In the list, mark sessions with checkpoints; in the open one, its prompts."""
+        """Mark sessions with checkpoints in the list, and prompts in the open session."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
             from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions

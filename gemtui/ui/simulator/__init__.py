@@ -1,1 +1,1 @@
-"""Simulating a draft policy on calls, and proposing rules from past sessions."""
+"""Simulate a draft policy on tool calls, and propose rules based on past sessions."""

@@ -1,4 +1,4 @@
-"""The common base of the simulator's screens."""
+"""The base class of the simulator's screens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def refused(found: Explanation) -> bool:
-    """Return whether a call is not allowed now, but a rule could allow it."""
+    """Return whether a call is not allowed now but a rule could allow it."""
     allowed = found.decision is Decision.ALLOW and found.offered
     return not allowed and found.tool_refuses is None
 
@@ -38,7 +38,8 @@ async def form_allowing(
 ) -> RuleForm | None:
     """Return a form with a rule that would allow a call made in `project`.
 
-    The form shows the call, and any objection to the rule. Return None after reporting a problem.
+    The form shows the call and any reservations about the rule. If there is a problem, it is shown
+    and None is returned.
     """
     from gemtui.ui.rules.form import RuleForm
 
@@ -53,7 +54,7 @@ async def form_allowing(
 
 
 def _policy(simulation: Simulation) -> str:
-    """Describe the policy to which a rule would be added."""
+    """Describe the policy that a rule would be added to."""
     opened = simulation.draft.opened
     if opened is None:
         return "a new policy"
@@ -63,7 +64,7 @@ def _policy(simulation: Simulation) -> str:
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):
-    """A screen over the policy pane that returns the rules to add.
+    """A screen on top of the policy pane that returns the rules to add.
 
     `HEADING` is the screen's title.
     """
@@ -81,7 +82,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.simulation = simulation
 
     def read_session(self, session: Summary | None, call: str) -> None:
-        """Open a session with the cursor on a tool call; `session` is None if it is gone."""
+        """Open a session with the cursor on a tool call; None means the session is gone."""
         if session is None:
             self.gemtui.show_message("This session no longer exists.", problem=True)
         else:
@@ -99,7 +100,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         raise NotImplementedError
 
     def situation_changed(self) -> None:
-        """Decide again, because the mode, the situation or the rules have changed."""
+        """Update the decisions, because the mode, the situation or the rules have changed."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -109,11 +110,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.show_context()
 
     def about(self) -> Clean:
-        """Return the text beside the heading."""
+        """Return the text next to the heading."""
         return Clean("")
 
     def show_context(self) -> None:
-        """Show the policy and the simulated situation."""
+        """Show which policy is simulated, and in which situation."""
         simulation = self.simulation
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
@@ -143,7 +144,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen over this one; decide again if rules were added there."""
+        """Show another screen over this one; if rules are added there, decide again."""
         before = self.simulation.taken
         await self.app.push_screen_wait(screen)
         self.show_context()
@@ -151,9 +152,9 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
             self.situation_changed()
 
     async def allow(self, call: Call, project: Path | None = None) -> None:
-        """Show a form with a rule that would allow a call; add the rule if confirmed.
+        """Show a form with a rule that would allow a call, and add the rule if confirmed.
 
-        `project`: the folder in which the call was made.
+        `project`: the folder the call was made in.
         """
         form = await form_allowing(self.gemtui, self.simulation, call, project)
         if form is None:

@@ -19,16 +19,16 @@ from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
-"""Most characters of arguments to show; longer ones are cut and can't be edited."""
+"""Maximum number of characters of arguments; longer ones are cut and read-only."""
 MOST_OFFERED = 8
 
 
 class CallForm(Vertical):
     """A form for a tool call.
 
-    `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that is not
-    edited stays exactly as it was, however it is shown. `others`: tool names to offer in addition
-    to Gemini CLI's own tools.
+    `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that the user
+    doesn't edit stays exactly as recorded, however it is shown. `others`: tool names to offer
+    besides those of Gemini CLI's own tools.
     """
 
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """The call has changed, or the form no longer contains a valid call."""
+        """Posted when the call has changed or the form no longer contains a valid call."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class CallForm(Vertical):
         self._template = ""
         self._taken: tuple[Call, str, str] | None = None
         self.problem = ""
-        """Why the form contains no valid call; "" if it does."""
+        """Why the form contains no valid call, or "" if it does."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
@@ -86,7 +86,7 @@ class CallForm(Vertical):
 
     @property
     def call(self) -> Call | None:
-        """The call in the form; None if the form contains no valid call."""
+        """The call in the form, or None if it isn't valid."""
         if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
             return self._taken[0]
         name = self._tool.value.strip()
@@ -96,7 +96,7 @@ class CallForm(Vertical):
     def fill(self, call: Call) -> None:
         """Fill the form with a recorded call.
 
-        If the call has no arguments, the parameters of its tool are filled in.
+        If the call has no arguments, its tool's parameters are filled in.
         """
         name = clean_line(call.tool)[:200]
         if not call.args:
@@ -133,7 +133,7 @@ class CallForm(Vertical):
         self._check()
 
     def _begin_arguments(self) -> None:
-        """Fill in the parameters of the named tool, unless arguments have been typed."""
+        """Fill in the named tool's parameters, unless the user has typed arguments."""
         name = self._tool.value
         if self._taken is not None and name != self._taken[1]:
             self._let_go()
@@ -142,14 +142,14 @@ class CallForm(Vertical):
             self._args.text = self._template = template
 
     def _let_go(self) -> None:
-        """Drop a recorded call; if its arguments were only partly shown, clear them."""
+        """Discard a recorded call; if its arguments were only partly shown, clear them."""
         self._taken = None
         if self._args.read_only:
             self._args.read_only = False
             self._args.text = ""
 
     def _check(self) -> None:
-        """Show the problem with the form, or further parameters of the tool."""
+        """Show what is wrong with the form, or which other parameters the tool has."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call (the decision uses all of it)"
@@ -163,7 +163,7 @@ class CallForm(Vertical):
         self.query_one("#args-note", Static).update(clean(note))
         self.post_message(self.Changed())
 
-    # --- offered names -------------------------------------------------------------------------
+    # --- completions ---------------------------------------------------------------------------
 
     def _offer_names(self, typed: str) -> None:
         names = dict.fromkeys((*(each.name for each in TOOLS), *self._others))
@@ -179,11 +179,11 @@ class CallForm(Vertical):
 
     @property
     def offering(self) -> bool:
-        """Whether tool names are offered."""
+        """Whether the list of tool names is open."""
         return self.has_class("-offering")
 
     def close_offer(self) -> None:
-        """Close the list of offered names."""
+        """Close the list of tool names."""
         self.remove_class("-offering")
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
@@ -191,7 +191,7 @@ class CallForm(Vertical):
             self.close_offer()
 
     def key_down(self) -> None:
-        """Move to the next offered name, or open the list with all names."""
+        """Move to the next tool name, or open the list with all names."""
         if self._tool.has_focus:
             if self.offering:
                 self._offer.action_cursor_down()
@@ -200,7 +200,7 @@ class CallForm(Vertical):
                 self.add_class("-offering")
 
     def key_up(self) -> None:
-        """Move to the previous offered name."""
+        """Move to the previous tool name."""
         if self._tool.has_focus and self.offering:
             self._offer.action_cursor_up()
 
@@ -223,7 +223,7 @@ class CallForm(Vertical):
 
 
 def _read(text: str) -> dict[str, object] | str:
-    """Return the arguments, or a one-line description of what is wrong with them."""
+    """Return the parsed arguments, or a line that says what is wrong with them."""
     try:
         value = json.loads(text or "{}")
     except json.JSONDecodeError as error:
@@ -240,7 +240,7 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return further parameters of this tool, or a note that the tool is unknown."""
+    """Return the tool's other parameters, or a note that the tool is unknown."""
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")

@@ -1,4 +1,4 @@
-"""Scanning the tool calls of past sessions in a thread."""
+"""Read the tool calls of past sessions in a thread."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gemtui.ui.kit.reading import Latest, Reading
 
 State = TypeVar("State")
 SHOWN = 0.15
-"""Seconds between two updates during a scan."""
+"""Seconds between two updates while calls are being read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """The calls to scan: those of `session`, or else of `project`, or else all.
+    """Which calls to read: those of `session`, or else of `project`, or else all.
 
-    `since`: leave out earlier calls; None for all.
+    `since`: leave out earlier calls, unless this is None.
     """
 
     session: Summary | None = None
@@ -40,10 +40,10 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """The progress of a scan: `done` of `total` sessions, with `calls` calls.
+    """How far reading has come: `done` of `total` sessions, containing `calls` calls.
 
-    `problems`: what could not be read. `ended`: whether the scan has ended. `stopped`: whether the
-    user stopped it.
+    `problems`: what couldn't be read. `ended`: whether reading has ended. `stopped`: whether the
+    user has stopped it.
     """
 
     done: int = 0
@@ -56,9 +56,9 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """A consumer of scanned calls.
+    """A consumer of recorded calls.
 
-    `feed(calls)` consumes the next calls. `state(ended)` returns an immutable snapshot to show.
+    `feed(calls)` processes the next calls. `state(ended)` returns an immutable snapshot to show.
     Both are called in the worker thread.
     """
 
@@ -67,10 +67,10 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """The recorded calls of a store.
+    """The recorded calls in a store.
 
-    All methods except `session` and `forget` may block. `name_of`: returns the user's own name for
-    a session, by id, which then replaces the session's title.
+    All methods except `session` and `forget` may block. `name_of`: returns the name the user gave
+    to a session, by id; it replaces the session's title.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class CallHistory:
         self._snapshot: Snapshot | None = None
 
     def forget(self) -> None:
-        """Load the store again at the next request."""
+        """Load the store again on the next request."""
         self._snapshot = None
 
     def snapshot(self) -> Snapshot:
-        """Return all sessions, which are loaded once. Raises StoreUnreadable."""
+        """Return all sessions, which are loaded only once. Raises StoreUnreadable."""
         if self._snapshot is None:
             with closing(Index(self._home, cache=self._cache)) as index:
                 found = read_store(index)
@@ -98,7 +98,7 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """Return the session with this id if it has been loaded; else None."""
+        """Return the session with this id if it has been loaded, or else None."""
         found = self._sessions.get(id)
         return None if found is None else self._named(found)
 
@@ -112,14 +112,14 @@ class CallHistory:
         return session if name is None else msgspec.structs.replace(session, title=name)
 
     def initial_scope(self, project: Path | None) -> CallScope:
-        """Return the initial scope: the project, or everything if it has no calls."""
+        """Return the scope to start with: the project or, if it has no calls, everything."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
         return CallScope()
 
     def steps(self, which: CallScope, stopped: Callable[[], bool]) -> Iterator[ScanStep]:
-        """Yield the calls, session by session. Raises StoreUnreadable."""
+        """Yield the calls session by session. Raises StoreUnreadable."""
         sessions = sessions_with_calls(
             self.snapshot(), session=which.session, project=which.project
         )
@@ -130,7 +130,7 @@ class CallHistory:
             yield step if since is None else _later(step, since)
 
     def find(self, reference: Reference) -> RecordedCall | None:
-        """Return the call with its arguments; None if its session is gone or unreadable."""
+        """Return the call with its arguments, or None if its session can't be read."""
         session = self.session(reference.session)
         if session is None:
             return None
@@ -147,9 +147,10 @@ def _later(step: ScanStep, since: datetime) -> ScanStep:
 
 
 class CallScan(Generic[State]):
-    """One scan of recorded calls.
+    """Reads recorded calls once.
 
-    `show` is called in the event loop, several times during the scan and once at its end.
+    `show` is called in the event loop, several times while calls are being read and once at the
+    end.
     """
 
     def __init__(
@@ -164,11 +165,11 @@ class CallScan(Generic[State]):
         self._latest = Latest[tuple[ScanProgress, State]](lambda latest: show(*latest))
 
     def stop(self) -> None:
-        """Stop the scan; the results so far remain."""
+        """Stop reading; the results so far are kept."""
         self._reading.stop()
 
     async def run(self) -> None:
-        """Scan to the end, or until stopped or cancelled. Raises StoreUnreadable."""
+        """Read to the end, or until stopped or cancelled. Raises StoreUnreadable."""
         try:
             await asyncio.to_thread(self._read)
             self._latest.flush()

@@ -1,4 +1,4 @@
-"""Recorded calls: lists to choose from or to explain a count, and a single call."""
+"""Recorded calls: a list to choose from, the calls behind a count, a single call."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 MOST = 50_000
-"""Most calls to choose from; the newest ones come first."""
+"""Maximum number of calls to choose from; the newest come first."""
 _ARGUMENTS = 20_000
-"""Most characters of a call's arguments to show."""
+"""Maximum number of characters of a call's arguments to show."""
 GONE = "The session of this call no longer exists."
 
 
@@ -51,7 +51,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
 
 
 def progress_text(progress: ScanProgress) -> str:
-    """Describe the progress of a scan, or its result."""
+    """Describe how far reading has come, or what it has found."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} in {progress.done:,} of {progress.total:,} sessions"
@@ -64,7 +64,7 @@ def progress_text(progress: ScanProgress) -> str:
 
 
 def found_text(found: SearchedRows[Reference]) -> str:
-    """Describe the number of calls that a search has found; "" if there is no search."""
+    """Say how many calls a search has found, or return "" if there is no search."""
     shown = len(found.rows.items)
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
@@ -82,7 +82,7 @@ async def _recorded(
 
 
 class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]):
-    """A screen that returns the recorded call that the user chooses, or None."""
+    """A screen that returns the recorded call the user chooses, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -98,7 +98,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         yield bars.FooterLine()
 
     def on_mount(self) -> None:
-        """Scan the project's calls, or all calls if the project has none."""
+        """Read the project's calls, or all calls if the project has none."""
         self.read()
 
     def scan_again(self) -> None:
@@ -138,10 +138,10 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
 
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
-    """The calls behind one count of a replay or one suggestion.
+    """The calls behind a count in a replay, or behind a suggestion.
 
-    `calls`: the total, which may exceed the number of `references`. `allowed`: whether the policy
-    already allows these calls.
+    `calls`: how many there are in all, which may be more than there are `references`. `allowed`:
+    whether the policy already allows these calls.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
@@ -164,7 +164,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self._references, self._calls = references, calls
 
     def body(self) -> Iterable[Widget]:
-        """Build the calls with a search."""
+        """Build a searchable list of the calls."""
         yield call_list(self._history, empty=Clean("no calls"))
 
     def on_mount(self) -> None:
@@ -182,7 +182,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self.show_status(*said)
 
     def about(self) -> Clean:
-        """Return what the calls have in common."""
+        """Describe what the calls have in common."""
         return self._title
 
     def situation_changed(self) -> None:
@@ -201,7 +201,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             await self.look_into(CallScreen(self.simulation, self._history, recorded))
 
     def can(self, action: str) -> bool:
-        """Disable allowing calls that are already allowed."""
+        """Disable "allow" for calls that are already allowed."""
         return action != "allow" or not self._allowed
 
     @work(exclusive=True, group=DIALOG)
@@ -216,7 +216,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
 
 class CallScreen(SimulatorScreen):
-    """One recorded call: the decision, its reason, and the arguments."""
+    """A single recorded call: the decision, its reason and the arguments."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
     AUTO_FOCUS = "LineView"
@@ -231,7 +231,7 @@ class CallScreen(SimulatorScreen):
         self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Build the view of the explanation."""
+        """Build the view that explains the decision."""
         yield LineView(what="the explanation")
 
     def on_mount(self) -> None:
@@ -244,7 +244,7 @@ class CallScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def situation_changed(self) -> None:  # type: ignore[override]
-        """Explain the decision for the call under the current policy."""
+        """Explain what the current policy decides for the call."""
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         if self.is_open:
@@ -253,7 +253,7 @@ class CallScreen(SimulatorScreen):
             self.refresh_bindings()
 
     def can(self, action: str) -> bool:
-        """Disable allowing a call that is allowed already, or that no rule could allow."""
+        """Disable "allow" if the call is already allowed or no rule could allow it."""
         return action != "allow" or (self._found is not None and refused(self._found))
 
     @work(exclusive=True, group=DIALOG)

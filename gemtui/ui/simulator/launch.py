@@ -1,8 +1,7 @@
-"""Opening the simulator: try a call, replay past calls, suggest rules.
+"""Open the simulator's screens: try a call, replay past calls, suggest rules.
 
-Each function is called in a worker of the policy pane and waits for its screen
-(`push_screen_wait`). The pane adds the returned rules in one step; only saving an example changes
-the draft directly.
+Each function runs in a worker of the policy pane, waits for its screen (`push_screen_wait`), and
+returns rules that the pane adds in one step. Only saving an example changes the draft directly.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
-    """Show the decision for a tool call and its reason.
+    """Show what is decided for a tool call, and why.
 
-    `call`: the initial call, or None.
+    `call`: the call to start with, or None.
     """
     from gemtui.ui.simulator.try_call import TryScreen
 
@@ -38,7 +37,7 @@ async def replay(app: AppBase, draft: Draft) -> Taken:
 
 
 async def suggest(app: AppBase, draft: Draft) -> Taken:
-    """Propose rules that would allow the calls of past sessions."""
+    """Suggest rules that would allow the calls of past sessions."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 
     return await app.push_screen_wait(SuggestScreen(_simulation(app, draft), _history(app))) or ()

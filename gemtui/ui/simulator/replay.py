@@ -1,4 +1,4 @@
-"""Replaying past sessions' tool calls under a policy, with counts by rule."""
+"""Replay the tool calls of past sessions under a policy, and count them by rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class ReplayScreen(ScanScreen[ReplayCounts]):
-    """Counts that grow while sessions are read; opening a count lists its calls."""
+    """Shows counts that grow while sessions are read; opening a count lists its calls."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
     AUTO_FOCUS = "RowList"
@@ -46,7 +46,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Count again; the old counts stay until there are new ones."""
+        """Count again; the old counts stay on screen until there are new ones."""
         self.progress = ScanProgress()
         self.show_progress()
         self.read()
@@ -61,12 +61,12 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._rows.show(replay_rows(found))
 
     def unreadable(self) -> None:
-        """Report in place of the counts that nothing could be read."""
+        """Show, in place of the counts, that nothing could be read."""
         super().unreadable()
         self._rows.empty = Clean("No sessions could be read.")
 
     def show_progress(self) -> None:
-        """Show the progress."""
+        """Show how far reading has come."""
         self.show_status(progress_text(self.progress))
         self.refresh_bindings()
 
@@ -96,12 +96,12 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable stopping if no scan is in progress."""
+        """Disable "stop" if no sessions are being read."""
         return action != "stop" or self.reading
 
 
 def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
-    """Return a sink that feeds a replay; the scanning thread creates the engine."""
+    """Return a sink that feeds a replay; the worker thread creates the engine."""
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
@@ -117,7 +117,7 @@ def _stops(row: ReplayRow) -> bool:
 
 
 def _key(row: ReplayRow) -> object:
-    """Return a key that identifies a row while its count grows."""
+    """Return a key that identifies a row even while its count grows."""
     match row:
         case Total():
             return row.decision
@@ -128,7 +128,7 @@ def _key(row: ReplayRow) -> object:
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
-    """Return the description of a count, and its calls."""
+    """Describe a count, and return the calls behind it."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"

@@ -1,4 +1,4 @@
-"""The common part of the screens that scan the calls of past sessions."""
+"""What the screens that read the calls of past sessions have in common."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ State = TypeVar("State")
 
 
 class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]):
-    """Scans the calls of the scope `which` in a thread and shows the growing result."""
+    """Reads the calls in the scope `which` in a thread, and shows the growing result."""
 
     history: CallHistory
     which: CallScope | None = None
@@ -28,7 +28,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     _scan: CallScan[State] | None = None
 
     def sink(self) -> CallSink[State]:
-        """Return a new consumer of calls, for one scan."""
+        """Return a new sink for one reading of the calls."""
         raise NotImplementedError
 
     def scan_again(self) -> None:
@@ -44,10 +44,10 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
         raise NotImplementedError
 
     def show_progress(self) -> None:
-        """Show the progress of the scan."""
+        """Show how far reading has come."""
 
     def unreadable(self) -> None:
-        """Handle the case that nothing could be read."""
+        """Show that nothing could be read."""
 
     def on_unmount(self) -> None:
         self.action_stop()
@@ -98,12 +98,12 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         self.history = history
 
     def on_mount(self) -> None:
-        """Start with the project's calls, or with all calls if the project has none."""
+        """Start with the project's calls or, if it has none, with all calls."""
         self.situation_changed()
 
     @property
     def reading(self) -> bool:
-        """Whether a scan is in progress."""
+        """Whether calls are being read."""
         return not self.progress.ended
 
     def about(self) -> Clean:
@@ -124,6 +124,6 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         self.show_progress()
 
     def action_again(self) -> None:
-        """Load the sessions again, and scan their calls."""
+        """Reload the sessions and read their calls again."""
         self.history.forget()
         self.situation_changed()

@@ -1,4 +1,4 @@
-"""Choosing the scope of calls: one session, a project or all; and since when."""
+"""Choose which calls to look at: of one session, a project or all, and since when."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
 async def choose_scope(
     app: AppBase, history: CallHistory, now_shown: CallScope | None
 ) -> CallScope | None:
-    """Ask for a scope, with the cursor on the current one; return None if cancelled."""
+    """Ask for a scope, starting on the current one; return None if cancelled."""
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
@@ -83,7 +83,10 @@ def _meaning(which: CallScope) -> Clean:
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
-    """A screen that returns the chosen session with tool calls, or None."""
+    """A screen that returns the session the user chooses, or None.
+
+    Only sessions with tool calls are listed.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
     AUTO_FOCUS = "RowList"

@@ -20,13 +20,13 @@ Taken = tuple[Rule, ...]
 """The rules that the user accepted; () for none."""
 _HIGHEST = 999
 _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
-"""Characters that are escaped in the text against which patterns are matched."""
+"""Matches characters that are escaped in the text patterns are matched against."""
 
 
 class Simulation:
     """A draft policy in the mode and situation that a screen simulates.
 
-    `taken`: the rules to be added. `project`: the folder for calls of which the folder is unknown.
+    `taken`: the rules to be added. `project`: the folder assumed for calls whose folder is unknown.
     The engine is created on first use, which may take a while, so call `engine` from a worker
     thread.
     """
@@ -40,7 +40,7 @@ class Simulation:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run; the added rules follow the file's own."""
+        """All rules of a run, with the added rules after the file's own."""
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
@@ -49,7 +49,7 @@ class Simulation:
 
     @property
     def document(self) -> Document:
-        """The file with the added rules."""
+        """The document with the added rules."""
         return self._document(*self.taken)
 
     def _document(self, *rules: Rule) -> Document:
@@ -76,17 +76,17 @@ class Simulation:
         self.mode = next(modes)
 
     def add_rule(self, rule: Rule) -> None:
-        """Add a rule to the simulation; the pane adds it to the draft at the end."""
+        """Add a rule to the simulation; the pane adds it to the draft later."""
         self.taken = (*self.taken, rule)
 
     # --- rules that allow a call ---------------------------------------------------------------
 
     def allowing_rule(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """Return a rule that allows `call`, and an objection to that rule, or "".
+        """Return a rule that allows `call`, and any reservations about it, or "".
 
-        `project`: the folder in which the call was made. The rule is the one that would be proposed
-        if the call had succeeded, or else a rule that is as narrow as possible. This takes as long
-        as a few decisions, so call it from a worker thread. Raises PolicyError if the file can't be
+        `project`: the folder the call was made in. The rule is the one that would be proposed if
+        the call had succeeded or, if there is none, as narrow as possible. This takes as long as a
+        few decisions, so call it from a worker thread. Raises PolicyError if the file can't be
         edited.
         """
         place = project or self.project
@@ -99,7 +99,7 @@ class Simulation:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """Return the rule with a priority above the rules of its tier that override it."""
+        """Raise the rule's priority above the rules of the same tier that override it."""
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule
@@ -110,7 +110,7 @@ class Simulation:
 
 
 def narrow(call: Call) -> Rule:
-    """Return the narrowest allow rule for a call that simple fields can express."""
+    """Return the narrowest rule allowing a call that simple fields can express."""
     rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
     command, file = call.args.get("command"), call.args.get("file_path")
     if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():

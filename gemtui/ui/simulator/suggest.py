@@ -1,4 +1,4 @@
-"""Rules proposed from successful past calls, for the user to choose from."""
+"""Suggest rules based on successful past calls, for the user to choose from."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Proposed rules and omitted calls, with the evidence for the selected row."""
+    """Shows suggested rules and omitted calls, with the evidence for the selected row."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
     AUTO_FOCUS = "RowList"
@@ -55,7 +55,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self._chosen: tuple[Rule, ...] = ()
 
     def body(self) -> Iterable[Widget]:
-        """Build the rows, and the details of the row under the cursor."""
+        """Build the rows and the details of the row under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
         ascii = self.gemtui.glyphs.ascii
         rule = Ruling(line_style="ascii" if ascii else "solid")
@@ -68,7 +68,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Propose rules again."""
+        """Suggest rules again."""
         self.progress, self._found, self._chosen = ScanProgress(), None, ()
         self._rows.show(())
         self.show_progress()
@@ -79,7 +79,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         return _sink(self.simulation)
 
     def show_result(self, found: Suggestions | None) -> None:
-        """Show the proposals once they are complete."""
+        """Show the suggestions once they are complete."""
         if found is not None:
             self._found = found
             self._show_rows()
@@ -102,7 +102,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 drawing.show(lambda _look: ())
 
     def show_progress(self) -> None:
-        """Show the progress, and the number of chosen rules."""
+        """Show how far reading has come, and how many rules are selected."""
         said = [progress_text(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
@@ -115,7 +115,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Enable stopping, adding and choosing only if there is something to act on."""
+        """Enable stopping, adding and selecting only if there is something to act on."""
         match action:
             case "stop":
                 return not self.progress.ended
@@ -138,7 +138,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.show_progress()
 
     def action_check_all(self) -> None:
-        """Choose all rules, or none if all are chosen."""
+        """Select all rules or, if all are selected, none."""
         if self._found is None:
             return
         every = tuple(each.rule for each in self._found.suggestions)
@@ -168,9 +168,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
 
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
-    """Return a sink that collects evidence and makes proposals at the end.
+    """Return a sink that collects evidence and makes suggestions at the end.
 
-    The evidence is created in the scanning thread.
+    The evidence object is created in the worker thread.
     """
     made: list[Evidence] = []
 
@@ -211,12 +211,12 @@ def _key(row: SuggestRow) -> object:
 
 
 Find = Callable[[str], Summary | None]
-"""Returns the summary of the session with this id, or None."""
+"""A function that returns the summary of the session with this id, or None."""
 _NAME = 11
 
 
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
-    """Draw a proposed rule with its evidence, its further effects and examples."""
+    """Render a suggested rule with its evidence, its other effects and examples."""
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decision_pieces(rule.decision, look), name), look.width)]
@@ -233,7 +233,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
-    """Draw calls without a proposed rule: their subject, the reason, and examples."""
+    """Render calls without a suggested rule: what they are about, why, and examples."""
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
     )

@@ -1,4 +1,4 @@
-"""Trying a call: show the decision for a tool call while the user types it."""
+"""Show what is decided for a tool call while the user types it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
-    """Return the call as an example, and the document with that example.
+    """Return the call as an example, and the document with that example added.
 
-    Blocking: call from a worker thread.
+    Blocking: call this from a worker thread.
     """
     asked = Example(tool=call.tool, args=call.args, mode=mode)
     (tried,) = try_examples([asked], document.policy)
@@ -44,20 +44,20 @@ def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[E
 
 
 class PolicyAnswer(LineView):
-    """An explanation, or a line of text in its place."""
+    """The explanation of a decision, or a line of text in its place."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(what="the explanation", id=id)
         self.shown: Explanation | None = None
 
     def answer(self, found: Explanation) -> None:
-        """Show an explanation; for the same call, keep the scroll position."""
+        """Show an explanation, keeping the scroll position if the call is the same."""
         fresh = self.shown is None or self.shown.call != found.call
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
     def show_text(self, words: Clean) -> None:
-        """Show a text instead of an explanation."""
+        """Show a line of text instead of an explanation."""
         self.shown = None
 
         def draw(look: Look) -> list[Line]:
@@ -67,11 +67,11 @@ class PolicyAnswer(LineView):
 
 
 REST = 0.12
-"""Seconds without a key press before the call is decided on."""
+"""Seconds without a key press before the decision is computed."""
 
 
 class TryScreen(SimulatorScreen):
-    """The form, with the decision beside or below it."""
+    """A form for a call, with the decision beside or below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRY)
     AUTO_FOCUS = "#args"
@@ -110,11 +110,11 @@ class TryScreen(SimulatorScreen):
 
     @property
     def answer(self) -> PolicyAnswer:
-        """The view of the decision."""
+        """The view with the explanation."""
         return self.query_one(PolicyAnswer)
 
     def on_mount(self) -> None:
-        """Fill in the initial call, if there is one."""
+        """Fill in the call to start with, if there is one."""
         super().on_mount()
         if self._begin_with is not None:
             self.form.fill(self._begin_with)
@@ -129,7 +129,7 @@ class TryScreen(SimulatorScreen):
         self._resting = self.set_timer(REST, self.situation_changed)
 
     def situation_changed(self) -> None:
-        """Decide on the call in the form."""
+        """Compute the decision for the call in the form."""
         call = self.form.call
         if call is None:
             self.answer.show_text(Clean("The arguments are not valid JSON yet."))
@@ -152,7 +152,7 @@ class TryScreen(SimulatorScreen):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable allowing a call that is allowed already, or that no rule could allow."""
+        """Disable "allow" if the call is already allowed or no rule could allow it."""
         shown = self.answer.shown if self.is_mounted else None
         return action != "allow" or (shown is not None and refused(shown))
 
@@ -174,7 +174,7 @@ class TryScreen(SimulatorScreen):
     async def action_keep(self) -> None:
         """Add the call to the draft as an example.
 
-        The example expects the decision of the file's own rules in a headless run.
+        The example expects what the file's own rules decide in a headless run.
         """
         if (call := self.form.call) is None:
             self.gemtui.show_message("The arguments are not valid JSON yet.")
@@ -192,7 +192,7 @@ class TryScreen(SimulatorScreen):
             self.show_context()
 
     def action_close(self) -> None:
-        """Close the list of offered names first, then the screen."""
+        """Close the list of tool names if it is open, or else the screen."""
         if self.form.offering:
             self.form.close_offer()
         else:

@@ -1,1 +1,1 @@
-"""Transcripts on the screen: messages and cards as lines, and a scrolling view."""
+"""Transcripts on screen: messages and cards as lines, in a scrollable view."""

@@ -34,7 +34,7 @@ _LONG = 300
 def allowed_words(call: ToolCall) -> Clean:
     """Describe the user's answer to a call, or the rule that made asking unnecessary.
 
-    A denial includes its reason. Returns "" if there is neither an answer nor a rule.
+    The description of a denial includes the reason. Returns "" if there is neither.
     """
     answer = call.answer
     if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
@@ -48,9 +48,9 @@ def allowed_words(call: ToolCall) -> Clean:
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
-    """Yield what Gemini originally requested, if something else ran.
+    """Yield what Gemini originally requested, if something else was run.
 
-    That is the original command, or the difference that the user's changes made to a file.
+    This is the original command, or how the user's edits differ from Gemini's version of a file.
     """
     answer = call.answer
     if answer is None or answer.asked is None:
@@ -75,7 +75,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
 
 
 def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
-    """Return the difference between Gemini's and the user's version of a file."""
+    """Return the diff between Gemini's and the user's version of a file."""
     path = str(call.args.get("file_path", ""))
     match answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:

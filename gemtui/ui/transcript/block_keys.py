@@ -1,4 +1,4 @@
-"""The keys for what is under the cursor of a transcript: copy, open, raw; and for its prompts."""
+"""Keys for a transcript's current block (copy, open, show raw) and its prompts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 PROMPT_ROOM = 50
-"""Maximum number of cells of a prompt in the list of prompts."""
+"""Maximum width in cells of a prompt in the list of prompts."""
 
 
 class BlockKeys(KeyPart):
-    """Keys that show or copy the block under the cursor, in a form of its own."""
+    """Keys that copy the block under the cursor, or show it in another form."""
 
     def __init__(self, view: SearchedView) -> None:
         self._view = view
 
     def action_prompts(self) -> None:
-        """Choose a prompt to jump to."""
+        """Let the user choose a prompt to jump to."""
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
         look, outlines = self._view.page.look, self._view.page.transcript.outlines
@@ -50,7 +50,7 @@ class BlockKeys(KeyPart):
         self._view.app.push_screen(ChooseScreen(own("Prompts"), (), rows, at=at), jump)
 
     def action_open_file(self) -> None:
-        """Open an attached image in a viewer, or the file of a tool call in the editor."""
+        """Open an attached image in a viewer, or a tool call's file in the editor."""
         if images := stored_images(self._view.page.block):
             from gemtui.ui.transcript.media import open_one
 
@@ -59,12 +59,12 @@ class BlockKeys(KeyPart):
             self._view.post_message(FileRequested(*file))
 
     def action_history(self) -> None:
-        """Show all writes to the file of a tool call."""
+        """Show all writes to a tool call's file."""
         if (file := self._file()) is not None:
             self._view.post_message(HistoryRequested(file[0]))
 
     def _file(self) -> tuple[str, int | None] | None:
-        """Return the file and line of the current tool call, or show that there is none."""
+        """Return the current tool call's file and line, or say that there is none."""
         block = self._view.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
         self._view.act(lambda: file is not None, "no file here")
@@ -76,7 +76,7 @@ class BlockKeys(KeyPart):
             self._view.post_message(RawRequested(spoken, self._view.page.block))
 
     def action_copy_block(self) -> None:
-        """Copy the block under the cursor, or code in it."""
+        """Copy the block under the cursor, or a piece of code in it."""
         page = self._view.page
         if (block := page.block) is None:
             return

@@ -1,4 +1,4 @@
-"""Render a tool call as a card that shows its request, status, and result."""
+"""Render a tool call as a card that shows its request, status and result."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from gemtui.ui.transcript.head import draw_image
 
 HOOKED = "changed before it ran, by a hook in your settings or another extension"
 _FILE_TEXTS = ("content", "old_string", "new_string")
-"""Arguments with text from the file named in the request."""
+"""Arguments that contain text from the file named in the request."""
 _ENOUGH = 24
-"""Number of cells reserved for the arguments as long as other parts can be dropped."""
+"""Cells reserved for the arguments, as long as other parts can be left out."""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
-"""Maximum characters of a name, and of the request, considered for the first line."""
+"""How many characters of a name and a request are considered for the first line."""
 _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 
@@ -103,9 +103,9 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 
 
 def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word, and role for a call's state.
+    """Return the symbol, word and role for a call's state.
 
-    The word is "" if the state is shown elsewhere on the card.
+    The word is "" if the card shows the state elsewhere.
     """
     answer = call.answer
     if answer is not None and (answer.consent is Consent.WAITS or answer.subagent):
@@ -116,7 +116,7 @@ def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
 
 
 def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word, and role for a status alone."""
+    """Return the symbol, word and role for a status."""
     glyphs = look.glyphs
     match status:
         case ToolStatus.SUCCESS:
@@ -140,7 +140,7 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
 
 
 def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word, and role for a call of which only the question is known."""
+    """Return the symbol, word and role for a call known only from its question."""
     glyphs = look.glyphs
     match answer.consent:
         case Consent.WAITS:
@@ -154,9 +154,9 @@ def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
 
 
 def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
-    """Return the first line: symbol, name, arguments, counts, and duration.
+    """Return the first line: symbol, name, arguments, counts and duration.
 
-    If there isn't enough room, the last parts are dropped first.
+    If there isn't enough room, the last parts are left out first.
     """
     front, asked, end = _title_parts(call, facts, look)
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
@@ -166,7 +166,7 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
-    """Return whether the lines requested by a read fit on the first line."""
+    """Return whether the first line has room for the line range that a read requested."""
     lines = lines_asked(call)
     return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
@@ -189,7 +189,7 @@ def _on_one_line(asked: str, look: Look) -> Clean:
 def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
-    """Return state, counts, and duration, as far as the arguments leave room."""
+    """Return state, counts and duration, as far as the arguments leave room."""
     lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
     last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
@@ -200,7 +200,7 @@ def _end(
 
 
 def _apart(*groups: Pieces) -> Pieces:
-    """Return the groups that are not empty, each preceded by two spaces."""
+    """Return the non-empty groups, each preceded by two spaces."""
     pieces: list[Piece] = []
     for group in filter(None, groups):
         pieces += [Piece(own("  "), group[0].style), *group]
@@ -227,7 +227,7 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
 
 
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """Return the bottom line, which describes hidden parts or how the call ended."""
+    """Return the bottom line, which describes what is hidden or how the call ended."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     closing = _closing(call, body, look, foldable=foldable, folded=folded)
     words = cut(closing, look, look.width - 4)
@@ -253,7 +253,7 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """Describe what unfolding the card would show if no line of the result is hidden."""
+    """Describe what unfolding the card shows, if no line of the result is hidden."""
     arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
     return words or (counted(cut, "long line") if cut else "")
@@ -283,7 +283,7 @@ def _rest(body: Body) -> str:
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """Return the command and the arguments that the card doesn't show elsewhere."""
+    """Return the command and the arguments that aren't shown elsewhere on the card."""
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
@@ -309,7 +309,7 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
 
 
 def _language(key: str, call: ToolCall) -> Clean:
-    """Return the language of an argument, for highlighting."""
+    """Return an argument's language for syntax highlighting."""
     if not isinstance(call.args[key], str):
         return own("json")
     if key == "command":

@@ -1,4 +1,4 @@
-"""The inside of a card: a tool's result, by the type of its display."""
+"""The inside of a card: a tool's result, rendered according to its type."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Maximum number of lines in a folded card, by the kind of result."""
 _SPAN = 16
-"""The cost of another style in characters, when limiting the size of a line."""
+"""The cost of a change of style, in characters, for limiting the size of a line."""
 TABLE = 300
-"""Maximum number of rows of a table to render; table rows cost more than lines."""
+"""Maximum number of rows in a table, which cost more to render than lines."""
 _QUIET = (
     ToolKind.READ,
     ToolKind.LIST,
@@ -75,7 +75,7 @@ _PROSE = (
 
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Return the tool's result, or the reason why it failed."""
+    """Return the tool's result, or the reason it failed."""
     if reason := only_reason(call):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
@@ -106,7 +106,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 
 def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Return a tool's text as displayed to the user, or the model's longer version."""
+    """Return a tool's text as shown to the user, or the model's longer version."""
     kind, display = kind_of(call.name), shown(call)
     text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
@@ -137,7 +137,7 @@ def _is_data(text: str) -> bool:
 
 
 def _output_language(text: str) -> Clean:
-    """Return the language of a command's output, judging by how it begins and ends."""
+    """Guess the language of a command's output from its beginning and end."""
     text = text.strip()
     if text.startswith(("diff --git ", "--- a/")):
         return own("diff")
@@ -145,7 +145,7 @@ def _output_language(text: str) -> Clean:
 
 
 def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
-    """Render Markdown; if folded, only its first non-empty lines."""
+    """Render Markdown or, if folded, only its first non-empty lines."""
     if folded and not keep:
         hidden = line_count(text)
         return Body(hidden=hidden, more=hidden > 0)
@@ -154,7 +154,7 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
 
 
 def _note(call: ToolCall, text: str) -> Clean:
-    """Return the line that the CLI displayed in place of a longer text."""
+    """Return the line that Gemini CLI showed in place of a longer text."""
     line = call.display.text if isinstance(call.display, TextDisplay) else ""
     return flat(line) if line != text and line_count(text) > 1 else EMPTY
 
@@ -187,12 +187,12 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
-    """Return the cost of rendering a line of a screen, in characters."""
+    """Return the cost of rendering a line of terminal output, in characters."""
     return sum(len(span.text) + _SPAN for span in line)
 
 
 def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
-    """Return the pieces of a line, without the end of a very long line."""
+    """Return the pieces of a line, cutting off the end of a very long one."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
     return tuple(
@@ -202,7 +202,7 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
 
 
 def flat_spaces(text: str) -> Clean:
-    """Return foreign text on one line, keeping its spaces."""
+    """Return text from outside on one line, keeping its spaces."""
     return Clean(clean(text).replace("\n", " "))
 
 
@@ -210,7 +210,7 @@ def flat_spaces(text: str) -> Clean:
 
 
 def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
-    """Render the changed lines of one file with their context."""
+    """Render a file's changed lines with their context."""
     facts = change_counts(display, look)
     some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
@@ -238,7 +238,7 @@ def _says(line: str) -> bool:
 
 
 def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
-    """Return the known counts of changed lines, such as `+6 −2`."""
+    """Return the counts of changed lines, such as `+6 −2`, as far as they are known."""
     pieces = []
     if display.added is not None:
         pieces.append(Piece(own(f"{look.glyphs.added}{display.added}"), look[Role.ADDED]))

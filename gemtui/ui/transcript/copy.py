@@ -1,4 +1,4 @@
-"""The parts of a message that can be copied: a block, code in a block, or the whole message."""
+"""What can be copied from a message: a block, code within a block, or all of it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Copy(NamedTuple):
 
 
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
-    """Return what can be copied from a block, the most likely choice first.
+    """Return what can be copied from a block, most likely choice first.
 
-    For a text with code, these are the pieces of code and, if there are several, also the whole
-    text. For a shell command with output, these are the output and the command. If the command
-    failed, the command is first, because the user may want to run it again.
+    For a text that contains code, these are the pieces of code and, if there are several, the whole
+    text. For a shell command with output, they are the output and the command; if the command
+    failed, it comes first, because the user may want to run it again.
     """
     if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
         both = (copy_of_block(block), _copy(visible(target(block)), "command"))
@@ -56,7 +56,7 @@ def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
 
 
 def copy_of_block(block: Block) -> Copy:
-    """Return the copy of a block; for a tool call, its output, or else its request."""
+    """Return the text to copy for a block; for a tool call, its output or request."""
     match block:
         case ToolCall():
             if output := _output(block):
@@ -76,7 +76,7 @@ def _code(fence: Fence) -> Copy:
 
 
 def copy_of_message(message: Message) -> Copy:
-    """Return the copy of all blocks of a message, separated by empty lines."""
+    """Return the text to copy for a message: all its blocks, separated by empty lines."""
     texts = (_text(block).strip("\n") for block in message.blocks)
     return _copy("\n\n".join(text for text in texts if text), "message")
 
@@ -100,7 +100,7 @@ def _copy(text: str, what: str) -> Copy:
 
 
 def file_of(call: ToolCall) -> tuple[str, int | None] | None:
-    """Return the file of a call, and its first changed line if known."""
+    """Return the path of a call's file, and its first changed line if known."""
     if isinstance(call.display, DiffDisplay):
         return call.display.path or call.display.name, first_line(call.display.diff)
     for key in ("file_path", "absolute_path", "path"):
@@ -110,7 +110,7 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
 
 
 def first_line(diff: str) -> int | None:
-    """Return the 1-based number of the first changed line in a diff's new file."""
+    """Return the 1-based line number, in a diff's new file, of the first changed line."""
     new: int | None = None
     for line in diff.splitlines():
         if line.startswith("@@"):
@@ -123,14 +123,14 @@ def first_line(diff: str) -> int | None:
 
 
 def _hunk_start(line: str) -> int | None:
-    """Return the new file's line in a hunk header, such as 5 in "@@ -3,4 +5,6 @@"."""
+    """Return the new file's line from a hunk header, such as 5 from "@@ -3,4 +5,6 @@"."""
     start = next((word[1:] for word in line.split() if word.startswith("+")), "")
     number = start.partition(",")[0]
     return int(number) if number.isascii() and number.isdigit() else None
 
 
 FIRST = 40
-"""Maximum number of cells of a first line to show."""
+"""Maximum width in cells of a first line."""
 
 
 class CopyScreen(DialogScreen[Copy | None]):

@@ -1,4 +1,4 @@
-"""The cursor's positions in a transcript, the targets it jumps to, and folded blocks."""
+"""A transcript's cursor, the targets it can jump to, and which blocks are folded."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import NamedTuple
 from gemtui.transcript.model import Block, Message, Outline, Thought, ToolCall, Transcript
 
 LAST = 1 << 30
-"""A block index that stands for the last block, whatever its index."""
+"""A block index that stands for a message's last block."""
 
 
 class Cursor(NamedTuple):
     """The block under the cursor.
 
-    `block`: None for the head line of a message without blocks.
+    `block`: None for the head line of a message that has no blocks.
     """
 
     message: int
@@ -27,9 +27,9 @@ def cursor_order(cursor: Cursor) -> int:
 
 
 class Target(NamedTuple):
-    """A kind of jump target, defined by its messages and by the blocks in them.
+    """A kind of target to jump to, defined by its messages and the blocks in them.
 
-    `block`: None if the target is the message itself. `at_top`: always scroll the target to the top
+    `block`: None if the message itself is the target. `at_top`: always scroll the target to the top
     row.
     """
 
@@ -57,9 +57,9 @@ TARGETS = {"prompt": PROMPT, "tool": TOOL, "failure": FAILURE}
 
 
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
-    """Return the next (`step` 1) or previous (-1) target from a cursor; None if none.
+    """Return the next (`step` 1) or previous (`step` -1) target, or None.
 
-    Blocking: call from a worker thread, because the bodies of messages are read.
+    Blocking: call this from a worker thread, because message bodies are read.
     """
     for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
@@ -90,10 +90,10 @@ def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | No
 
 
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
-    """Return the cursor for a tool call, by its id or by that of its subagent.
+    """Return the cursor for a tool call, given its id or that of its subagent.
 
-    Returns None if there is no such call. Blocking: call from a worker thread, because bodies are
-    read.
+    Returns None if there is no such call. Blocking: call this from a worker thread, because message
+    bodies are read.
     """
     for message, outline in enumerate(transcript.outlines):
         if outline.calls:
@@ -104,9 +104,9 @@ def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
 
 
 class Folds:
-    """The blocks that the user has folded or unfolded; others follow the default rules.
+    """Which blocks the user has folded or unfolded; others follow the default rules.
 
-    `open_thoughts`: unfold thoughts by default.
+    `open_thoughts`: whether thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool) -> None:
@@ -115,13 +115,13 @@ class Folds:
         self._choices: dict[str, dict[int, bool]] = {}
 
     def of(self, message: Message, block: int) -> bool | None:
-        """Return whether a block is folded; None for the default rules."""
+        """Return whether a block is folded, or None if the default rules apply."""
         choice = self._choices.get(message.id, {}).get(block, self.all)
         open = self.open_thoughts and isinstance(message.blocks[block], Thought)
         return False if choice is None and open else choice
 
     def choose(self, key: str, block: int, *, folded: bool) -> None:
-        """Fold or unfold one block of the message with the id `key`."""
+        """Fold or unfold one block of the message with id `key`."""
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:

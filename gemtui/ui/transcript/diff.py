@@ -1,4 +1,4 @@
-"""Render a file's change: line numbers, a marker in the gutter, and changed words marked."""
+"""Render a file's change: line numbers, gutter markers, and marked words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gemtui.ui.draw.theme import Look, Role
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 GAP = "@"
 _ALIKE = 0.5
-"""Share of equal characters above which differences are marked by words."""
+"""Share of equal characters above which the words that differ are marked."""
 
 
 class Change(Struct, frozen=True):
-    """One line of a diff; `sign` is "+", "-", " ", or `GAP` between two hunks.
+    """A line of a diff; `sign` is "+", "-" or " ", or `GAP` between two hunks.
 
-    `number`: 1-based, in the old file for a removed line, otherwise in the new file. `differs`: the
-    span of `text` that differs from the line's counterpart.
+    `number`: 1-based line number, for a removed line in the old file and otherwise in the new one.
+    `differs`: the span of `text` that differs from the line's counterpart.
     """
 
     sign: str
@@ -34,7 +34,7 @@ class Change(Struct, frozen=True):
 
 
 def read_diff(diff: Sequence[Clean]) -> list[Change]:
-    """Return the lines of one file's unified diff, without header and newline notes."""
+    """Return the lines of one file's unified diff, without headers and newline notes."""
     changes: list[Change] = []
     old = new = 0
     for line in diff:
@@ -53,8 +53,8 @@ def draw_changes(
 ) -> Iterator[Line]:
     """Yield the changes with line numbers and markers, one line each unless `whole`.
 
-    `language`: the language of the file. A changed line has the background colour of its change. If
-    the theme has no such background, the line's text has the colour of the change.
+    `language`: the file's language. A changed line has a background colour; if the theme has none,
+    its text is coloured instead.
     """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
     for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
@@ -65,7 +65,7 @@ def draw_changes(
 
 
 def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
-    """Return the text of each change, highlighted as part of the old or new file."""
+    """Return the text of each change, highlighted as part of the old or the new file."""
     rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
     for signs in (("-", " "), ("+", " ")):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
@@ -107,12 +107,12 @@ _WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
 
 
 def ground_of(sign: str, look: Look) -> Style | None:
-    """Return the background of a changed line, if the theme has one."""
+    """Return the background of a changed line, or None if the theme has none."""
     return (look[_GROUNDS[sign]] or None) if sign in _GROUNDS else None
 
 
 def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces with the background of their change, or else in its colour."""
+    """Return the pieces on the background of their change, or else in its colour."""
     if sign not in _ROLES:
         return pieces
     over = ground_of(sign, look) or look[_ROLES[sign]]
@@ -120,7 +120,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces with all differences from the line's counterpart marked."""
+    """Return the pieces, marking what differs from the line's counterpart."""
     if change.differs is None:
         return pieces
     start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
@@ -142,7 +142,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _compared(changes: list[Change]) -> list[Change]:
-    """Return the changes; in pairs of removed and added lines, differences are set."""
+    """Return the changes, with `differs` set for pairs of removed and added lines."""
     result = list(changes)
     index = 0
     while index < len(changes):
@@ -173,7 +173,7 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Return the number of equal characters at the beginning."""
+    """Return how many characters at the beginning are equal."""
     pairs = zip(one, other, strict=False)
     return next(
         (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -12,9 +12,9 @@ from gemtui.text import Clean
 
 
 class DrawnBlock(Struct, frozen=True, kw_only=True):
-    """The lines from `start` to `end` (exclusive) of a rendered message that show one block.
+    """The lines `start` to `end` (exclusive) of a rendered message, showing one block.
 
-    `block`: the block's index in the message; None for the message's head line. `foldable`: whether
+    `block`: the block's index in the message, or None for the head line. `foldable`: whether
     folding changes what is shown. `opens`: whether the block opens another session. `media`:
     whether an image or other binary content is stored in it.
     """
@@ -29,9 +29,9 @@ class DrawnBlock(Struct, frozen=True, kw_only=True):
 
 
 class Fence(Struct, frozen=True, kw_only=True):
-    """A piece of code in the lines from `start` to `end` (exclusive), for copying the code.
+    """A piece of code that can be copied, in the lines `start` to `end` (exclusive).
 
-    `code`: the complete code, even if some of its lines are not shown.
+    `code`: the complete code, even if some of its lines aren't shown.
     """
 
     block: int
@@ -44,12 +44,12 @@ class Fence(Struct, frozen=True, kw_only=True):
 class Drawn(Struct, frozen=True, kw_only=True):
     """A message as lines, none wider than the look's width, without trailing spaces.
 
-    The last line is empty, to separate the message from the next one. Three fields have an item for
-    each line, for selections. `margins`: the number of cells on the left that belong to the frame
-    (bar, border, or line number) instead of the content. `joints`: the text that joins the line to
-    the line above if both are part of the same line of text (an empty string within a word or a
-    line of code, a space between words), or None if it is a line of its own. `grounds`: the
-    background of the rest of the line, up to the frame on its right.
+    The last line is empty, to separate the message from the next one. For selecting text, three
+    fields have one item per line. `margins`: the number of cells at the left that belong to the
+    frame (bar, border or line number) and not to the content. `joints`: the text that joins the
+    line to the one above if both show the same line of text: "" within a word or a line of code, or
+    a space between words; None if the line stands alone. `grounds`: the background of the rest of
+    the line, up to the frame at its right.
     """
 
     strips: Sequence[Strip]

@@ -1,4 +1,4 @@
-"""A message's head line: author, time, model, and token counts."""
+"""A message's head line: author, time, model and token counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 
 
 def draw_head(message: Message, look: Look) -> Line:
-    """Return the head line, without the facts on the right if there is no room."""
+    """Return the head line, leaving out the facts on the right if there is no room."""
     who, role = {
         Author.USER: ("You", Role.ACCENT),
         Author.MODEL: ("Gemini", Role.MODEL),
@@ -33,7 +33,7 @@ def draw_head(message: Message, look: Look) -> Line:
 
 
 def _ends(message: Message, look: Look) -> Iterator[Pieces]:
-    """Yield model and token counts in several forms, the longest first."""
+    """Yield the model and token counts in several forms, longest first."""
     model = flat((message.model or "")[:100]).removeprefix("gemini-")
     total, details = _tokens(message.usage, look)
     named = (Piece(own(model), look[Role.MUTED]),) if model else ()
@@ -47,7 +47,7 @@ def _gap(look: Look) -> Piece:
 
 
 def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
-    """Return the total, marked if the token counts don't add up, and its parts."""
+    """Return the token total and its parts, marking a total that doesn't add up."""
     if usage is None or usage == Usage():
         return (), ()
     muted = look[Role.MUTED]
@@ -66,7 +66,7 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
 
 
 def bar(message: Message, look: Look) -> Pieces:
-    """Return the bar to the left of all lines of a message, in its author's colour."""
+    """Return the bar at the left of a message's lines, in its author's colour."""
     role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
     return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)
 

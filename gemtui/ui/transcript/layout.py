@@ -1,7 +1,7 @@
-"""All messages of a transcript, rendered when they become visible.
+"""The messages of a transcript, rendered when they become visible.
 
-The height of a message that has never been visible is an estimate. When the actual height differs,
-everything below it moves; `anchor` and `settle` keep the visible part in place.
+A message that has never been visible has an estimated height. When its actual height turns out to
+be different, everything below it moves. `anchor` and `settle` keep the visible part in place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gemtui.ui.transcript.drawing import Drawn
 
 
 class Heights:
-    """Message heights in lines, 0 or more, as a binary indexed tree.
+    """Message heights in lines (0 or more), stored as a binary indexed tree.
 
     Changing a height, finding where a message begins, and finding the message on a line take about
     log2(n) steps; building the tree takes n.
@@ -47,7 +47,7 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The number of lines of all messages."""
+        """The total number of lines."""
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
@@ -61,7 +61,7 @@ class Heights:
     def find(self, line: int) -> tuple[int, int]:
         """Return the index of the message on `line`, and the line's index in the message.
 
-        Raises IndexError for a line outside of the transcript.
+        Raises IndexError for a line outside the transcript.
         """
         if not 0 <= line < self.total:
             raise IndexError(line)
@@ -74,7 +74,7 @@ class Heights:
         return index, line
 
     def extend(self, heights: Iterable[int]) -> None:
-        """Add messages at the end."""
+        """Append messages with these heights."""
         old = len(self._each)
         self._each.extend(heights)
         sums = self._sums
@@ -89,7 +89,7 @@ class Heights:
                 sums[parent] += sums[node]
 
     def _lift(self, node: int) -> None:
-        """Add an existing node to its parent if the parent is new."""
+        """Add a node to its parent, if the parent is new."""
         parent = node + (node & -node)
         if parent < len(self._sums):
             self._sums[parent] += self._sums[node]
@@ -101,11 +101,11 @@ class Heights:
 
 
 ROOM = 5_000
-"""Maximum number of rendered lines to keep (about 2 KB each)."""
+"""Maximum number of rendered lines to cache (about 2 KB each)."""
 
 
 class Anchor(NamedTuple):
-    """States that line `line` of message `message` is on row `row` of the window (0 is the top)."""
+    """Puts line `line` of message `message` on row `row` of the window (0-based)."""
 
     message: int
     line: int
@@ -113,7 +113,7 @@ class Anchor(NamedTuple):
 
 
 class LayoutLine(NamedTuple):
-    """One line of the layout: its message, the rendered message, and the line's index in that."""
+    """A line of the layout: its message, the rendered message, and its index in that."""
 
     message: int
     drawn: Drawn
@@ -121,7 +121,7 @@ class LayoutLine(NamedTuple):
 
 
 class Layout:
-    """The heights and renderings of messages, independent of their content and the terminal.
+    """Message heights and rendered messages, whatever their contents and the terminal.
 
     `draw(index)`: returns a rendered message. `guess(outline)`: returns its estimated height.
     """
@@ -146,8 +146,8 @@ class Layout:
     def show(self, outlines: Sequence[Outline]) -> int:
         """Show a newer state of the transcript.
 
-        Returns how many messages at the beginning are the same objects. Messages that only moved
-        stay rendered. Changed ones keep their old heights until they become visible.
+        Returns how many messages at the beginning are the same objects. Messages that have only
+        moved stay rendered. Changed ones keep their old heights until they become visible.
         """
         same = _common(self.outlines, outlines)
         known = {
@@ -164,13 +164,14 @@ class Layout:
         return same
 
     def key(self, index: int) -> tuple[int, str]:
-        """Return what finds a message again in a newer state (`index_of`)."""
+        """Return what `index_of` needs to find a message again in a newer state."""
         return index, self.outlines[index].id if 0 <= index < len(self) else ""
 
     def index_of(self, index: int, key: str, same: int) -> int:
         """Return the current index of a message, or a nearby one if the message is gone.
 
-        `index`, `key`: from before the newer state. `same`: what `show` returned for that state.
+        `index`, `key`: the values from before the newer state. `same`: what `show` returned for
+        that state.
         """
         if index < same:
             return index
@@ -180,7 +181,7 @@ class Layout:
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
     ) -> tuple[Iterable[int], bytearray]:
-        """Return messages' heights, and which are exact, reusing entries of `known`."""
+        """Return messages' heights and which are exact, reusing entries of `known`."""
         if not known:
             return map(self._guess, outlines), bytearray(len(outlines))
         heights, measured = [], bytearray()
@@ -191,7 +192,7 @@ class Layout:
         return heights, measured
 
     def drawn(self, index: int) -> Drawn:
-        """Return a rendered message, rendering it if needed; its height is then exact."""
+        """Return a message rendered, so that its height is exact from then on."""
         outline = self.outlines[index]
         kept = self._drawings.get(outline.id)
         if kept is not None and kept[0] is outline:
@@ -206,12 +207,12 @@ class Layout:
         return drawn
 
     def forget(self, index: int) -> None:
-        """Discard the rendered message `index`, because the message has changed."""
+        """Discard message `index` as rendered, because it has changed."""
         self._discard(self.outlines[index].id)
         self._measured[index] = 0
 
     def forget_all(self) -> None:
-        """Discard all rendered messages; their heights remain as estimates."""
+        """Discard all rendered messages; their heights are kept as estimates."""
         self._drawings.clear()
         self._lines = 0
         self._measured = bytearray(len(self.outlines))
@@ -219,8 +220,8 @@ class Layout:
     def anchor(self, top: int, height: int) -> Anchor:
         """Return the anchor to keep in place when line `top` is at the top of the window.
 
-        That is the first visible message (or the next one below) whose height is known, or
-        otherwise the message at the top.
+        This is the first visible message (or the next one below) whose height is known, or else the
+        message at the top.
         """
         first, line = self.heights.find(self._clamped(top, 1))
         row = -line
@@ -257,7 +258,7 @@ class Layout:
         return max(0, self.heights.total - height)
 
     def place(self, line: int) -> LayoutLine | None:
-        """Return the contents of a line of the layout; None beyond its end."""
+        """Return the contents of a line of the layout, or None beyond its end."""
         if not 0 <= line < self.heights.total:
             return None
         index, inside = self.heights.find(line)
@@ -275,7 +276,7 @@ class Layout:
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Render messages from `index` on until `rows` are full; return how many."""
+        """Render messages from `index` on until `rows` are filled; return how many."""
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -283,7 +284,7 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Render messages before `index` until `rows` are full; return how many."""
+        """Render messages before `index` until `rows` are filled; return how many."""
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -295,7 +296,7 @@ class Layout:
             self._lines -= kept[1].height
 
     def _trim(self, seen: int) -> None:
-        """Discard the least recently used renderings, but none of the `seen` newest."""
+        """Discard the least recently used renderings, except the `seen` newest."""
         while self._lines > self._room and len(self._drawings) > seen:
             self._discard(next(iter(self._drawings)))
 

@@ -1,4 +1,4 @@
-"""Open attached images, sounds, videos, and PDFs."""
+"""Open attached images, sounds, videos and PDFs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def open_one(app: AppBase, images: Sequence[Image]) -> None:
-    """Open the only image, or one of several that the user chooses, in the desktop's program."""
+    """Open the only image, or the one the user chooses, in the desktop's viewer."""
     if len(images) == 1:
         app.run_worker(_open(app, images[0]))
         return
@@ -39,7 +39,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
 
 
 async def _open(app: AppBase, image: Image) -> None:
-    """Open the content, if its type is supported; otherwise say why not."""
+    """Open the content if its type is supported; otherwise say why not."""
     try:
         content = await asyncio.to_thread(decoded, image)
         if media_type(content) is None:
@@ -50,11 +50,11 @@ async def _open(app: AppBase, image: Image) -> None:
 
 
 _PATIENCE = 3.0
-"""Seconds in which an opener may report a failure; after that, it counts as successful."""
+"""Seconds to wait for an opener to fail; after that, it counts as successful."""
 
 
 class NoViewer(GemtuiError):
-    """Raised if no program can show a file, or if the program failed."""
+    """Raised if no program can show a file, or the program has failed."""
 
 
 def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
@@ -73,7 +73,7 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
 
 
 def show(name: str, content: bytes) -> None:
-    """Write a file into a private folder and open it; the folder is deleted at exit.
+    """Write a file to a private folder and open it; the folder is deleted on exit.
 
     `name`: a safe file name with the right suffix for `content`. Waits up to three seconds for the
     opener to fail. Raises NoViewer and OSError.

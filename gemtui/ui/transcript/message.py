@@ -1,4 +1,4 @@
-"""One message as lines: its head line, then its blocks in order."""
+"""A message as lines: its head line, then its blocks in order."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from gemtui.ui.transcript.head import bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
-"""A text with more lines than the first number can be folded to the second number of lines."""
+"""Texts with more lines than the first number can be folded to the second number."""
 _SHORT_FAILURE = 40
 _RECORD = 500
-"""Estimated bytes of a record other than its text: ids, times, and token counts."""
+"""Estimated size in bytes of a record without its text: ids, times, token counts."""
 
 
 def draw_message(
@@ -59,7 +59,7 @@ def draw_message(
 ) -> Drawn:
     """Render a message.
 
-    `folded(block index)`: returns whether the user has folded the block; None for the default.
+    `folded(block index)`: returns whether the user has folded the block, or None for the default.
     """
     look = look.dimmed() if message.dropped else look
     drawing = _Drawing(look)
@@ -89,7 +89,7 @@ def draw_message(
 
 
 def _is_empty_answer(message: Message) -> bool:
-    """Return whether only the token counts of an answer were stored."""
+    """Return whether nothing but an answer's token counts has been stored."""
     if message.author is not Author.MODEL or message.blocks or message.original is None:
         return False
     return not message.original.get("toolCalls")
@@ -111,10 +111,10 @@ def default_folded(block: Block) -> bool:
 
 
 def estimate(outline: Outline, width: int) -> int:
-    """Estimate the number of lines of a message without reading its body; at least 3.
+    """Estimate a message's number of lines without reading its body; at least 3.
 
-    The estimate includes the head line, the empty line, the text, and cards that are mostly folded.
-    Most bytes of a prompt come from files that the CLI appended.
+    The estimate includes the head line, the empty line, the text and the cards, assuming that most
+    cards are folded. Most bytes of a prompt come from files that Gemini CLI has appended.
     """
     if outline.calls:
         return 2 + outline.calls * 4 + outline.failures * 2

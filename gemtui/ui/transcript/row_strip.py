@@ -1,4 +1,4 @@
-"""One row of the screen: a line of the layout with cursor, search hits, and selection."""
+"""A row of the screen: a line of the layout with cursor, hits and selection."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.viewport import Viewport
 
 LINES = 1 << 24
-"""More lines than a message can have."""
+"""More than the number of lines any message can have."""
 
 
 class StyledSpan(NamedTuple):
-    """The characters from `start` to `end` (exclusive) of a line, with a style."""
+    """A style for the characters from `start` to `end` (exclusive) of a line."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class StyledSpan(NamedTuple):
 def marked(strip: Strip, marks: Sequence[StyledSpan]) -> Strip:
     """Return the strip with styles applied to parts of it.
 
-    Later marks override earlier ones.
+    Where marks overlap, the later one wins.
     """
     if not marks:
         return strip
@@ -55,17 +55,17 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """Encode a message and its line as a selection's y, independent of any heights."""
+    """Encode a message and its line as a selection's y, whatever the message heights."""
     return message * LINES + line
 
 
 def place_of(row: int) -> tuple[int, int]:
-    """Return the message and its line that `row_of` encoded."""
+    """Return the message and line that `row_of` has encoded."""
     return divmod(row, LINES)
 
 
 def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
-    """Return a selection with open ends set to the first and last row."""
+    """Return a selection whose open ends are set to the first and last row."""
     return Selection(
         Offset(0, first) if selection.start is None else selection.start,
         Offset(LINES, last) if selection.end is None else selection.end,
@@ -73,9 +73,9 @@ def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
 
 
 def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
-    """Return the selected characters of a rendered line, excluding its margin.
+    """Return which characters of a rendered line are selected, excluding its margin.
 
-    Returns (0, 0) if none are selected.
+    Returns (0, 0) if there are none.
     """
     if (span := selection.get_span(row)) is None:
         return 0, 0
@@ -104,11 +104,11 @@ def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: 
 
 
 GUTTER = 1
-"""Number of cells on the left for the cursor."""
+"""Cells reserved for the cursor at the left edge."""
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """Properties that all rows of the window share.
+    """What all rows of the window have in common.
 
     `base`: the background. `marks`: returns the search hits on a line.
     """
@@ -123,7 +123,7 @@ class RowFrame(Struct, frozen=True, kw_only=True):
 
 
 def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
-    """Return a row of the frame's width; each cell has its position for selections."""
+    """Return a row of the frame's width; cells store their position for selections."""
     place = page.row(row)
     if place is None:
         return Strip.blank(frame.width, frame.base)
@@ -149,7 +149,7 @@ def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[StyledSpa
 
 
 def clamp_to_window(page: Viewport, selection: Selection) -> Selection:
-    """Return a selection with open ends set to the window's first and last row."""
+    """Return a selection whose open ends are set to the window's first and last row."""
     if selection.start is not None and selection.end is not None:
         return selection
     total = page.sheet.heights.total
@@ -159,7 +159,7 @@ def clamp_to_window(page: Viewport, selection: Selection) -> Selection:
 
 
 def block_selection(page: Viewport) -> Selection:
-    """Return a selection of the block under the cursor."""
+    """Select the block under the cursor."""
     start, end = page.stops.inside(page.cursor)
     first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
     return clamp_selection(Selection(None, None), first, last)
@@ -203,9 +203,9 @@ def _hint(part: DrawnBlock) -> str:
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:
-    """Return the mark, for the last row, that there is unseen content below.
+    """Return a mark for the last row that says there is unseen content below.
 
-    Returns None if there is no unseen content.
+    Returns None if there is none.
     """
     if not (page.unseen or page.grown):
         return None

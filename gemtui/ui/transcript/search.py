@@ -1,4 +1,4 @@
-"""A search in one transcript: its hits, and where they are in rendered messages."""
+"""A search in one transcript: its hits and their places in rendered messages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.row_strip import StyledSpan
 
 MOST = 10_000
-"""Maximum number of hits to record for one search."""
+"""Maximum number of hits to record in a search."""
 KNOWN = 256
-"""Maximum number of rendered messages whose hits are cached."""
+"""Maximum number of rendered messages to cache hits for."""
 
 
 class MatchSpan(NamedTuple):
-    """The characters from `start` to `end` (exclusive) of one line of a rendered message."""
+    """The characters `start` to `end` (exclusive) on one line of a rendered message."""
 
     line: int
     start: int
@@ -30,16 +30,16 @@ class MatchSpan(NamedTuple):
 
 
 class SearchState(Struct, frozen=True, kw_only=True):
-    """The progress of a search, as in "3 of 17"; `current` is 1-based, or 0 for none."""
+    """How far a search has come, as in "3 of 17"; `current` is 1-based, or 0 for none."""
 
     query: str = ""
     current: int = 0
     total: int = 0
     done: bool = True
     full: bool = False
-    """Whether there are more hits than were recorded."""
+    """Whether there are more hits than have been recorded."""
     wrapped: str = ""
-    """"end" or "start": the end of the transcript to which the last step wrapped around."""
+    """Where the last step wrapped around: "end", "start" or ""."""
 
     def __str__(self) -> str:
         more = "+" if self.full or not self.done else ""
@@ -52,11 +52,11 @@ NOTHING = SearchState()
 
 
 class TranscriptSearch:
-    """The hits of one query in the order of the transcript, and the current hit.
+    """A query's hits in the order of the transcript, and the current hit.
 
-    `origin`: the (message, block) from which the user started the search. The first hit there or
-    later becomes the current one as soon as it is known. `wanted`: the query as a pattern; None
-    derives the pattern from the query.
+    `origin`: the (message, block) where the user started the search. The first hit at or after it
+    becomes the current one as soon as it is found. `wanted`: the query as a pattern; None derives
+    the pattern from the query.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class TranscriptSearch:
 
     @property
     def found(self) -> SearchState:
-        """The state of the search as one value."""
+        """The state of the search as a single value."""
         return SearchState(
             query=self.query,
             current=0 if self.current is None else self.current + 1,
@@ -87,7 +87,7 @@ class TranscriptSearch:
         )
 
     def add(self, hits: Iterable[TranscriptHit], *, done: bool) -> None:
-        """Add hits; one of them becomes the current one if there is none yet."""
+        """Add hits; if there is no current hit yet, one of them becomes it."""
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
         self.done = done
@@ -98,7 +98,7 @@ class TranscriptSearch:
             self.current = index % len(self.hits)
 
     def remove_from(self, message: int) -> None:
-        """Remove the hits from a message on; it has changed and is searched again."""
+        """Remove the hits from a message on, because it has changed and is searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
         if self.current is not None and self.current >= len(self.hits):
@@ -128,7 +128,7 @@ class TranscriptSearch:
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """Return the index of the current hit among the hits in its block."""
+        """Return the current hit's index among the hits in its block."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
@@ -139,9 +139,9 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
 
 
 def pattern(query: str) -> re.Pattern[str]:
-    """Return a pattern for a query in rendered text, whose lines may be cut anywhere.
+    """Return a pattern for a query in rendered text, whose lines may break anywhere.
 
-    The search is case-sensitive only if the query has a capital letter.
+    Case matters only if the query contains a capital letter.
     """
     words = (r"\n?".join(map(re.escape, word)) for word in query.split())
     flags = re.NOFLAG if any(map(str.isupper, query)) else re.IGNORECASE
@@ -177,7 +177,7 @@ def _content(drawn: Drawn, line: int) -> str:
 
 
 class HitMarker:
-    """The positions of a search's hits in rendered messages, each of which is searched once."""
+    """Where a search's hits are in rendered messages; each message is searched once."""
 
     def __init__(self, search: TranscriptSearch) -> None:
         self._search = search
@@ -185,7 +185,7 @@ class HitMarker:
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
 
     def marks(self, place: LayoutLine, look: Look) -> list[StyledSpan]:
-        """Return the marks on one line; the current hit is emphasised."""
+        """Return the marks on a line; the current hit is emphasised."""
         now = self.current(place.message, place.drawn)
         found = (
             StyledSpan(
@@ -199,10 +199,10 @@ class HitMarker:
         return list(found)
 
     def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
-        """Return the spans of the current hit, if it is visible in this message.
+        """Return the spans of the current hit, if it is shown in this message.
 
-        A rendered message may show a text fewer times than it occurs. In that case, the last one
-        shown is used.
+        A rendered message may show a text fewer times than it occurs. In that case, the last
+        occurrence shown is used.
         """
         hit = self._search.current_hit()
         if hit is None or hit.message != message:

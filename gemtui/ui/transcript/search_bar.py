@@ -33,12 +33,12 @@ from gemtui.ui.transcript.search import MOST, NOTHING, HitMarker, SearchState, T
 from gemtui.ui.transcript.viewport import Viewport
 
 PAUSE = 0.05
-"""Seconds between two reports of a search."""
+"""Seconds between two progress reports of a search."""
 
 
 @dataclass
 class HitsFound(Message, bubble=False):
-    """Further hits of the search with the number `request`; `done`: they are the last ones."""
+    """More hits of the search with number `request`; `done` marks the last ones."""
 
     request: int
     hits: Sequence[TranscriptHit]
@@ -46,11 +46,11 @@ class HitsFound(Message, bubble=False):
 
 
 class Finder:
-    """The search of one view.
+    """The search in a view.
 
-    Every search thread has a number, and results from earlier threads are dropped. When the
-    transcript changes, the part from the first change on is searched again once the current search
-    has finished.
+    Each search thread has a number, so that results from earlier threads can be ignored. When the
+    transcript changes, everything from the first change on is searched again, once the current
+    search has finished.
     """
 
     def __init__(self, view: SearchedView) -> None:
@@ -63,7 +63,7 @@ class Finder:
 
     @property
     def marks(self) -> Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None:
-        """A function that marks the hits on a line; None without a search."""
+        """A function that marks the hits on a line, or None if there is no search."""
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
@@ -89,7 +89,7 @@ class Finder:
             self._say()
 
     def changed(self, same: int) -> None:
-        """Search the transcript again from message `same` on, which has changed."""
+        """Search the transcript again from message `same` on, because it has changed."""
         if self._search is not None:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
@@ -141,7 +141,7 @@ class Finder:
     def _look_through(
         self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
     ) -> None:
-        """Search in the worker thread, reporting hits at intervals and at the end."""
+        """Search in the worker thread, reporting hits from time to time and at the end."""
         worker, post = get_current_worker(), self._view.post_message
         hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
@@ -157,7 +157,8 @@ class Finder:
     def _reveal(self) -> bool:
         """Scroll to the current hit, unfolding its block if necessary.
 
-        Returns False if there is no current hit, or if the hit is in a part that has changed since.
+        Returns False if there is no current hit, or if its part of the transcript has changed
+        since.
         """
         if self._search is None or (hit := self._search.current_hit()) is None:
             return False
@@ -179,7 +180,7 @@ class Finder:
 
 
 def _from(transcript: Transcript, first: int) -> Transcript:
-    """Return the transcript from one of its messages on."""
+    """Return the transcript without the messages before index `first`."""
     if not first:
         return transcript
     read = transcript.read
@@ -191,19 +192,19 @@ def _from(transcript: Transcript, first: int) -> Transcript:
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
-    """A view with a search: `/` starts it, and n and N move between hits; see `finder`."""
+    """A view with a search: `/` starts it, n and N move between hits (see `finder`)."""
 
     finder: Finder
     page: Viewport
     word: str
     found: var[SearchState] = var(NOTHING)
-    """The progress of the search."""
+    """How far the search has come."""
 
     _bar: FindBar | None = None
 
     @property
     def total(self) -> int:
-        """The number of messages in the transcript."""
+        """The transcript's number of messages."""
         raise NotImplementedError
 
     def refresh_page(self) -> None:
@@ -211,7 +212,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
         raise NotImplementedError
 
     def act(self, act: Callable[[], object], word: str = "") -> None:
-        """Apply an action to the page; if it returns False (impossible), show `word`."""
+        """Run an action on the page; if it returns False (nothing to do), show `word`."""
         self.word = word if act() is False else ""
         self.refresh_page()
 
@@ -238,7 +239,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self._bar.remove()
 
     async def handle_key(self, event: events.Key) -> bool:
-        """Handle n and N here even without a search, instead of passing them on."""
+        """Handle n and N here even without a search, so that they aren't passed on."""
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
             self.word = (
@@ -254,7 +255,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action is available now."""
+        """Return whether an action is available right now."""
         del parameters
         return action != "match" or bool(self.found.query)
 
@@ -269,9 +270,9 @@ class SearchedView(ScrollView, inherit_bindings=False):
 
 
 class FindBar(Horizontal):
-    """Searches its transcript on every key press, and shows the number of the current hit.
+    """A field that searches its transcript on every key press and counts the hits.
 
-    The transcript mounts the bar below itself. Closing the bar keeps the search, so that n and N
+    The transcript mounts the bar below itself. Closing the bar doesn't end the search, so n and N
     still work.
     """
 
@@ -290,7 +291,7 @@ class FindBar(Horizontal):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        """Build the slash, the input, and the count."""
+        """Build the slash, the input and the count."""
         yield Static(own("/"), classes="slash")
         yield Input(
             visible_line(self._view.found.query), placeholder=own("find in this transcript")

@@ -1,4 +1,4 @@
-"""The places of a transcript that the cursor can be on."""
+"""Where in a transcript the cursor can be."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from gemtui.ui.transcript.layout import Layout, LayoutLine
 
 
 class Stops:
-    """The blocks of a layout as stops of the cursor; a message without blocks is one stop.
+    """The blocks in a layout that the cursor can be on.
 
-    All methods render the message in question if it is not rendered yet.
+    A message without blocks counts as one stop. If a method needs a message that isn't rendered
+    yet, it renders the message.
     """
 
     def __init__(self, sheet: Layout) -> None:
@@ -29,11 +30,11 @@ class Stops:
         return next((p for p in reversed(stops) if p.block is None or p.block <= wanted), stops[0])
 
     def real(self, cursor: Cursor) -> Cursor:
-        """Return the cursor on the part that is really there."""
+        """Return the cursor on a part that really exists."""
         return Cursor(cursor.message, self.part(cursor).block)
 
     def inside(self, cursor: Cursor) -> tuple[int, int]:
-        """Return the lines of its message that belong to the block under a cursor.
+        """Return which lines of its message belong to the block under a cursor.
 
         The head line belongs to the first block, and the empty line at the end to the last block.
         """
@@ -51,15 +52,15 @@ class Stops:
         return Cursor(place.message, part.block)
 
     def is_last(self, cursor: Cursor, *, drawn: bool) -> bool:
-        """Return whether a cursor is on the last stop; not `drawn`: in the last message."""
+        """Return whether the cursor is on the last stop (or, if not `drawn`, message)."""
         if cursor.message != len(self._sheet) - 1:
             return False
         return not drawn or self.part(cursor) is self.of(cursor.message)[-1]
 
     def beside(self, cursor: Cursor, step: int) -> Cursor | None:
-        """Return the stop below (`step` 1) or above (-1); None at the end.
+        """Return the stop below (`step` 1) or above (`step` -1), or None at the end.
 
-        In another message it is not rendered yet, so it may not be real.
+        A stop in another message may not exist, because that message isn't rendered yet.
         """
         message, block = cursor
         blocks = [part.block for part in self.of(message)]

@@ -1,4 +1,4 @@
-"""The transcript view, which renders single lines and has a cursor on blocks."""
+"""The transcript view: it renders single lines and has a cursor on blocks."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     pass
 
 READING = 112
-"""Maximum width of a line in cells: enough for 100 characters of code in a diff, but narrow enough
-to see both ends of a card.
+"""Maximum width of a line in cells.
+
+This is enough for 100 characters of code in a diff, yet narrow enough to see both ends of a card.
 """
 
 
 class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=False):
-    """Shows a transcript of any length; bodies are read and rendered when they become visible.
+    """Shows a transcript of any length, reading and rendering messages when needed.
 
-    A screen should read `cursor`, `following`, `found`, and `word` whenever it receives
-    `TranscriptMoved`. The user's requests are posted as the other messages of
-    `gemtui.ui.kit.messages`.
+    Whenever a screen receives `TranscriptMoved`, it should read `cursor`, `following`, `found` and
+    `word`. The user's requests are posted as the other messages in `gemtui.ui.kit.messages`.
     """
 
     ALLOW_SELECT = True
@@ -68,7 +68,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """Why the last key had no effect, such as "no failed call below"; "" if it had one."""
+        """Why the last key had no effect, such as "no failed call below"; otherwise ""."""
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
@@ -77,7 +77,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self._placing = False
         self._whole = False
 
-    # --- display -------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------
 
     def show(
         self,
@@ -90,8 +90,8 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     ) -> None:
         """Show another transcript (`fresh`), or a newer state of the current one.
 
-        A newer state keeps the cursor, position, folds, search, and selection. `end`: open a fresh
-        transcript at its end. `loading`: the rest is still being loaded, and doesn't count as new.
+        A newer state keeps the cursor, position, folds, search and selection. `end`: open a fresh
+        transcript at its end. `loading`: the rest is still being loaded and doesn't count as new.
         `news`: whether additions count as new.
         """
         if fresh:
@@ -102,7 +102,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def show_page(self, page: Viewport) -> None:
-        """Show the page of another session in its last state, ending the search."""
+        """Show another session's page as it was last, and end the search."""
         self.close_find()
         self._unselect()
         self.page, self.word = page, ""
@@ -111,12 +111,12 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
 
     @property
     def following(self) -> bool:
-        """Whether the view is at the end and follows it."""
+        """Whether the view is at the end and follows new messages."""
         return self.page.following
 
     @property
     def total(self) -> int:
-        """The number of messages in the transcript."""
+        """The transcript's number of messages."""
         return len(self.page.sheet)
 
     @property
@@ -137,7 +137,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self._fit()
 
     def spread(self, *, whole: bool) -> None:
-        """Use the whole width for lines, or limit it for readability."""
+        """Let lines use the full width, or limit their width to make them readable."""
         self._whole = whole
         self._fit()
 
@@ -154,7 +154,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def refresh_page(self) -> None:
-        """Update the screen from the page: scroll bar, position, and lines."""
+        """Update the screen from the page: scroll bar, position and lines."""
         if not self.is_mounted:
             return
         self._frame = None
@@ -184,7 +184,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         """Scroll without animation, because heights may change on the way."""
         super().scroll_to(*args, **options | {"animate": False})
 
-    # --- drawing -------------------------------------------------------------------------------
+    # --- rendering -----------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows of the window; if painted before a resize event, resize later."""
@@ -214,16 +214,16 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         return self._frame
 
     def notify_style_update(self) -> None:
-        """Reset the frame, because the colours have changed."""
+        """Reset the row frame, because the colours have changed."""
         super().notify_style_update()
         self._frame = None
 
     def on_focus(self) -> None:
-        """Redraw the cursor, which depends on focus."""
+        """Redraw the cursor, which looks different with the focus."""
         self._redraw()
 
     def on_blur(self) -> None:
-        """Redraw the cursor, which depends on focus."""
+        """Redraw the cursor, which looks different without the focus."""
         self._redraw()
 
     def _redraw(self) -> None:
@@ -244,7 +244,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         return text_between(whole, self.page.sheet.drawn, self.total), "\n"
 
     def text_select_all(self) -> None:
-        """Select the block under the cursor, for a double click."""
+        """Select the block under the cursor; Textual calls this on a double click."""
         if self.total:
             self.screen.selections = {self: block_selection(self.page)}
 
@@ -274,14 +274,14 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         mark = unseen_mark(self.page, self.page.look)
         return mark is not None and offset.x >= self.scrollable_size.width - mark.cell_length
 
-    # --- moving --------------------------------------------------------------------------------
+    # --- navigation ----------------------------------------------------------------------------
 
     def action_step(self, step: int) -> None:
-        """Move to the next block or up (-1), or by a line in a long block."""
+        """Move down (`step` 1) or up (-1) by a block, or within a long block by a line."""
         self.act(self.page.down if step > 0 else self.page.up)
 
     def action_page(self, pages: float) -> None:
-        """Move by screens; negative numbers move up."""
+        """Move by a number of screens; negative numbers move up."""
         self.act(lambda: self.page.page(pages))
 
     def action_start(self) -> None:
@@ -289,11 +289,11 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.act(self.page.start)
 
     def action_follow(self) -> None:
-        """Move to the end, and follow it."""
+        """Move to the end, and follow new messages."""
         self.act(self.page.follow)
 
     async def action_jump(self, kind: str, step: int) -> None:
-        """Jump to the next (`step` 1) or previous (-1) target, or report that there is none."""
+        """Jump to the next (`step` 1) or previous (-1) target, or say that there is none."""
         page, transcript, target = self.page, self.page.transcript, TARGETS[kind]
         found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
         if found is not None:
@@ -317,7 +317,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def action_open(self) -> None:
-        """Open a subagent's session; otherwise fold or unfold the block."""
+        """Open a subagent's session; for any other block, fold or unfold it."""
         block = self.page.block
         if isinstance(block, ToolCall) and block.agent_id:
             self.post_message(SubagentRequested(block.agent_id))
@@ -329,11 +329,11 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.post_message(DroppedRequested())
 
     def key_label(self, action: str) -> str | None:
-        """Return the footer label of a key that currently has a different effect."""
+        """Return a key's temporary footer label, or None to use its usual label."""
         return "end search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:
-        """End the search, or otherwise leave the transcript."""
+        """End the search or, if there is none, leave the transcript."""
         if self.found.query:
             self.finder.clear()
         else:

@@ -1,4 +1,4 @@
-"""The visible part of a transcript, without an app."""
+"""The visible part of a transcript, independent of an app."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ GUESS_WIDTH = 80
 
 
 class Viewport:
-    """A window of `height` lines on a transcript, with `top` as its first line.
+    """A window of `height` lines on a transcript; `top` is its first line.
 
     The cursor is on a block and always visible. `following`: the window is at the end and stays
-    there. `unseen`: the number of messages that arrived while it was not at the end. `grown`:
-    whether an existing message became longer in the meantime. `open_thoughts`: unfold thoughts by
-    default.
+    there when messages arrive. `unseen`: how many messages have arrived while it was elsewhere.
+    `grown`: whether an existing message has become longer since. `open_thoughts`: whether
+    thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -34,7 +34,7 @@ class Viewport:
         self._start()
 
     def empty_copy(self) -> Viewport:
-        """Return an empty page for the same window."""
+        """Return an empty page for a window of the same size."""
         page = Viewport(open_thoughts=self.open_thoughts)
         page.look, page.height = self.look, self.height
         return page
@@ -62,8 +62,8 @@ class Viewport:
     ) -> int:
         """Show another transcript, or a newer state of the current one.
 
-        Returns how many messages are the same. `fresh`: the transcript is another one. `end`: open
-        it at its end. `loading`: it is still being loaded, so the rest doesn't count as new.
+        Returns how many messages are the same. `fresh`: the transcript is a different one. `end`:
+        open it at its end. `loading`: it is still being loaded, and the rest doesn't count as new.
         `news`: whether additions count as new.
         """
         if fresh:
@@ -90,7 +90,7 @@ class Viewport:
         return same
 
     def _count_news(self, last: Outline, place: int) -> None:
-        """Count the messages added since `last`, which is now at `place`.
+        """Count the messages added since `last`, which is now at index `place`.
 
         Also record whether `last` has grown.
         """
@@ -113,11 +113,11 @@ class Viewport:
     # --- the window ---
 
     def resize(self, look: Look, height: int) -> None:
-        """Apply another look or height.
+        """Apply a different look or height.
 
-        The top row stays in place unless the block under the cursor would leave the window. If the
-        cursor is on the last block of a followed transcript, the end of the transcript stays in
-        place instead.
+        The top row stays in place, unless the block under the cursor would leave the window. If the
+        cursor is on the last block and the end of the transcript is being followed, the end stays
+        in place instead.
         """
         cursor, whole = self.cursor, self._is_whole()
         end = self.following and (self._on_last() or not self.height)
@@ -148,10 +148,9 @@ class Viewport:
         self._share = (message, share, self.top)
 
     def _top_share(self) -> tuple[int, float]:
-        """Return the top row's message and relative position in it, from 0 to 1.
+        """Return the top row's message and the row's relative position in it, from 0 to 1.
 
-        The value is kept through consecutive changes of the width, so that rounding errors don't
-        add up.
+        The value is kept while the width changes repeatedly, so that rounding errors don't add up.
         """
         message, share, top = self._share
         if top == self.top and message < len(self.sheet):
@@ -161,7 +160,7 @@ class Viewport:
 
     @property
     def end(self) -> int:
-        """The greatest useful `top`."""
+        """The largest value of `top` that makes sense."""
         return max(0, self.sheet.heights.total - self.height)
 
     @property
@@ -170,7 +169,7 @@ class Viewport:
         return self.top >= self.end
 
     def _rest(self, anchor: Anchor | None) -> None:
-        """Render around the anchor, or at the end, and update what depends on it."""
+        """Render around the anchor, or at the end, and update what depends on that."""
         if not len(self.sheet):
             self.top, self.cursor = 0, Cursor(0, None)
             self.following = self.following or not (self._stays or self._loading)
@@ -198,7 +197,7 @@ class Viewport:
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
     def page(self, pages: float) -> None:
-        """Scroll by screens, less one line; at either end, move the cursor there instead."""
+        """Scroll by screens minus one line; at either end, move the cursor instead."""
         top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
@@ -211,7 +210,7 @@ class Viewport:
         self._rest(Anchor(0, 0, 0))
 
     def follow(self) -> None:
-        """Move to the end, and follow it."""
+        """Move to the end, and follow new messages."""
         self._stays = False
         self.following = True
         self.cursor = Cursor(max(0, len(self.sheet) - 1), LAST)
@@ -237,7 +236,7 @@ class Viewport:
         return spoken.blocks[number]
 
     def is_fold_handle(self, place: LayoutLine) -> bool:
-        """Return whether a line is the first or last of a foldable block at the cursor."""
+        """Return whether a line is the first or last of the foldable block at the cursor."""
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
@@ -265,7 +264,7 @@ class Viewport:
             self.cursor = min(max(wanted, first, key=cursor_order), final, key=cursor_order)
 
     def move_cursor(self, cursor: Cursor) -> None:
-        """Move the cursor to a visible block."""
+        """Move the cursor to a block that is visible."""
         self._stays = self._stays or not self._is_last(cursor)
         self.cursor = self.stops.real(cursor)
         self._rest(self._anchor())
@@ -277,7 +276,7 @@ class Viewport:
         return bool(len(self.sheet)) and self._is_last(self.cursor)
 
     def down(self) -> None:
-        """Move to the next block, or a line down if this one continues below."""
+        """Move to the next block, or scroll down a line if this one continues below."""
         if not len(self.sheet):
             return
         if self._span()[1] > self.top + self.height:
@@ -288,7 +287,7 @@ class Viewport:
             self._enter(following, down=True)
 
     def up(self) -> None:
-        """Move to the previous block, or a line up if this one begins above."""
+        """Move to the previous block, or scroll up a line if this one begins above."""
         if not len(self.sheet):
             return
         if self._span()[0] < self.top:
@@ -304,7 +303,7 @@ class Viewport:
         return self.stops.real(beside)
 
     def _measure(self, message: int) -> None:
-        """Render a message while the visible part stays in place."""
+        """Render a message while keeping the visible part in place."""
         anchor = self.sheet.anchor(self.top, self.height)
         self.sheet.drawn(message)
         self.top = self.sheet.settle(anchor, self.height)
@@ -323,7 +322,7 @@ class Viewport:
     # --- jumps and folds ---
 
     def jump(self, found: Cursor, key: str, *, at_top: bool) -> None:
-        """Jump to a block of the message with the id `key`.
+        """Jump to a block of the message with id `key`.
 
         Does nothing if the message is no longer at `found.message`.
         """
@@ -332,9 +331,9 @@ class Viewport:
             self.go(found, at_top=at_top)
 
     def go(self, cursor: Cursor, *, at_top: bool = False, line: int | None = None) -> None:
-        """Move the cursor to any block; scroll only if the block or line is not visible.
+        """Move the cursor to any block, scrolling only if the block or line isn't visible.
 
-        `line`: the line of the message to show; None shows the block from its first line.
+        `line`: which line of the message to show; None shows the block from its first line.
         """
         self._stays = not self._is_last(cursor)
         self._measure(cursor.message)
@@ -372,7 +371,7 @@ class Viewport:
         return folded
 
     def _redraw(self, change: Callable[[], None]) -> None:
-        """Change what is rendered while the block under the cursor stays on its row."""
+        """Change what is rendered while keeping the block under the cursor on its row."""
         row = max(0, self._span()[0] - self.top)
         change()
         self._rest(Anchor(self.cursor.message, self.stops.inside(self.cursor)[0], row))

@@ -1,1 +1,1 @@
-"""The screens for undo, redo and fork of sessions, for all panes."""
+"""The screens for undo, redo and fork, used by all panes."""

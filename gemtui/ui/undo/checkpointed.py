@@ -1,4 +1,4 @@
-"""The prompts and calls that have checkpoints, for the panes to mark."""
+"""Which prompts and calls have checkpoints, for panes to mark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_checkpoints(session: Summary) -> Checkpointed:
-    """Return the readable checkpoints of a session. Blocking: reads files."""
+    """Return a session's readable checkpoints. Blocking: reads files."""
     try:
         return checkpointed(session)
     except (GemtuiError, OSError):
@@ -24,10 +24,10 @@ def read_checkpoints(session: Summary) -> Checkpointed:
 
 
 def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> CheckpointMarks:
-    """Return the prompts and calls of a transcript that have checkpoints.
+    """Return which prompts and calls of a transcript have checkpoints.
 
-    `session`: the id of the stored session, of which the transcript shows all or a part. The result
-    is empty if nothing can be read.
+    `session`: the id of the stored session; the transcript may show only part of it. If the
+    checkpoints can't be read, the result is empty.
     """
     try:
         summary = find_stored(app, session)

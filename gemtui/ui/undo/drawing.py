@@ -1,4 +1,4 @@
-"""The effects of an undo as rows, and one of its files as lines."""
+"""Render an undo's effects as rows, and what happens to one file as lines."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PROMPT = 60
-"""Most cells of the prompt in the title."""
+"""Maximum width in cells of the prompt in the title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRow:
-    """One row about an undo: a file (`step`), the chat, or a note.
+    """A row about an undo: a file (`step`), the chat or a note.
 
-    `sign`: the name of the glyph for the row's symbol. `why`: a text that is shown at the right if
-    there is room. `about`: for a row without a file, the text to show when the cursor is on the
-    row.
+    `sign`: the attribute of `Glyphs` that holds the row's symbol. `why`: a reason, shown on the
+    right if there is room. `about`: for a row without a file, what to show when the cursor is on
+    it.
     """
 
     sign: str
@@ -54,13 +54,13 @@ _ACTIONS = {
     Action.REMOVE: _Words(Role.REMOVED, "remove", "removed"),
     Action.MERGE: _Words(Role.MODEL, "merge", "merged"),
 }
-"""The actions in the order of listing; those that need attention come first."""
+"""The actions in display order; those that need attention come first."""
 
 
 def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
     """Return the effects of a planned or finished (`done`) undo as rows.
 
-    `prompts`: the prompts of the session, empty for a redo. `chat`: whether a new chat is created.
+    `prompts`: the session's prompts, empty for a redo. `chat`: whether a new chat is created.
     """
     return [
         *([_chat_row(undone, prompts, done=done)] if chat else ()),
@@ -114,7 +114,7 @@ def _note_row(note: str) -> UndoRow:
 
 
 def totals(undone: Undone, *, done: bool) -> str:
-    """Return the number of files by effect, such as "2 restored, 1 left alone"."""
+    """Count the files by effect, as in "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are not changed"
     kinds = [each.action for each in undone.files.steps]
@@ -127,7 +127,7 @@ def totals(undone: Undone, *, done: bool) -> str:
 
 
 def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
-    """Return a one-line description of the undo or redo."""
+    """Describe the undo or redo in one line."""
     if redo:
         return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
@@ -135,7 +135,7 @@ def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 
 
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
-    """Draw symbol, effect and file, and the reason at the right if there is room."""
+    """Render a row's symbol, effect and file, and if there is room, the reason."""
     glyph = own(f"{getattr(look.glyphs, row.sign)} ")
     front = (
         Piece(glyph, look[row.role]),
@@ -149,38 +149,38 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
-    """Return the heading above the change of a row's file."""
+    """Return the heading above the change to a row's file."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
         return [Content.styled(own(words.rstrip()), "bold")]
     return [Content.styled(clean_line(f"{words}{row.why or row.name}"), "bold")]
 
 
-# --- single file ---------------------------------------------------------------------------------
+# --- a single file -------------------------------------------------------------------------------
 
 
 class StateView(NamedTuple):
-    """One of the views of a file: its title, and a function that draws its lines."""
+    """A view of a file: its title, and a function that renders its lines."""
 
     title: str
     draw: Draw
 
 
 class Draw:
-    """Draws a text, or the change from one text to another."""
+    """Renders a text, or the change from one text to another."""
 
     def __init__(self, name: str, text: StateText, before: StateText | None = None) -> None:
         self._name, self._text, self._before = name, text, before
 
     def __call__(self, look: Look) -> Sequence[Line]:
-        """Draw the text or the change."""
+        """Render the text or the change."""
         if self._before is None:
             return _text_lines(self._name, self._text, look)
         return _change_lines(self._name, self._before, self._text, look)
 
 
 def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
-    """Return the views of a file, the most informative first."""
+    """Return the views of a file, most informative first."""
     name = os.fsdecode(step.path)
     states = [
         StateView("before the prompt", Draw(name, texts.target)),
@@ -220,7 +220,7 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
 
 
 def wrapped_lines(words: Clean, look: Look) -> list[Line]:
-    """Return a text, wrapped to the width."""
+    """Return a text as lines, wrapped to the width."""
     lines = words.split("\n")
     return [
         row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)

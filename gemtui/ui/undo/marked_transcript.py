@@ -1,4 +1,4 @@
-"""Marks on the prompts and calls of a transcript that have checkpoints."""
+"""Mark the prompts and calls in a transcript that have checkpoints."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gemtui.transcript.tools import may_write
 class CheckpointMarks(NamedTuple):
     """What to mark in a transcript.
 
-    `prompts`: the 1-based numbers of the prompts that have a checkpoint before them. `calls`: the
-    ids of the calls whose changes are in a checkpoint.
+    `prompts`: the 1-based numbers of prompts with a checkpoint just before them. `calls`: the ids
+    of calls whose changes are in a checkpoint.
     """
 
     prompts: frozenset[int] = frozenset()
@@ -23,10 +23,9 @@ class CheckpointMarks(NamedTuple):
 
 
 class MarkedTranscript:
-    """Marks the prompts and calls of a transcript that have checkpoints.
+    """Marks the prompts and calls in a transcript that have checkpoints.
 
-    A message that has not changed keeps its outline object, because views use it to recognise
-    messages.
+    The outline object of an unchanged message is reused, because views recognise messages by it.
     """
 
     def __init__(self) -> None:
@@ -34,7 +33,7 @@ class MarkedTranscript:
         self._outlines: dict[str, tuple[Outline, Outline]] = {}
 
     def replace(self, marks: CheckpointMarks) -> bool:
-        """Set what to mark; return whether that is something else than before."""
+        """Set what to mark; return whether this is a change."""
         if marks == self.marks:
             return False
         self.marks, self._outlines = marks, {}

@@ -1,4 +1,4 @@
-"""The actions of the panes' keys for undo, redo and fork."""
+"""Open the screens for undo, redo and fork when their keys are pressed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 Number = Callable[[Sequence[Prompt]], int]
-"""Returns the 1-based number of one of a session's prompts. May raise UndoError."""
+"""A function that returns the 1-based number of one of a session's prompts.
+
+It may raise UndoError.
+"""
 
 
 def prompt_at(transcript: Transcript, message: int) -> Number:
-    """Return a function that finds the prompt to which a message belongs.
+    """Return a function that finds the prompt that a message belongs to.
 
-    A message above all prompts belongs to the first one. The transcript may show only the beginning
-    or the end of the session. Therefore its prompts are searched for among the session's prompts,
-    at the end first.
+    Messages before the first prompt belong to that prompt. Because the transcript may show only the
+    beginning or the end of the session, its prompts are looked up among the session's prompts,
+    starting from the end.
     """
     shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
     words = [outline.excerpt for _, outline in shown]
@@ -62,13 +65,13 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Preview an undo to just before a prompt, and carry it out if confirmed."""
+    """Preview an undo to just before a prompt, and carry it out if the user confirms."""
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Preview reversing the newest undo in a folder, and carry it out if confirmed."""
+    """Preview reversing the newest undo in a folder; do so if the user confirms."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 

@@ -1,4 +1,4 @@
-"""The undo or redo screen: first the planned effects by file, then the results."""
+"""The screen for undo and redo: the planned effects by file, then the results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _SECOND = 1.0
 
 
 class UndoScope(StrEnum):
-    """The scope of an undo; the value is its name on the screen."""
+    """What to undo; the value is the name shown on screen."""
 
     BOTH = "files and chat"
     FILES = "files only"
@@ -74,11 +74,11 @@ class _Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """A request to undo or redo in the project `folder`, which is None if unknown.
+    """A request to undo or redo in the project `folder` (None if unknown).
 
-    `find`: returns the session, called in a thread; None to redo the newest undo in the folder.
-    `number`: returns the number of the prompt to return to; may raise UndoError. `home`: Gemini
-    CLI's folder.
+    `find`: returns the session; called in a thread. None means to redo the newest undo in the
+    folder. `number`: returns the number of the prompt to go back to; may raise UndoError. `home`:
+    Gemini CLI's folder.
     """
 
     folder: Path | None
@@ -89,7 +89,7 @@ class UndoRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A planned undo; `refused` says why it is impossible now, "" if it is possible."""
+    """A planned undo; `refused` says why it is impossible right now, or is ""."""
 
     undone: Undone
     session: Summary | None
@@ -98,7 +98,7 @@ class _Plan:
 
 
 class UndoScreen(BesideScreen[None, UndoRow]):
-    """Plans in a thread, shows the plan, and carries it out when the user confirms."""
+    """Makes a plan in a thread, shows it, and carries it out when the user confirms."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
     AUTO_FOCUS = "RowList"
@@ -120,7 +120,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         self._begin(_Stage.PLANNING)
         self._make_plan()
 
-    # --- planning and carrying out -------------------------------------------------------------
+    # --- the plan and its execution ------------------------------------------------------------
 
     @property
     def _is_redo(self) -> bool:
@@ -161,7 +161,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         self._moved()
         self.rows.focus()
 
-    # --- words ---------------------------------------------------------------------------------
+    # --- texts ---------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         if self._stage in (_Stage.PLANNING, _Stage.DOING):
@@ -210,7 +210,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             view.show(lambda look: side_lines(step, texts, look))
 
     async def _texts(self, step: Step) -> StepTexts | None:
-        """Return the texts of a file; if they can't be read, show why and return None."""
+        """Return a file's texts; if they can't be read, show why and return None."""
         folder = self._folder
         if folder is None:
             return None
@@ -260,7 +260,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             self._do(self._plan)
 
     def action_scope(self) -> None:
-        """Switch the scope: files and chat, files only, or chat only."""
+        """Switch the scope: files and chat, only files, or only the chat."""
         every = list(UndoScope)
         self._scope = every[(every.index(self._scope) + 1) % len(every)]
         self._begin(_Stage.PLANNING)
@@ -350,7 +350,7 @@ def _sentence(error: Exception) -> str:
 
 
 class UndoFileScreen(FullScreen[None]):
-    """Shows the views of one file in turn."""
+    """Shows the views of a file in turn."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO_FILE)
     AUTO_FOCUS = "LineView"
@@ -377,6 +377,6 @@ class UndoFileScreen(FullScreen[None]):
         self.query_one(LineView).show(page.draw)
 
     def action_turn(self, step: int) -> None:
-        """Show the next view (`step` 1) or the previous one (-1)."""
+        """Show the next view (`step` 1) or the previous one (`step` -1)."""
         self._at = (self._at + step) % len(self._pages)
         self._show()

@@ -581,7 +581,7 @@ async def test_the_header_shows_the_keys_that_lead_to_another_pane(
 
 
 def allowed(project: Path, *tools: str) -> None:
-    """The project's own settings take questions away."""
+    """The project's own settings turn off confirmations."""
     (project / ".gemini").mkdir(exist_ok=True)
     servers = {f"s{number}": {"command": "serve"} for number in range(9)}
     found = {"tools": {"allowed": list(tools)}, "mcpServers": servers}
@@ -615,7 +615,7 @@ async def test_what_nobody_is_asked_about_is_said_before_a_run_and_again_when_it
         assert len(list_runs(runs_dir())) == 2
         assert me.pane.prompt.text == "once more"
     async with runner(home, project, NARROW) as me:
-        await me.sees("mode default  1 setting here takes questions away")
+        await me.sees("mode default  1 setting here turns off confirmations")
 
 
 async def test_the_options_say_what_nobody_is_asked_about(
@@ -626,7 +626,7 @@ async def test_the_options_say_what_nobody_is_asked_about(
     allowed(project, "write_file")
     async with runner(home, project, NARROW) as me:
         await me.press("ctrl+o")
-        await me.sees("1 setting takes questions away, 9 other notices: see above")
+        await me.sees("1 setting turns off confirmations, 9 other notices: see above")
         await me.press("shift+tab")
         await me.sees("tools.allowed in")
 

@@ -136,7 +136,7 @@ def test_a_very_wide_pane_has_all_columns() -> None:
     [
         ((Flag.LIVE,), "●", "live"),
         ((Flag.FAILED_PROMPT,), "!", "failed prompt"),
-        ((Flag.TORN, Flag.BURIED), "!", "torn · buried"),
+        ((Flag.TORN, Flag.BURIED), "!", "incomplete · replaced messages"),
         ((Flag.GHOST,), " ", "ghost"),
         ((Flag.EMPTY,), " ", "empty"),
         ((Flag.DUPLICATE,), " ", "copy"),

@@ -74,7 +74,7 @@ def test_unknown_is_not_zero() -> None:
     [
         (Dropped.REWOUND, "rewound"),
         (Dropped.FAILED_PROMPT, "failed prompt"),
-        (Dropped.BURIED, "buried"),
+        (Dropped.BURIED, "replaced"),
     ],
 )
 def test_what_is_no_longer_part_of_it_is_labelled_and_without_colours(
