@@ -208,10 +208,10 @@ def _file(write: FileWrite, root: Path) -> Clean:
 @_id
 @json_option
 def stop(id: str, as_json: bool) -> int:
-    """End all of a run's processes; return 1 if there were none, or if some remain.
+    """Stop a run and everything that it started.
 
     This includes background commands of a finished run, and processes left behind because the run's
-    supervisor was killed. Exit code 1 if there was nothing to stop.
+    supervisor was killed. Exit code 1 if there was nothing to stop, or if some processes remain.
     """
     run = find_run(runs_dir(), id)
     pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
