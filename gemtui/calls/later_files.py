@@ -8,6 +8,7 @@ itself refuses to write build files (assets/gemini-cli.md#protected-files).
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,8 @@ from gemtui.paths import data_dir, state_dir, worktrees_dir
 _CLI = "it controls what later runs of Gemini CLI may do and what they start"
 _CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
 _GIT = "git starts the programs that it names"
+_BARE = "git would use its folder as a repository, whose configuration names programs to start"
+_VCS = "the version control system starts the programs that it names"
 _CI = "the CI server runs the commands in it"
 _EDITOR = "editors or their tasks start the programs that it names"
 _SHELL = "every new shell or login runs it"
@@ -45,6 +48,9 @@ _FOLDERS: Mapping[str, str] = {
     ".githooks": _GIT,
     ".husky": "git runs it on commits and other actions",
     ".config/git": _GIT,
+    ".hg": _VCS,
+    ".jj": _VCS,
+    ".sl": _VCS,
     ".config/gemtui": "gemtui starts the programs that it names and loads policies from it",
     ".github/workflows": _CI,
     ".github/actions": _CI,
@@ -54,6 +60,7 @@ _FOLDERS: Mapping[str, str] = {
     ".woodpecker": _CI,
     ".semaphore": _CI,
     ".teamcity": _CI,
+    ".builds": _CI,
     ".forgejo/workflows": _CI,
     ".gitea/workflows": _CI,
     ".vscode": _EDITOR,
@@ -62,6 +69,7 @@ _FOLDERS: Mapping[str, str] = {
     ".fleet": _EDITOR,
     ".helix": _EDITOR,
     ".externalToolBuilders": _EDITOR,
+    ".vs": _EDITOR,
     ".nvim": _EDITOR,
     ".devcontainer": _CONTAINER,
     ".claude": _AGENT,
@@ -126,6 +134,8 @@ _NAMES: Mapping[str, str] = {
     ".mise.toml": _ENTERED,
     "mise.toml": _ENTERED,
     ".tool-versions": _ENTERED,
+    "HEAD": _BARE,
+    ".hgrc": _VCS,
     ".gitattributes": _GIT,
     ".gitmodules": _GIT,
     ".gitconfig": _GIT,
@@ -155,6 +165,12 @@ _NAMES: Mapping[str, str] = {
     "pip.conf": _PACKAGES,
     "uv.toml": _PACKAGES,
     "gradle-wrapper.properties": _PACKAGES,
+    "rust-toolchain*": _PACKAGES,
+    ".bazelrc*": _PACKAGES,
+    ".sbtopts": _PACKAGES,
+    ".jvmopts": _PACKAGES,
+    "dotnet-tools.json": _PACKAGES,
+    "Directory.Build.*": _PACKAGES,
     ".gitlab-ci.y*ml": _CI,
     "Jenkinsfile*": _CI,
     ".travis.yml": _CI,
@@ -168,6 +184,14 @@ _NAMES: Mapping[str, str] = {
     "cloudbuild.y*ml": _CI,
     "buildspec.y*ml": _CI,
     "codemagic.yaml": _CI,
+    "bitrise.yml": _CI,
+    ".build.yml": _CI,
+    "amplify.yml": _CI,
+    ".goreleaser*.y*ml": _CI,
+    ".releaserc*": _CI,
+    "fly.toml": _CI,
+    "render.yaml": _CI,
+    "wrangler.*": _CI,
     "netlify.toml": _CI,
     "vercel.json": _CI,
     "gemini-extension.json": _CLI_ADDS,
@@ -180,6 +204,8 @@ _NAMES: Mapping[str, str] = {
     ".aider.conf.yml": _AGENT,
     "*.code-workspace": _EDITOR,
     "*.sublime-project": _EDITOR,
+    "launchSettings.json": _EDITOR,
+    ".vimspector.json": _EDITOR,
     ".lvimrc": _EDITOR,
     ".exrc": _EDITOR,
     ".vimrc": _EDITOR,
@@ -194,6 +220,13 @@ _NAMES: Mapping[str, str] = {
     ".irbrc": _STARTED,
     ".ghci": _STARTED,
     ".Rprofile": _STARTED,
+    ".iex.exs": _STARTED,
+    ".byebugrc": _STARTED,
+    ".ocamlinit": _STARTED,
+    ".latexmkrc": _STARTED,
+    "latexmkrc": _STARTED,
+    ".pylintrc*": _STARTED,
+    "pylintrc": _STARTED,
     ".sqliterc": _STARTED,
     ".psqlrc": _STARTED,
     ".curlrc": _STARTED,
@@ -212,6 +245,7 @@ _NAMES: Mapping[str, str] = {
     "gulpfile.*": _TASKS,
     "deno.json*": _TASKS,
     "Procfile*": _TASKS,
+    "nodemon.json": _TASKS,
     ".overcommit.yml": _GIT,
     "docker-compose*.y*ml": _CONTAINER,
     "compose*.y*ml": _CONTAINER,
@@ -252,9 +286,9 @@ _EVERYWHERE = tuple(
 def why_runs_later(path: Path, project: Path) -> str | None:
     """Return why a file determines what runs later, as a clause; None if it does not.
 
-    `path`, `project`: absolute, with links resolved. For a path in the project, the names of the
-    folders above the project don't matter. Spellings that a file system may treat as equal (case,
-    width, invisible characters) count as the same.
+    `path`, `project`: absolute, with links resolved; reads the disk. For a path in the project, the
+    names of the folders above the project don't matter. Spellings that a file system may treat as
+    equal (case, width, invisible characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
     ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
@@ -270,7 +304,17 @@ def why_runs_later(path: Path, project: Path) -> str | None:
             if _leads(start, place):
                 return why
     name = _folded(Path(path.name))
-    return next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+    named = next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+    return named or (_BARE if _is_beside_head(path, project) else None)
+
+
+def _is_beside_head(path: Path, project: Path) -> bool:
+    """Return whether a file is in a folder of the project that git may use as a bare repository.
+
+    No folder becomes one without a file named HEAD.
+    """
+    places = (place for place in path.parents if place.is_relative_to(project))
+    return any(os.path.lexists(place / "HEAD") for place in places)
 
 
 def _starts(path: str) -> Iterator[str]:
