@@ -252,7 +252,7 @@ def test_a_file_that_decides_what_runs_later_is_asked_about(
         assert policy.judge(Call("write_file", args), does).way is way
 
 
-def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
+def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
     tmp_path: Path,
 ) -> None:
     settings = {
@@ -263,9 +263,13 @@ def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
         "mcpServers": {"m": {"command": "node", "args": ["--enable", "server.js"], "cwd": "srv"}},
         "agents": {"overrides": {"a": {"mcpServers": {"n": {"command": "./agent"}}}}},
         "tools": {"discoveryCommand": "bin/discover all"},
+        "policyPaths": ["rules", "none.toml"],
     }
     policy = GatePolicy(
-        Policy(), Setup(workspace=tmp_path, settings=settings), ApprovalMode.AUTO_EDIT
+        Policy(),
+        Setup(workspace=tmp_path, settings=settings),
+        ApprovalMode.AUTO_EDIT,
+        policies=[tmp_path / "named.toml"],
     )
 
     def judged(named: str) -> Judgement:
@@ -282,6 +286,8 @@ def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
     for named in f"{started} bin/discover ci/hooks/pre-commit one.txt".split():
         assert judged(named).way is Way.ASK, named
     assert judged("agent").why == "Gemini CLI's settings start it as a program."
+    for named in ("rules/a.toml", "none.toml", "named.toml"):
+        assert judged(named).why == "Later runs of Gemini CLI read their rules from it."
     for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x"):
         assert judged(named).way is Way.THROUGH, named
 
