@@ -12,14 +12,16 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fnmatch import translate
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from gemtui.calls.setting_effects import SettingEffect, setting_effects
 from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
-from gemtui.paths import data_dir, state_dir, worktrees_dir
+from gemtui.paths import config_file, data_dir, state_dir, worktrees_dir
 
 _CLI = "it controls what later runs of Gemini CLI may do and what they start"
 _CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
@@ -36,6 +38,7 @@ _PACKAGES = "it tells a package manager what to run and where to download from"
 _STARTED = "a program reads it whenever it starts"
 _RUN = "it is part of a program that is run"
 _GEMTUI = "gemtui loads answers, rules and hooks from this folder"
+_CONFIG = "gemtui starts the programs that it names and loads policies from it"
 _TASKS = "a task runner runs the commands in it"
 _CONTAINER = "it controls what containers run"
 
@@ -51,7 +54,7 @@ _FOLDERS: Mapping[str, str] = {
     ".hg": _VCS,
     ".jj": _VCS,
     ".sl": _VCS,
-    ".config/gemtui": "gemtui starts the programs that it names and loads policies from it",
+    ".config/gemtui": _CONFIG,
     ".github/workflows": _CI,
     ".github/actions": _CI,
     ".gitlab/ci": _CI,
@@ -274,6 +277,8 @@ _NAMES: Mapping[str, str] = {
 }
 """Patterns of base names in any folder, as the home may link to a start-up file."""
 
+_MOST_ENTRIES = 2000
+"""The number of entries of the home folder among which links are looked for."""
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
 """Paths under `.gemini` that start nothing: model instructions, plans, projects."""
 _EVERYWHERE = tuple(
@@ -294,18 +299,39 @@ def why_runs_later(path: Path, project: Path) -> str | None:
     ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
     if ours and not (below != path and project.is_relative_to(resolved(worktrees_dir()))):
         return _GEMTUI
+    policies = resolved(config_file().parent / "policies")
+    if path == resolved(config_file()) or path.is_relative_to(policies):
+        return _CONFIG
     for start in _starts(_folded(path)):
         if any(_leads(start, place) for place in _EVERYWHERE):
             return _CLI_ADDS
+    found = (why for each in (below, *_at_home(path, project)) if (why := _why(each)) is not None)
+    return next(found, _BARE if _is_beside_head(path, project) else None)
+
+
+def _why(below: Path) -> str | None:
     for start in _starts(_folded(below)):
         if any(_leads(start, place) for place in _ORDINARY):
             continue
         for place, why in _FOLDED_FOLDERS.items():
             if _leads(start, place):
                 return why
-    name = _folded(Path(path.name))
-    named = next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
-    return named or (_BARE if _is_beside_head(path, project) else None)
+    name = _folded(Path(below.name))
+    return next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+
+
+def _at_home(path: Path, project: Path) -> Iterator[Path]:
+    """Yield the paths below the home folder at which links lead to a file of the project.
+
+    In a project of start-up files, `~/.gemini` may be a link to `gemini`.
+    """
+    home = Path.home()
+    for folder in (home, home / ".config"):
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in islice(entries, _MOST_ENTRIES):
+                target = resolved(Path(entry.path)) if entry.is_symlink() else None
+                if target and target.is_relative_to(project) and path.is_relative_to(target):
+                    yield Path(entry.path).relative_to(home) / path.relative_to(target)
 
 
 def _is_beside_head(path: Path, project: Path) -> bool:

@@ -54,6 +54,22 @@ def test_the_folders_above_a_project_do_not_count() -> None:
     assert why_runs_later(extension / "server.js", extension)
 
 
+def test_files_to_which_links_in_the_home_folder_lead_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "dotfiles"
+    (home / ".config").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GEMTUI_CONFIG", str(project / "mine.toml"))
+    for link, target in ((".gemini", "gemini"), (".bashrc", "bash"), (".config/gemtui", "gem")):
+        (home / link).symlink_to(project / target)
+    (home / "work").symlink_to(project)
+    for name in ("gemini/settings.json", "bash", "gem/a", "mine.toml", "policies/a"):
+        assert why_runs_later(project / name, project), name
+    for name in ("gemini.md", "gemini/GEMINI.md", "bash2", "other/mine.toml"):
+        assert why_runs_later(project / name, project) is None, name
+
+
 def test_a_folder_becomes_no_git_repository_without_a_question(tmp_path: Path) -> None:
     """Not even one in which git would start a program of its configuration."""
     subprocess.run(["git", "init", "-q", "--bare", tmp_path / "from"], check=True)
