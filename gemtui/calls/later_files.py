@@ -8,21 +8,26 @@ The CLI itself refuses to write build files (assets/gemini-cli.md#protected-file
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from fnmatch import translate
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from gemtui.calls.setting_effects import SettingEffect, setting_effects
 from gemtui.files import resolved
 from gemtui.jsonfile import object_of, without_comments
-from gemtui.paths import data_dir, state_dir, worktrees_dir
+from gemtui.paths import config_file, data_dir, state_dir, worktrees_dir
 
 _CLI = "it controls what later runs of Gemini CLI may do and what they start"
 _CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
 _GIT = "git starts the programs that it names"
+_BARE = "git would use its folder as a repository, whose configuration names programs to start"
+_VCS = "the version control system starts the programs that it names"
 _CI = "the CI server runs the commands in it"
 _EDITOR = "editors or their tasks start the programs that it names"
 _SHELL = "every new shell or login runs it"
@@ -33,6 +38,7 @@ _PACKAGES = "it tells a package manager what to run and where to download from"
 _STARTED = "a program reads it whenever it starts"
 _RUN = "it is part of a program that is run"
 _GEMTUI = "gemtui loads answers, rules and hooks from this folder"
+_CONFIG = "gemtui starts the programs that it names and loads policies from it"
 _TASKS = "a task runner runs the commands in it"
 _CONTAINER = "it controls what containers run"
 
@@ -45,7 +51,10 @@ _FOLDERS: Mapping[str, str] = {
     ".githooks": _GIT,
     ".husky": "git runs it on commits and other actions",
     ".config/git": _GIT,
-    ".config/gemtui": "gemtui starts the programs that it names and loads policies from it",
+    ".hg": _VCS,
+    ".jj": _VCS,
+    ".sl": _VCS,
+    ".config/gemtui": _CONFIG,
     ".github/workflows": _CI,
     ".github/actions": _CI,
     ".gitlab/ci": _CI,
@@ -54,6 +63,7 @@ _FOLDERS: Mapping[str, str] = {
     ".woodpecker": _CI,
     ".semaphore": _CI,
     ".teamcity": _CI,
+    ".builds": _CI,
     ".forgejo/workflows": _CI,
     ".gitea/workflows": _CI,
     ".vscode": _EDITOR,
@@ -62,6 +72,7 @@ _FOLDERS: Mapping[str, str] = {
     ".fleet": _EDITOR,
     ".helix": _EDITOR,
     ".externalToolBuilders": _EDITOR,
+    ".vs": _EDITOR,
     ".nvim": _EDITOR,
     ".devcontainer": _CONTAINER,
     ".claude": _AGENT,
@@ -126,6 +137,8 @@ _NAMES: Mapping[str, str] = {
     ".mise.toml": _ENTERED,
     "mise.toml": _ENTERED,
     ".tool-versions": _ENTERED,
+    "HEAD": _BARE,
+    ".hgrc": _VCS,
     ".gitattributes": _GIT,
     ".gitmodules": _GIT,
     ".gitconfig": _GIT,
@@ -155,6 +168,12 @@ _NAMES: Mapping[str, str] = {
     "pip.conf": _PACKAGES,
     "uv.toml": _PACKAGES,
     "gradle-wrapper.properties": _PACKAGES,
+    "rust-toolchain*": _PACKAGES,
+    ".bazelrc*": _PACKAGES,
+    ".sbtopts": _PACKAGES,
+    ".jvmopts": _PACKAGES,
+    "dotnet-tools.json": _PACKAGES,
+    "Directory.Build.*": _PACKAGES,
     ".gitlab-ci.y*ml": _CI,
     "Jenkinsfile*": _CI,
     ".travis.yml": _CI,
@@ -168,6 +187,14 @@ _NAMES: Mapping[str, str] = {
     "cloudbuild.y*ml": _CI,
     "buildspec.y*ml": _CI,
     "codemagic.yaml": _CI,
+    "bitrise.yml": _CI,
+    ".build.yml": _CI,
+    "amplify.yml": _CI,
+    ".goreleaser*.y*ml": _CI,
+    ".releaserc*": _CI,
+    "fly.toml": _CI,
+    "render.yaml": _CI,
+    "wrangler.*": _CI,
     "netlify.toml": _CI,
     "vercel.json": _CI,
     "gemini-extension.json": _CLI_ADDS,
@@ -180,6 +207,8 @@ _NAMES: Mapping[str, str] = {
     ".aider.conf.yml": _AGENT,
     "*.code-workspace": _EDITOR,
     "*.sublime-project": _EDITOR,
+    "launchSettings.json": _EDITOR,
+    ".vimspector.json": _EDITOR,
     ".lvimrc": _EDITOR,
     ".exrc": _EDITOR,
     ".vimrc": _EDITOR,
@@ -194,6 +223,13 @@ _NAMES: Mapping[str, str] = {
     ".irbrc": _STARTED,
     ".ghci": _STARTED,
     ".Rprofile": _STARTED,
+    ".iex.exs": _STARTED,
+    ".byebugrc": _STARTED,
+    ".ocamlinit": _STARTED,
+    ".latexmkrc": _STARTED,
+    "latexmkrc": _STARTED,
+    ".pylintrc*": _STARTED,
+    "pylintrc": _STARTED,
     ".sqliterc": _STARTED,
     ".psqlrc": _STARTED,
     ".curlrc": _STARTED,
@@ -212,6 +248,7 @@ _NAMES: Mapping[str, str] = {
     "gulpfile.*": _TASKS,
     "deno.json*": _TASKS,
     "Procfile*": _TASKS,
+    "nodemon.json": _TASKS,
     ".overcommit.yml": _GIT,
     "docker-compose*.y*ml": _CONTAINER,
     "compose*.y*ml": _CONTAINER,
@@ -240,6 +277,8 @@ _NAMES: Mapping[str, str] = {
 }
 """File name patterns for any folder, because a start-up file may be a link there."""
 
+_MOST_ENTRIES = 2000
+"""The number of entries of the home folder among which links are looked for."""
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
 """Paths under `.gemini` that start nothing: model instructions, plans, projects."""
 _EVERYWHERE = tuple(
@@ -252,25 +291,56 @@ _EVERYWHERE = tuple(
 def why_runs_later(path: Path, project: Path) -> str | None:
     """Return why a file decides what is run later, as a clause; None if it doesn't.
 
-    `path`, `project`: absolute, with links resolved. For a path in the project, the names of the
-    folders above the project don't matter. Spellings that some file systems treat as equal (case,
-    width, invisible characters) count as the same.
+    `path`, `project`: absolute, with links resolved; reads the disk. For a path in the project, the
+    names of the folders above the project don't matter. Spellings that some file systems treat as
+    equal (case, width, invisible characters) count as the same.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
     ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
     if ours and not (below != path and project.is_relative_to(resolved(worktrees_dir()))):
         return _GEMTUI
+    policies = resolved(config_file().parent / "policies")
+    if path == resolved(config_file()) or path.is_relative_to(policies):
+        return _CONFIG
     for start in _starts(_folded(path)):
         if any(_leads(start, place) for place in _EVERYWHERE):
             return _CLI_ADDS
+    found = (why for each in (below, *_at_home(path, project)) if (why := _why(each)) is not None)
+    return next(found, _BARE if _is_beside_head(path, project) else None)
+
+
+def _why(below: Path) -> str | None:
     for start in _starts(_folded(below)):
         if any(_leads(start, place) for place in _ORDINARY):
             continue
         for place, why in _FOLDED_FOLDERS.items():
             if _leads(start, place):
                 return why
-    name = _folded(Path(path.name))
+    name = _folded(Path(below.name))
     return next((why for pattern, why in _PATTERNS if pattern.match(name)), None)
+
+
+def _at_home(path: Path, project: Path) -> Iterator[Path]:
+    """Yield the paths below the home folder at which links lead to a file of the project.
+
+    In a project of start-up files, `~/.gemini` may be a link to `gemini`.
+    """
+    home = Path.home()
+    for folder in (home, home / ".config"):
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in islice(entries, _MOST_ENTRIES):
+                target = resolved(Path(entry.path)) if entry.is_symlink() else None
+                if target and target.is_relative_to(project) and path.is_relative_to(target):
+                    yield Path(entry.path).relative_to(home) / path.relative_to(target)
+
+
+def _is_beside_head(path: Path, project: Path) -> bool:
+    """Return whether a file is in a folder of the project that git may use as a bare repository.
+
+    No folder becomes one without a file named HEAD.
+    """
+    places = (place for place in path.parents if place.is_relative_to(project))
+    return any(os.path.lexists(place / "HEAD") for place in places)
 
 
 def _starts(path: str) -> Iterator[str]:

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from gemtui.calls.setting_effects import commands_of
+from gemtui.calls.shell.git_repository import GitProgram, programs_of
 from gemtui.files import read_small, resolved
-from gemtui.paths import gemini_home
+from gemtui.paths import gemini_home, typed_path
 
 _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
     r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
 )
-"""Variables in hooks that name the run's folder."""
-_HOOKS_PATH: Final = re.compile(rb"^[ \t]*hookspath[ \t]*=[ \t]*\"?([^\"\r\n#;]+)", re.I | re.M)
+"""Variables of hooks that name the folder of the run."""
 
 
 def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:
@@ -36,10 +36,16 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
         folder = resolved(project / _PROJECT.sub(str(project), command.folder))
         if any(resolved(folder / name) == path for name in _names(command.words, project)):
             return "Gemini CLI's settings start it as a program"
-    hooks = _git_hooks(project)
-    if hooks is not None and path.is_relative_to(hooks):
+    if any(_git_starts(each, project, path) for each in programs_of(project)):
         return "git runs it automatically, for example when you commit"
     return None
+
+
+def _git_starts(named: GitProgram, project: Path, path: Path) -> bool:
+    if named.hooks:
+        return path.is_relative_to(resolved(named.folder / typed_path(named.command)))
+    names = _names((named.command,), project)
+    return any(resolved(named.folder / typed_path(name)) == path for name in names)
 
 
 def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
@@ -58,15 +64,6 @@ def _split(text: str) -> list[str]:
     with suppress(ValueError):
         return [piece.strip(";&|()<>") for piece in shlex.split(text)]
     return text.split()
-
-
-def _git_hooks(project: Path) -> Path | None:
-    """Return the hooks folder named in the repository's configuration."""
-    for place in (project, *project.parents):
-        with suppress(OSError):
-            found = _HOOKS_PATH.findall(read_small(place / ".git" / "config"))
-            return resolved(place / found[-1].decode(errors="replace").strip()) if found else None
-    return None
 
 
 _LARGEST: Final = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,10 @@ from gemtui.calls.env_files import (
 )
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.calls.started_files import agents_that_start
-from gemtui.files import resolved, write_whole
+from gemtui.files import read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.paths import current_folder, state_dir
+from gemtui.paths import current_folder, setting_paths, state_dir
 from gemtui.text import counted
 
 _MOST_NAMES = 12
@@ -38,6 +38,7 @@ _GONE = " (gone)"
 
 
 _MODE = "general.defaultApprovalMode"
+_POLICIES = ("policyPaths", "adminPolicyPaths")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ def _notices(
             if _counts(effect, options, project=file.path == own):
                 shown = as_written.get(effect.setting, effect)
                 words, value = shown.follows, shown.value
+                if effect.setting in _POLICIES:
+                    value = [value, *_contents(setting_paths(effect.value, settings.home, folder))]
                 mine = file.path != own
                 yield _notice(effect.setting, file.path, effect.kind, words, value, own=mine)
     for path in agents_that_start(folder, environ):
@@ -169,6 +172,16 @@ def _notices(
     ignored = bool(settings.get("advanced", "ignoreLocalEnv"))
     for path in env_files(folder, environ, ignore_local=ignored):
         yield from _variables(path, environ)
+
+
+def _contents(policies: Iterable[Path]) -> Iterator[str]:
+    """Yield digests of policy files, because a change of their rules is news as well."""
+    for place in policies:
+        for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
+            try:
+                yield hashlib.sha256(read_small(file)).hexdigest()
+            except OSError as error:
+                yield str(error.strerror)
 
 
 def _effects(file: SettingsFile) -> dict[str, SettingEffect]:

@@ -23,6 +23,7 @@ from gemtui.calls.shell import unasked
 from gemtui.calls.shell.git_repository import why_not_searched
 from gemtui.calls.started_files import agents_that_start, starts_it
 from gemtui.files import resolved
+from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.own_refusals import roots_of
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
@@ -89,7 +90,10 @@ class Judgement:
 
 
 class GatePolicy:
-    """One run's rules, both for asking the user and for running headlessly."""
+    """The rules of one run, both for asking the user and for running headless.
+
+    `policies`: the files and folders that `policy` was read from.
+    """
 
     def __init__(
         self,
@@ -97,6 +101,8 @@ class GatePolicy:
         setup: Setup,
         mode: ApprovalMode,
         environ: Mapping[str, str] = os.environ,
+        *,
+        policies: Iterable[Path] = (),
     ) -> None:
         self._policy, self.mode = policy, mode
         self._workspace = setup.workspace or Path("/")
@@ -106,6 +112,7 @@ class GatePolicy:
         )
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
+        self._rule_places = (*map(resolved, policies), *self._named_policies())
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
         """Whether the CLI may let another model correct what is written."""
@@ -119,7 +126,16 @@ class GatePolicy:
         Raises OSError, OptionError.
         """
         found, mode = policy_of_run(request, environ)
-        return cls(found.policy, found.setup, mode, {**environ, **request.environ})
+        policies = (*found.files, *found.admin)
+        environ = {**environ, **request.environ}
+        return cls(found.policy, found.setup, mode, environ, policies=policies)
+
+    def _named_policies(self) -> Iterator[Path]:
+        """Yield the policy files that the settings name, which need not exist."""
+        home = gemini_home(self._environ)
+        for name in ("policyPaths", "adminPolicyPaths"):
+            value = self._settings.get(name)
+            yield from map(resolved, setting_paths(value, home, self._workspace))
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
         """Return how to handle a call with this effect.
@@ -229,6 +245,8 @@ class GatePolicy:
             return "It is outside of the run's folders."
         if paths.has_other_names(effect.path):
             return "It has other names (hard links), under which it changes as well."
+        if any(path.is_relative_to(place) for place in self._rule_places):
+            return "Later runs of Gemini CLI read their rules from it."
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
         return None if why is None else _sentence(why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ LATER = """
 .gemini/worktrees/one/.gemini/settings.json sitecustomize.py lib/a.pth .venv/bin/pytest .Rprofile
 .helix/languages.toml .kiro/settings/mcp.json lefthook-local.toml .simple-git-hooks.json shell.nix
 .pnp.cjs venv/bin/python .flaskenv vercel.json azure-pipelines.yaml Rakefile x.sublime-project
+.hg/hgrc sub/HEAD .jj/repo/config.toml .bazelrc rust-toolchain.toml .pylintrc Directory.Build.props
 .local/state/gemtui/runs/a/asked/1.json .local/bin/tool .config/tool/rc lib/site-packages/a.py
 """
 ORDINARY = """
@@ -50,6 +52,43 @@ def test_the_folders_above_a_project_do_not_count() -> None:
     assert why_runs_later(project.parent / "config.fish", project)
     extension = Path("/home/me/.gemini/extensions/mine")
     assert why_runs_later(extension / "server.js", extension)
+
+
+def test_files_to_which_links_in_the_home_folder_lead_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, project = tmp_path / "home", tmp_path / "dotfiles"
+    (home / ".config").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GEMTUI_CONFIG", str(project / "mine.toml"))
+    for link, target in ((".gemini", "gemini"), (".bashrc", "bash"), (".config/gemtui", "gem")):
+        (home / link).symlink_to(project / target)
+    (home / "work").symlink_to(project)
+    for name in ("gemini/settings.json", "bash", "gem/a", "mine.toml", "policies/a"):
+        assert why_runs_later(project / name, project), name
+    for name in ("gemini.md", "gemini/GEMINI.md", "bash2", "other/mine.toml"):
+        assert why_runs_later(project / name, project) is None, name
+
+
+def test_a_folder_becomes_no_git_repository_without_a_question(tmp_path: Path) -> None:
+    """Not even one in which git would start a program of its configuration."""
+    subprocess.run(["git", "init", "-q", "--bare", tmp_path / "from"], check=True)
+    (tmp_path / "from" / "config").write_text("[core]\n\tbare = true\n")
+    project = tmp_path / "project"
+    for file in sorted(each for each in (tmp_path / "from").rglob("*") if each.is_file()):
+        place = project / "sub" / file.relative_to(tmp_path / "from")
+        if why_runs_later(place, project) is None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(file.read_bytes())
+    (project / "sub" / "objects").mkdir(exist_ok=True)
+    (project / "sub" / "refs").mkdir(exist_ok=True)
+    git = ["git", "-C", str(project / "sub"), "rev-parse", "--git-dir"]
+    assert subprocess.run(git, capture_output=True, check=False).returncode != 0
+    (project / "sub" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert subprocess.run(git, capture_output=True, check=False).returncode == 0
+    for name in ("config", "commondir", "hooks/post-checkout"):
+        assert why_runs_later(project / "sub" / name, project)
+    assert why_runs_later(project / "config", project) is None
 
 
 ALLOWED = {"tools": {"allowed": ["write_file", "glob"]}}

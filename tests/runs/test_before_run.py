@@ -10,7 +10,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call
-from gemtui.runs.before_run import before_run_report
+from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.gate_policy import GatePolicy
 
 
@@ -67,6 +67,27 @@ def test_a_setting_counts_with_the_value_of_its_variable(home: Path, tmp_path: P
         "asking.",
         f"mcpServers.m in {own}: Each run starts `serve $TOKEN` before asking anything.",
     ]
+
+
+def test_changed_rules_are_news_like_the_setting_that_names_them(
+    home: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / ".gemini" / "settings.json"
+    own.parent.mkdir()
+    own.write_text('{"policyPaths": ["rules.toml", "more", "none.toml"]}')
+    (tmp_path / "more").mkdir()
+    (tmp_path / "rules.toml").write_text("")
+
+    def report() -> Report:
+        return before_run_report(AgentOptions(cwd=tmp_path), {"GEMINI_CLI_HOME": str(home)})
+
+    report().remember()
+    assert not report().is_news
+    for name in ("rules.toml", "more/a.toml", "none.toml"):
+        (tmp_path / name).write_text("[[rule]]\n")
+        assert report().is_news
+        report().remember()
+        assert not report().is_news
 
 
 def test_settings_that_widen_what_may_be_done_are_said(home: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, re
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.effect import CallContext, effect
+from gemtui.calls.started_files import starts_it
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.file.policy import Policy
@@ -252,7 +254,7 @@ def test_a_file_that_decides_what_runs_later_is_asked_about(
         assert policy.judge(Call("write_file", args), does).way is way
 
 
-def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
+def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
     tmp_path: Path,
 ) -> None:
     settings = {
@@ -263,9 +265,13 @@ def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
         "mcpServers": {"m": {"command": "node", "args": ["--enable", "server.js"], "cwd": "srv"}},
         "agents": {"overrides": {"a": {"mcpServers": {"n": {"command": "./agent"}}}}},
         "tools": {"discoveryCommand": "bin/discover all"},
+        "policyPaths": ["rules", "none.toml"],
     }
     policy = GatePolicy(
-        Policy(), Setup(workspace=tmp_path, settings=settings), ApprovalMode.AUTO_EDIT
+        Policy(),
+        Setup(workspace=tmp_path, settings=settings),
+        ApprovalMode.AUTO_EDIT,
+        policies=[tmp_path / "named.toml"],
     )
 
     def judged(named: str) -> Judgement:
@@ -274,16 +280,39 @@ def test_a_file_that_settings_or_git_start_or_with_other_names_is_asked_about(
         return policy.judge(Call("write_file", args), does)
 
     (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("[core]\n\thooksPath = ci/hooks\n")
+    (tmp_path / ".git" / "config").write_text(
+        "[core] hooksPath = ci/hooks # x\n[user]\n\tname = three.txt\n"
+        '[filter "a.b"]\n\tclean = "python tools/clean.py" %f\n\tsmudge = sh \\\n tools/smudge\n'
+        "[ALIAS]\n\tx = !tools/alias a\n\ty = log\n[core]\n\tfsmonitor = ./watch\n"
+    )
     (tmp_path / "one.txt").write_text("x")
     (tmp_path / "two.txt").hardlink_to(tmp_path / "one.txt")
     (tmp_path / "link.sh").symlink_to("tools/after.sh")
     started = "tools/after.sh link.sh tools/before.py tools/before.toml srv/server.js agent"
-    for named in f"{started} bin/discover ci/hooks/pre-commit one.txt".split():
+    by_git = "ci/hooks/pre-commit tools/clean.py tools/smudge tools/alias watch"
+    for named in f"{started} {by_git} bin/discover one.txt".split():
         assert judged(named).way is Way.ASK, named
     assert judged("agent").why == "Gemini CLI's settings start it as a program."
-    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x"):
+    for named in ("rules/a.toml", "none.toml", "named.toml"):
+        assert judged(named).why == "Later runs of Gemini CLI read their rules from it."
+    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x", "log"):
         assert judged(named).way is Way.THROUGH, named
+
+
+def test_a_hook_is_known_in_a_worktree_and_by_the_user_s_own_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main, tree, home = tmp_path / "main", tmp_path / "tree", tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    git = ["git", "-C", str(main), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "init", "-q", str(main)], check=True)
+    for words in ("commit -qm x --allow-empty", f"worktree add -q {tree}"):
+        subprocess.run([*git, *words.split()], check=True)
+    subprocess.run([*git, "config", "core.hooksPath", "ci"], check=True)
+    (home / ".gitconfig").write_text("[core]\n\thooksPath = every\n")
+    for name, starts in (("ci/pre-commit", True), ("every/pre-commit", True), ("x", False)):
+        assert (starts_it({}, tree, tree / name) is not None) is starts
 
 
 def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:

@@ -155,18 +155,22 @@ async def test_an_agent_that_starts_servers_is_asked_about(gated: GeminiCli, by:
     assert said in told
 
 
-async def test_a_file_that_a_hook_starts_is_asked_about(gated: GeminiCli) -> None:
-    """Otherwise it would run at the next call."""
+async def test_a_file_that_the_settings_use_is_asked_about(gated: GeminiCli) -> None:
+    """Otherwise a hook would run at the next call, and a policy allow anything in the next run."""
     hook = gated.project / "tools" / "after.sh"
     hook.parent.mkdir()
     hook.write_text("echo '{}'\n")
     own = gated.project / ".gemini" / "settings.json"
     own.parent.mkdir()
     after = {"type": "command", "command": "sh tools/after.sh"}
-    own.write_text(json.dumps({"hooks": {"AfterTool": [{"hooks": [after]}]}}))
+    hooks = {"AfterTool": [{"hooks": [after]}]}
+    own.write_text(json.dumps({"hooks": hooks, "policyPaths": ["rules.toml"]}))
+    rules = '[[rule]]\ntoolName = "*"\ndecision = "allow"\npriority = 999\n'
     evil = call("write_file", file_path="tools/after.sh", content="touch ran; echo '{}'\n")
-    calls = (evil, call("list_directory", dir_path="."), write("plain.txt"))
+    freer = call("write_file", file_path="rules.toml", content=rules)
+    calls = (evil, freer, call("list_directory", dir_path="."), write("plain.txt"))
     paths, _ = await run(gated, *calls, approval_mode="auto_edit")
-    assert paths == [hook]
+    assert paths == [hook, gated.project / "rules.toml"]
+    assert not (gated.project / "rules.toml").exists()
     assert (gated.project / "plain.txt").exists()
     assert not (gated.project / "ran").exists()

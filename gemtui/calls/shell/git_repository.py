@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from gemtui.files import read_small, resolved
 from gemtui.text import visible_line
@@ -26,6 +26,8 @@ _MOST_FOLDERS: Final = 1000
 
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
+_HEADING: Final = re.compile(r'\s*\[([A-Za-z0-9-]+)(?:\.[^\]]*|[ \t]+"(?:[^"\\]|\\.)*")?\]')
+_VALUE: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)[ \t]*=(.*?)(?:[ \t][#;].*)?\r?")
 _ODD: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -153,6 +155,52 @@ def _configs(git: Path) -> Iterator[Path]:
     with suppress(OSError):
         common = resolved(git / read_small(git / "commondir").decode(errors="replace").strip())
     yield from (git / "config", git / "config.worktree", common / "config")
+
+
+class GitProgram(NamedTuple):
+    """A program that git's configuration names, as a command or, for hooks, as a folder.
+
+    `folder`: where git starts it, which relative paths refer to.
+    """
+
+    command: str
+    folder: Path
+    hooks: bool
+
+
+def programs_of(project: Path) -> Iterator[GitProgram]:
+    """Yield the programs that git's configuration names for the repository of a folder.
+
+    The configuration is the repository's and the user's. Files that it includes are not read.
+    """
+    place = next((each for each in (project, *project.parents) if _has_git(each)), None)
+    if place is None:
+        return
+    home = Path.home()
+    at_home = (home / ".gitconfig", home / ".config" / "git" / "config")
+    for config in (*_configs(place / ".git"), *at_home):
+        with suppress(OSError):
+            for name, value in _values(read_small(config).decode(errors="replace")):
+                if name == "core.hookspath":
+                    yield GitProgram(value, place, hooks=True)
+                elif name.startswith("alias.") and not value.startswith("!"):
+                    continue
+                elif _STARTS.fullmatch(name):
+                    yield GitProgram(value.removeprefix("!"), place, hooks=False)
+
+
+def _has_git(folder: Path) -> bool:
+    return os.path.lexists(folder / ".git")
+
+
+def _values(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings in a configuration, named without the middle part of their section."""
+    section = ""
+    for line in text.replace("\0", "").replace("\\\n", " ").split("\n"):
+        if found := _HEADING.match(line):
+            section = found[1].lower()
+        if found := _VALUE.fullmatch(line, found.end() if found else 0):
+            yield f"{section}.{found[1].lower()}", found[2].replace('"', "").strip()
 
 
 def same_repository(project: Path, folder: Path) -> bool:

@@ -135,9 +135,9 @@ class Reach:
     def _why_named(self, program: str, word: str) -> Iterator[str]:
         """Yield why a path is dangerous for a program that isn't known to write it.
 
-        Only paths that exist or could be created are considered.
+        Only paths that exist or could be created are considered. `HEAD` is a revision here.
         """
-        if word in HARMLESS:
+        if word in HARMLESS or word == "HEAD":
             return
         for path in self._paths(word):
             if path is None:

@@ -87,6 +87,10 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
         ("printf -v 'a[$(id)]' x", "printf '[%s]' x"),
         ("export PATH=.:$PATH", "export DEBUG=1"),
         ("BASH_ENV=./x; bash a.sh", "A=1; pytest"),
+        ("go test -exec ./x ./...", "go test -v ./..."),
+        ("cargo build --config a=1", "cargo build --release"),
+        ("npm test --script-sh=./x", "npm test -- --watch"),
+        ("kubectl get --kubeconfig=x pod", "kubectl get pod"),
     ],
 )
 def test_arguments_of_usual_programs_that_run_something_are_marked(
@@ -135,6 +139,8 @@ _LATER = "affects later commands"
         ("cp a .g*t/hooks/pre-commit", _LATER),
         ("cd .git/hooks && cp ../../a pre-commit", _LATER),
         ("tee .gemini/settings.json", _LATER),
+        ("mkdir a && cp b a/HEAD", _LATER),
+        ("pre-commit run --to-ref HEAD", ""),
         ("echo x >> .envrc", _LATER),
         ("sed -i s/a/b/ .vscode/tasks.json", _LATER),
         ("npx prettier --write .vscode/tasks.json", _LATER),
