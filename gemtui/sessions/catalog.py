@@ -163,7 +163,7 @@ def _same(before: Summary | None, now: Summary) -> Summary:
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
     """Return sessions in the default sort order of lists, newest first."""
-    return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))
+    return tuple(sorted(sessions, key=lambda each: (each.when, each.id, each.name), reverse=True))
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
