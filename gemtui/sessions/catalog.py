@@ -6,7 +6,7 @@ a list can detect changes by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -88,9 +88,9 @@ class Catalog:
             self._groups[identity(known[1])].pop(path)
             self._changed.add(identity(known[1]))
 
-    def drop_all_but(self, paths: Iterable[str]) -> None:
+    def drop_all_but(self, paths: Container[str]) -> None:
         """Remove every entry except the ones for these files; nothing on disk is deleted."""
-        for path in self._files.keys() - set(paths):
+        for path in [each for each in self._files if each not in paths]:
             self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:

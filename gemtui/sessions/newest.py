@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -43,7 +44,7 @@ class NewestSessions:
         self.unreadable = index.unreadable(known)
         heads = [each for each in known if each[1].kind]
         self.ids = {head.id for _, head in heads}
-        self._single, self._several = _grouped(heads, several=len(self.ids) < len(heads))
+        self._single, self._several = _grouped(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield the same sessions as `gemtui.sessions.scope.listed`. Raises Unsure."""
@@ -157,18 +158,21 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
 
 
 def _grouped(
-    heads: Sequence[tuple[ChatFile, Head]], *, several: bool
-) -> tuple[Sequence[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
+    heads: Sequence[tuple[ChatFile, Head]],
+) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
     """Split groups of files: sessions with one file, and sessions with several.
 
-    Returns the only files of their sessions, and the files of each other session. `several`:
-    whether any two files have the same id.
+    Returns the only files of their sessions, and the files of each other session.
     """
-    if not several:
-        return heads, []
+    count = Counter([head.id for _, head in heads])
+    single: list[tuple[ChatFile, Head]] = []
     groups: dict[tuple[str, str, str], list[tuple[ChatFile, Head]]] = {}
-    for file, head in heads:
-        key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
-        groups.setdefault((head.kind, head.id, key), []).append((file, head))
-    single = [group[0] for group in groups.values() if len(group) == 1]
+    for each in heads:
+        file, head = each
+        if count[head.id] == 1:
+            single.append(each)
+        else:
+            key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
+            groups.setdefault((head.kind, head.id, key), []).append(each)
+    single += [group[0] for group in groups.values() if len(group) == 1]
     return single, [group for group in groups.values() if len(group) > 1]
