@@ -30,6 +30,7 @@ from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
 VERSION = 13
+"""The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
@@ -49,17 +50,18 @@ _TABLES = (
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a session file's summary that sorting and selecting need.
+    """The fields of a session file's summary that sorting, selecting and assigning projects need.
 
     `kind`: a SessionKind; "" if the file contains no session. `when`: `Summary.when`, in seconds
     since 1970. `hidden`: whether lists hide the session, unless another file of the same session
-    has more content.
+    has more content. `directories`: as in `Summary`.
     """
 
     kind: str = ""
     id: str = ""
     when: float = 0.0
     hidden: bool = True
+    directories: tuple[str, ...] = ()
 
 
 class SessionLine(Struct, frozen=True, array_like=True, gc=False):
@@ -72,7 +74,7 @@ class SessionLine(Struct, frozen=True, array_like=True, gc=False):
 
     when: float
     id: str
-    project: str
+    project: str | None
     project_hash: str | None
     text: bytes
 
@@ -395,10 +397,11 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
 
 
 def head_of(known: Known) -> Head:
-    """Return a session's sort key."""
+    """Return a session's head."""
     if isinstance(known, Unread):
         return Head()
-    return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
+    when = known.when.timestamp()
+    return Head(str(known.kind), known.id, when, known.hidden, known.directories)
 
 
 SUMMARIES: CachedRows[Known] = CachedRows(

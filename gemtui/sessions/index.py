@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -243,6 +244,20 @@ class Index:
     def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
         """Return the project of a file as far as it is known by its folder or by that hash."""
         return self._projects.root_of(file.project_key, project_hash)
+
+    def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
+        """Learn every path by which sessions may be assigned to projects.
+
+        The paths are in the headers, and in what the sessions in unknown folders named by a hash
+        have written. `heads`: the result of `heads`.
+        """
+        named = chain.from_iterable(head.directories for _, head in heads if head.directories)
+        with self._lock:
+            self._catalog.learn(named)
+        unknown = self._projects.unknown_hashes()
+        if unknown:
+            files = [file for file in self.files() if file.project_key in unknown]
+            self._read_all(self._not_cached(files, whole=True))
 
     def _head(self, file: ChatFile) -> Head | None:
         """Return the sort key of a file that has been read; None if it couldn't be."""

@@ -41,13 +41,14 @@ class NewestSessions:
         known = index.heads()
         if not known or _is_busy(index.files()):
             raise Unsure
+        index.learn_projects(known)
         self.unreadable = index.unreadable(known)
         heads = [each for each in known if each[1].kind]
         self.ids = {head.id for _, head in heads}
         self._single, self._several = _grouped(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield the same sessions as `gemtui.sessions.scope.listed`. Raises Unsure."""
+        """Yield the same sessions as `gemtui.sessions.scope.listed`."""
         folders = None if project is None else ProjectFolders(project)
         wanted = self._wanted(project, hidden=hidden)
         wanted.sort(key=itemgetter(0, 1), reverse=True)
@@ -61,7 +62,7 @@ class NewestSessions:
     def lines(self, *, project: Path | None, hidden: bool) -> Iterator[Summary | SessionLine]:
         """Yield the same sessions as `listed`, those with a single file as cached lines.
 
-        Only sessions without a line are read. Raises Unsure.
+        Only sessions without a line are read.
         """
         folders = None if project is None else ProjectFolders(project)
         lines, since = self._index.lines(), _live_since()
@@ -77,8 +78,6 @@ class NewestSessions:
                 found.append((when, id, first.name, line))
         new: dict[str, SessionLine] = {}
         for session in self._index.sessions_in(unread):
-            if session.project is None:  # another session may name its project
-                raise Unsure
             if folders is not None and session.project not in folders:
                 continue
             if hidden or not session.hidden:
@@ -116,7 +115,7 @@ class NewestSessions:
         return wanted
 
     def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
-        """Yield the sessions in these groups of files, newest first. Raises Unsure."""
+        """Yield the sessions in these groups of files, newest first."""
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
@@ -124,10 +123,7 @@ class NewestSessions:
             read += self._index.sessions_in([file for *_, group in some for file in group])
             read.sort(key=_order)
             while read and (start >= len(wanted) or _order(read[-1])[:2] > wanted[start][:2]):
-                session = read.pop()
-                if session.project is None:  # another session may name its project
-                    raise Unsure
-                yield session
+                yield read.pop()
 
 
 def _order(session: Summary) -> tuple[float, str, str]:
@@ -138,8 +134,6 @@ def _order(session: Summary) -> tuple[float, str, str]:
 def _line_of(session: Summary) -> SessionLine | None:
     """Return the line of a session; None if it may change while the session's file doesn't."""
     if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
-        return None
-    if session.project is None:
         return None
     text = encode(session.to_dict())
     when, id, _ = _order(session)

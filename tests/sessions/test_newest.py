@@ -30,7 +30,10 @@ MANY = 60
 
 @pytest.fixture
 def store(home: Path) -> Path:
-    """Copies, ghosts, subagents, checkpoints, ids that two projects have, files out of order."""
+    """Copies, ghosts, subagents, checkpoints, ids that two projects have, files out of order.
+
+    And folders named by a hash, whose path only sessions name that lists hide, or none does.
+    """
     gemini, chosen = home / ".gemini", random.Random(5)
     stores.marker(gemini, "ada", str(ADA))
     stores.marker(gemini, "bob", str(BOB))
@@ -50,6 +53,15 @@ def store(home: Path) -> Path:
             logs.write(gemini / "tmp" / key / f"checkpoint-{number}.json", [])
         stores.set_time(path, stores.LONG_AGO + chosen.randrange(9**9))
     (gemini / "tmp/ada/chats/session-2026-11-20T23-04-broken.jsonl").write_text("none")
+    for number, root in enumerate(("/src/named", "/src/written", "/src/unknown"), MANY + 10):
+        id = stores.uuid(number)
+        stores.session(gemini, id, stores.talk(id, seconds=number), key=stores.hashed(root))
+    names = logs.header(stores.uuid(MANY + 20), directories=["/src/named"])
+    stores.session(gemini, stores.uuid(MANY + 20), [names], key="ada")
+    call = logs.call("c", name="write_file", args={"file_path": "/src/written/pkg/a.py"})
+    child = [logs.header("writer", kind="subagent"), logs.gemini("m", "", toolCalls=[call])]
+    chats = gemini / "tmp" / stores.hashed("/src/written") / "chats"
+    stores.set_time(logs.write(chats / stores.uuid(MANY + 11) / "writer.jsonl", child), 9e8)
     return gemini
 
 
@@ -114,6 +126,8 @@ def test_cached_lines_are_used_while_file_and_project_are_the_same(
     def whole() -> list[Any]:
         return list(map(shown, listed(stores.read(store), project=None, hidden=False)))
 
+    projects = {each["project"] for each in whole()}
+    assert {"/src/named", "/src/written", None} < projects
     assert read()[0] == whole()
     lines, before = read()
     assert lines == whole()
@@ -158,13 +172,9 @@ def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
             assert index.renewed is not None
 
 
-def test_a_session_without_a_known_project_and_a_subagent_at_work_need_a_whole_look(
-    home: Path,
-) -> None:
+def test_a_subagent_at_work_needs_a_whole_look(home: Path) -> None:
     gemini = home / ".gemini"
     path = stores.session(gemini, stores.uuid(1))
-    with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
-        list(NewestSessions(index).listed(project=None, hidden=False))
     logs.write(path.parent / stores.uuid(1) / "child.jsonl", [logs.header("child")])
     with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
         NewestSessions(index)
