@@ -8,8 +8,6 @@ interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for
 
 from __future__ import annotations
 
-import atexit
-import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,12 +52,6 @@ from gemtui.errors import (
 from gemtui.files import is_file, is_folder
 
 PROGRAM = "gemtui"
-_COLLECTOR = (200_000, 20, 50)
-"""Thresholds for the garbage collector, as arguments of `gc.set_threshold`.
-
-With Python's defaults, listing 10,000 sessions would spend a tenth of its time on collections that
-free nothing. The app sets thresholds of its own.
-"""
 _USAGE = (
     SessionNotFound,
     SessionAmbiguous,
@@ -95,8 +87,6 @@ def main(args: Sequence[str] | None = None) -> int:
 
     `args`: the arguments without the program's name; None uses this process's arguments.
     """
-    gc.set_threshold(*_COLLECTOR)
-    atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:
         Path.home()
     except RuntimeError:

@@ -21,9 +21,9 @@ _UNSAFE = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]"  # DEL, C1
     rb"|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"  # bidi controls, line separators
 )
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSEEN = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 _DEEPEST = 1100
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def encode(value: Any) -> bytes:
@@ -41,12 +41,13 @@ def encode(value: Any) -> bytes:
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
     """Yield a JSON array, one value per line, without holding the array in memory.
 
-    `head`, `tail`: bytes to put before and after the array.
+    `values`: bytes are a value that has been encoded before. `head`, `tail`: bytes to put before
+    and after the array.
     """
     yield head + b"["
     separator = b"\n"
     for value in values:
-        yield separator + encode(value)
+        yield separator + (value if isinstance(value, bytes) else encode(value))
         separator = b",\n"
     yield b"]" + tail
 
@@ -59,7 +60,7 @@ def indented(value: Any) -> str:
     """
     with _deeper():
         text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_UNSEEN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _dump(value: Any) -> bytes:
@@ -72,7 +73,7 @@ def _dump(value: Any) -> bytes:
     except orjson.JSONEncodeError:
         with _deeper():
             text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+        return re.sub(_SURROGATE, lambda found: f"\\u{ord(found[0]):04x}", text).encode()
 
 
 @contextmanager

@@ -43,8 +43,8 @@ _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
 _HARMFUL = (
     f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 )
-_TROUBLE = re.compile(_HARMFUL)
-_TROUBLE_OR_COLOUR = re.compile(f"(?P<dropped>{_COLOUR})|{_HARMFUL}")
+# these large patterns are compiled when they are first used; most commands need none of them
+_HARMFUL_OR_COLOUR = f"(?P<dropped>{_COLOUR})|{_HARMFUL}"
 
 
 def clean(text: str) -> Clean:
@@ -55,7 +55,7 @@ def clean(text: str) -> Clean:
     marks. Lone surrogates become U+FFFD. Use `clean_line()` for names and titles, and `visible()`
     for commands.
     """
-    return _cleaned(text, _TROUBLE_OR_COLOUR)
+    return _cleaned(text, _HARMFUL_OR_COLOUR)
 
 
 def newlines(text: str) -> str:
@@ -65,11 +65,11 @@ def newlines(text: str) -> str:
     return text
 
 
-def _cleaned(text: str, trouble: re.Pattern[str]) -> Clean:
+def _cleaned(text: str, trouble: str) -> Clean:
     # all characters to replace are unprintable, so the usual case takes only one fast scan
     if text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
-    return Clean(trouble.sub(_replacement, text))
+    return Clean(re.sub(trouble, _replacement, text))
 
 
 def _replacement(match: re.Match[str]) -> str:
@@ -112,9 +112,7 @@ _SHAPES = (
     f"{_FLAG}|(?:(?<=[{_JOINED}])|(?<=[{_EMOJI}]\ufe0f))[\u200c\u200d](?=[{_JOINED}])"
     f"|(?<=[{_EMOJI}])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
 )
-_UNSEEN = re.compile(
-    f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_ODD_BLANKS}{_LINE_ENDS}{_SURROGATES}]"
-)
+_UNSEEN = f"(?P<kept>{_SHAPES})|[{_CONTROLS}{_IGNORABLE}{_ODD_BLANKS}{_LINE_ENDS}{_SURROGATES}]"
 
 
 def visible(text: str) -> Clean:
@@ -127,7 +125,7 @@ def visible(text: str) -> Clean:
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return Clean(text)
-    return Clean(_UNSEEN.sub(_replacement, text))
+    return Clean(re.sub(_UNSEEN, _replacement, text))
 
 
 def visible_line(text: str) -> Clean:
@@ -190,7 +188,7 @@ def clean_line(text: str) -> Clean:
     Unlike `clean()`, this turns colours into marks. Whitespace is collapsed to single spaces and
     stripped from both ends.
     """
-    return Clean(" ".join(_cleaned(text, _TROUBLE).split()))
+    return Clean(" ".join(_cleaned(text, _HARMFUL).split()))
 
 
 def one_line(text: str) -> Clean:
@@ -199,7 +197,7 @@ def one_line(text: str) -> Clean:
     Line breaks and tabs become spaces. Use this for sentences that quote patterns, where the number
     of spaces matters.
     """
-    return Clean(_cleaned(text, _TROUBLE).replace("\n", " ").replace("\t", " "))
+    return Clean(_cleaned(text, _HARMFUL).replace("\n", " ").replace("\t", " "))
 
 
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")

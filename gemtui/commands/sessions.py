@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice, pairwise
@@ -18,6 +18,7 @@ from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
+from gemtui.sessions.cache import SessionLine
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import NewestSessions, Unsure
@@ -49,7 +50,7 @@ def run(
     """
     after = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
-    asked = _Asked(project, everywhere, hidden, since, until, limit, after)
+    asked = _Asked(project, everywhere, hidden, since, until, limit, after, as_json)
     with index_of_user() as index:
         home = index.home
         try:
@@ -62,10 +63,12 @@ def run(
         marked = [marks[each.id].to_dict() for each in sessions if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
         tail = b',"marks":%b,"next_cursor":%b}\n' % (encode(marked), encode(following))
-        to_stdout(encode_array((each.to_dict() for each in sessions), head=head, tail=tail))
+        values = (each.to_dict() if isinstance(each, Summary) else each.text for each in sessions)
+        to_stdout(encode_array(values, head=head, tail=tail))
     else:
         short = short_ids(answer.ids, [each.id for each in sessions])
-        lines_to_stdout(_table(sessions, marks, short, datetime.now(UTC)))
+        summaries = [each for each in sessions if isinstance(each, Summary)]
+        lines_to_stdout(_table(summaries, marks, short, datetime.now(UTC)))
     if project is not None and not sessions and not is_folder(project):
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
@@ -94,7 +97,10 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """The request; fields as in `run`. `after`: list only what follows this place."""
+    """The request; fields as in `run`.
+
+    `after`: list only what follows this place. `as_json`: a `SessionLine` suffices for a session.
+    """
 
     project: Path | None
     everywhere: bool
@@ -103,6 +109,7 @@ class _Asked(NamedTuple):
     until: datetime | None
     limit: int | None
     after: _Place | None
+    as_json: bool
 
 
 class _Answer(NamedTuple):
@@ -112,7 +119,7 @@ class _Answer(NamedTuple):
     `unreadable`: how many files and folders are unreadable.
     """
 
-    sessions: list[Summary]
+    sessions: list[Summary | SessionLine]
     last: _Place | None
     where: Path | None
     ids: Collection[str]
@@ -120,14 +127,16 @@ class _Answer(NamedTuple):
 
 
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
-    """Return the sessions to list, using only the newest sessions' summaries.
+    """Return the sessions to list, using only cached lines or the newest sessions' summaries.
 
-    Raises StoreUnreadable, and Unsure if these summaries don't suffice.
+    Raises StoreUnreadable, and Unsure if these don't suffice.
     """
-    if asked.limit is None:
+    if asked.limit is None and not asked.as_json:
         raise Unsure
     store = NewestSessions(index)
-    where, sessions, last = _chosen(asked, store.listed, marks)
+    where = _where(asked, store.listed)
+    listed = store.lines if asked.limit is None else store.listed
+    sessions, last = _chosen(asked, listed(project=where, hidden=asked.hidden), marks)
     if not sessions:
         raise Unsure
     return _Answer(sessions, last, where, store.ids, store.unreadable)
@@ -135,47 +144,65 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
 
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     snapshot = read_store(index, project=asked.project)
-    where, sessions, last = _chosen(asked, partial(listed, snapshot), marks)
+    where = _where(asked, partial(listed, snapshot))
+    sessions, last = _chosen(asked, listed(snapshot, project=where, hidden=asked.hidden), marks)
     ids = {each.id for each in snapshot.sessions}
     return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
 
 
-def _chosen(
-    asked: _Asked, listed: Callable[..., Iterator[Summary]], marks: Mapping[str, Mark]
-) -> tuple[Path | None, list[Summary], _Place | None]:
-    """Return the chosen project and its newest sessions that are not archived.
+def _where(asked: _Asked, listed: Callable[..., Iterator[Summary]]) -> Path | None:
+    """Return the project whose sessions to list; None means all."""
+    if asked.everywhere:
+        return None
+    return asked.project or _here(partial(listed, hidden=asked.hidden))
 
-    Also returns the place of the last of these sessions, if more follow.
+
+def _chosen(
+    asked: _Asked, sessions: Iterable[Summary | SessionLine], marks: Mapping[str, Mark]
+) -> tuple[list[Summary | SessionLine], _Place | None]:
+    """Return the newest sessions that are not archived, and the place of the last one.
+
+    The place is None if no others follow.
     """
-    where = None
-    if not asked.everywhere:
-        where = asked.project or _here(partial(listed, hidden=asked.hidden))
-    placed = _placed(listed(project=where, hidden=asked.hidden))
-    wanted = (pair for pair in placed if _is_wanted(asked, *pair, marks))
-    found = list(islice(wanted, None if asked.limit is None else asked.limit + 1))
+    archived = {id for id, mark in marks.items() if mark.archived and not asked.hidden}
+    wanted = partial(_is_wanted, asked, archived)
+    if asked.limit is None and asked.after is None:
+        return list(filter(wanted, sessions)), None
+    following = (
+        (each, place)
+        for each, place in _placed(sessions)
+        if wanted(each) and (asked.after is None or _follows(place, asked.after))
+    )
+    found = list(islice(following, None if asked.limit is None else asked.limit + 1))
     shown = found[: asked.limit]
     last = shown[-1][1] if len(found) > len(shown) else None
-    return where, [session for session, _ in shown], last
+    return [session for session, _ in shown], last
 
 
-def _placed(sessions: Iterable[Summary]) -> Iterator[tuple[Summary, _Place]]:
+def _placed(
+    sessions: Iterable[Summary | SessionLine],
+) -> Iterator[tuple[Summary | SessionLine, _Place]]:
     """Yield sessions, each followed by its copies, with their places."""
     place = _Place(0, "", 0)
     for each in sessions:
-        if Flag.DUPLICATE in each.flags and each.id == place.id:
+        if isinstance(each, Summary) and Flag.DUPLICATE in each.flags and each.id == place.id:
             place = place._replace(copy=place.copy + 1)
         else:
-            place = _Place(int(each.when.timestamp() * 1_000_000), each.id, 0)
+            place = _Place(int(_seconds(each) * 1_000_000), each.id, 0)
         yield each, place
 
 
-def _is_wanted(asked: _Asked, session: Summary, place: _Place, marks: Mapping[str, Mark]) -> bool:
-    if asked.after is not None and not _follows(place, asked.after):
-        return False
-    if not asked.hidden and session.id in marks and marks[session.id].archived:
+def _seconds(session: Summary | SessionLine) -> float:
+    return session.when.timestamp() if isinstance(session, Summary) else session.when
+
+
+def _is_wanted(asked: _Asked, archived: Set[str], session: Summary | SessionLine) -> bool:
+    if session.id in archived:
         return False
     since, until = asked.since, asked.until
-    return (since is None or session.when >= since) and (until is None or session.when < until)
+    if since is not None and _seconds(session) < since.timestamp():
+        return False
+    return until is None or _seconds(session) < until.timestamp()
 
 
 def _follows(place: _Place, other: _Place) -> bool:

@@ -196,7 +196,11 @@ class StoreScope:
     @cached_property
     def askers(self) -> Mapping[str, str]:
         """See `SearchScope`."""
-        return {name: self._asker_of(name) for name in self._wanted if self._askers(name)}
+        return {
+            name: self._asker_of(name)
+            for name, file in self._places.items()
+            if file.parent and name in self._wanted and self._askers(name)
+        }
 
     def _asker_of(self, name: str) -> str:
         only, *others = self._askers(name)
@@ -209,11 +213,12 @@ class StoreScope:
 
     @cached_property
     def _mains(self) -> Mapping[str, Sequence[str]]:
-        """The files of main sessions, by id."""
+        """The files of main sessions with subagents, by id."""
+        parents = {file.parent for file in self._places.values() if file.parent}
+        ids = {session_of(SessionKind.MAIN, id): id for id in parents}
         found: dict[str, list[str]] = {}
         for name in self._wanted:
-            kind, _, id = self._sessions.get(name, "").partition(" ")
-            if kind == SessionKind.MAIN:
+            if (id := ids.get(self._sessions.get(name, ""))) is not None:
                 found.setdefault(id, []).append(name)
         return found
 

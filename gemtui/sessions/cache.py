@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,8 @@ from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
 
-VERSION = 12
+VERSION = 13
+"""The version of the summaries and of their JSON. Increase it when either changes."""
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
@@ -38,29 +39,48 @@ _AT_ONCE = 500
 _TABLES = (
     "drop table if exists summary",
     "drop table if exists heads",
+    "drop table if exists lines",
     """create table summary (
         path blob primary key, home blob, stamp blob, data blob, checksum integer
     ) without rowid""",
     "create index homes on summary (home)",  # which also has the paths, without the data
     "create table heads (home blob primary key, files blob, heads blob, checksum integer)",
+    "create table lines (home blob primary key, files blob, lines blob, checksum integer)",
 )
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a session file's summary that sorting and selecting need.
+    """The fields of a session file's summary that sorting, selecting and assigning projects need.
 
     `kind`: a SessionKind; "" if the file contains no session. `when`: `Summary.when`, in seconds
     since 1970. `hidden`: whether lists hide the session, unless another file of the same session
-    has more content.
+    has more content. `directories`: as in `Summary`.
     """
 
     kind: str = ""
     id: str = ""
     when: float = 0.0
     hidden: bool = True
+    directories: tuple[str, ...] = ()
+
+
+class SessionLine(Struct, frozen=True, array_like=True, gc=False):
+    """The JSON of a session with a single file, as `gemtui sessions --json` prints it.
+
+    `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the session's
+    project in it; if the session's project is another one by now, the line can't be used.
+    `project_hash`: as in the session's header.
+    """
+
+    when: float
+    id: str
+    project: str | None
+    project_hash: str | None
+    text: bytes
 
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,33 +152,59 @@ class Cache(Generic[T]):
 
         `places`: all files of the store. The cache rows of files that no longer exist are deleted.
         """
-        files, renewed = _columns(places), self.renewed
-        found: list[Head | None] | None = None
-        gone: list[tuple[bytes]] = []
-        with self._used() as database:
-            if database is not None:
-                for kept, heads, checksum in database.execute(_SELECT_HEADS, [self._home]):
-                    if checksum != _checksum(self._home, kept, heads):
-                        raise Damaged("a record has changed since it was saved")
-                    found = _decode_heads(heads)
-                    if kept != files:
-                        before, now = _stamps(kept), _stamps(files)
-                        known = dict(zip(before.items(), found, strict=True))
-                        found = [known.get(each) for each in now.items()]
-                        gone = [(path,) for path in before.keys() - now.keys()]
-        if found is None or self.renewed is not renewed:
-            return [None] * len(places)
+        found, gone = self._of_all("heads", _decode_heads, places)
         if gone:
-            self._change("delete from summary where path = ?", gone)
+            self._change("delete from summary where path = ?", [(path,) for path in gone])
             self.put_heads(places, found)
         return found
 
     def put_heads(self, places: Sequence[ChatFile], heads: Sequence[Head | None]) -> None:
         """Store the heads of all files, replacing earlier ones."""
-        files, data = _columns(places), _packed(heads)
+        self._put_of_all("heads", places, heads)
+
+    def lines(self, places: Sequence[ChatFile]) -> list[SessionLine | None]:
+        """Return the cached line of each file; None if it isn't known in its current state.
+
+        `places`: all files of the store.
+        """
+        return self._of_all("lines", _decode_lines, places)[0]
+
+    def put_lines(self, places: Sequence[ChatFile], lines: Sequence[SessionLine | None]) -> None:
+        """Store the lines of all files, replacing earlier ones."""
+        self._put_of_all("lines", places, lines)
+
+    def _of_all(
+        self, table: str, decode: Callable[[bytes], list[V | None]], places: Sequence[ChatFile]
+    ) -> tuple[list[V | None], Set[bytes]]:
+        """Return the values of all files in one row of a table, and the paths that are gone.
+
+        A value is None if it isn't known for the file's current state.
+        """
+        files, renewed = _columns(places), self.renewed
+        found: list[V | None] | None = None
+        gone: Set[bytes] = frozenset()
+        with self._used() as database:
+            if database is not None:
+                select = f"select * from {table} where home = ?"
+                for home, kept, data, checksum in database.execute(select, [self._home]):
+                    if checksum != _checksum(home, kept, data):
+                        raise Damaged("a record has changed since it was saved")
+                    found = decode(data)
+                    if kept != files:
+                        before, now = _stamps(kept), _stamps(files)
+                        known = dict(zip(before.items(), found, strict=True))
+                        found = [known.get(each) for each in now.items()]
+                        gone = before.keys() - now.keys()
+        if found is None or self.renewed is not renewed:
+            return [None] * len(places), frozenset()
+        return found, gone
+
+    def _put_of_all(self, table: str, places: Sequence[ChatFile], values: Sequence[object]) -> None:
+        files, data = _columns(places), _packed(values)
         if data is not None:
             row = self._home, files, data
-            self._change("insert or replace into heads values (?,?,?,?)", [(*row, _checksum(*row))])
+            insert = f"insert or replace into {table} values (?,?,?,?)"
+            self._change(insert, [(*row, _checksum(*row))])
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
         """Yield the rows of these files, or all of the store's rows if there are many."""
@@ -297,9 +343,9 @@ def _remove(path: Path) -> None:
 
 
 _SELECT = "select path, home, stamp, data, checksum from summary"
-_SELECT_HEADS = "select files, heads, checksum from heads where home = ?"
 _pack = msgspec.msgpack.Encoder().encode
 _decode_heads = msgspec.msgpack.Decoder(list[Head | None]).decode
+_decode_lines = msgspec.msgpack.Decoder(list[SessionLine | None]).decode
 _decode_columns = msgspec.msgpack.Decoder(list[Any]).decode
 
 
@@ -351,10 +397,11 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
 
 
 def head_of(known: Known) -> Head:
-    """Return a session's sort key."""
+    """Return a session's head."""
     if isinstance(known, Unread):
         return Head()
-    return Head(str(known.kind), known.id, known.when.timestamp(), known.hidden)
+    when = known.when.timestamp()
+    return Head(str(known.kind), known.id, when, known.hidden, known.directories)
 
 
 SUMMARIES: CachedRows[Known] = CachedRows(

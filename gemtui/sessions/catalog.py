@@ -6,7 +6,7 @@ a list can detect changes by identity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
@@ -88,9 +88,9 @@ class Catalog:
             self._groups[identity(known[1])].pop(path)
             self._changed.add(identity(known[1]))
 
-    def drop_all_but(self, paths: Iterable[str]) -> None:
+    def drop_all_but(self, paths: Container[str]) -> None:
         """Remove every entry except the ones for these files; nothing on disk is deleted."""
-        for path in self._files.keys() - set(paths):
+        for path in [each for each in self._files if each not in paths]:
             self.drop(path)
 
     def sessions(self, now: datetime) -> tuple[Summary, ...]:
@@ -163,7 +163,7 @@ def _same(before: Summary | None, now: Summary) -> Summary:
 
 def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
     """Return sessions in the default sort order of lists, newest first."""
-    return tuple(sorted(sessions, key=lambda each: (each.when, each.id), reverse=True))
+    return tuple(sorted(sessions, key=lambda each: (each.when, each.id, each.name), reverse=True))
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):

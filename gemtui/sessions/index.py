@@ -11,16 +11,17 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions import resolve
-from gemtui.sessions.cache import SUMMARIES, Cache, Head, head_of, worth_keeping
+from gemtui.sessions.cache import SUMMARIES, Cache, Head, SessionLine, head_of, worth_keeping
 from gemtui.sessions.catalog import Catalog, Snapshot, Stamp
 from gemtui.sessions.projects import Projects, folder_names
 from gemtui.sessions.repositories import ProjectFolders
@@ -228,6 +229,35 @@ class Index:
         if heads != cached:
             self._cache.put_heads(files, heads)
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
+
+    def lines(self) -> dict[str, SessionLine]:
+        """Return the cached lines of files in their current state, by path."""
+        files = self.files()
+        lines = zip(files, self._cache.lines(files), strict=True)
+        return {file.name: line for file, line in lines if line is not None}
+
+    def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
+        """Cache the lines of files, by path, and no others."""
+        files = self.files()
+        self._cache.put_lines(files, [lines.get(file.name) for file in files])
+
+    def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
+        """Return the project of a file as far as it is known by its folder or by that hash."""
+        return self._projects.root_of(file.project_key, project_hash)
+
+    def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
+        """Learn every path by which sessions may be assigned to projects.
+
+        The paths are in the headers, and in what the sessions in unknown folders named by a hash
+        have written. `heads`: the result of `heads`.
+        """
+        named = chain.from_iterable(head.directories for _, head in heads if head.directories)
+        with self._lock:
+            self._catalog.learn(named)
+        unknown = self._projects.unknown_hashes()
+        if unknown:
+            files = [file for file in self.files() if file.project_key in unknown]
+            self._read_all(self._not_cached(files, whole=True))
 
     def _head(self, file: ChatFile) -> Head | None:
         """Return the sort key of a file that has been read; None if it couldn't be."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-from gemtui.sessions.cache import Head
+from gemtui.jsonout import encode
+from gemtui.sessions.cache import Head, SessionLine
 from gemtui.sessions.index import Index
 from gemtui.sessions.merge import LIVE_FOR
 from gemtui.sessions.repositories import ProjectFolders
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.summary import Flag, Summary
 
 _AT_FIRST = 32
 """Number of sessions to read in the first batch; each later batch is larger."""
+_FEW = 100
+"""Number of missing lines up to which their sessions are read anew each time.
+
+All lines are cached in one row, which grows to megabytes.
+"""
 
 
 class Unsure(Exception):
@@ -34,14 +41,65 @@ class NewestSessions:
         known = index.heads()
         if not known or _is_busy(index.files()):
             raise Unsure
+        index.learn_projects(known)
         self.unreadable = index.unreadable(known)
         heads = [each for each in known if each[1].kind]
         self.ids = {head.id for _, head in heads}
-        self._single, self._several = _grouped(heads, several=len(self.ids) < len(heads))
+        self._single, self._several = _grouped(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield the same sessions as `gemtui.sessions.scope.listed`. Raises Unsure."""
+        """Yield the same sessions as `gemtui.sessions.scope.listed`."""
         folders = None if project is None else ProjectFolders(project)
+        wanted = self._wanted(project, hidden=hidden)
+        wanted.sort(key=itemgetter(0, 1), reverse=True)
+        for session in self._in_order(wanted):
+            if folders is not None and session.project not in folders:
+                continue
+            if hidden or not session.hidden:
+                yield session
+                yield from session.copies if hidden else ()
+
+    def lines(self, *, project: Path | None, hidden: bool) -> Iterator[Summary | SessionLine]:
+        """Yield the same sessions as `listed`, those with a single file as cached lines.
+
+        Only sessions without a line are read.
+        """
+        folders = None if project is None else ProjectFolders(project)
+        lines, since = self._index.lines(), _live_since()
+        found: list[tuple[float, str, str, Summary | SessionLine]] = []
+        unread: list[ChatFile] = []
+        for when, id, files in self._wanted(project, hidden=hidden):
+            first = files[0]
+            alone = len(files) == 1 and first.mtime_ns <= since
+            line = lines.get(first.name) if alone else None
+            if line is None or line.project != self._index.project_of(first, line.project_hash):
+                unread += files
+            elif folders is None or line.project in folders:
+                found.append((when, id, first.name, line))
+        new: dict[str, SessionLine] = {}
+        for session in self._index.sessions_in(unread):
+            if folders is not None and session.project not in folders:
+                continue
+            if hidden or not session.hidden:
+                line = _line_of(session)
+                if line is not None:
+                    new[session.name] = line
+                found.append((*_order(session), line or session))
+        if len(new) > _FEW:
+            self._index.put_lines(lines | new)
+        found.sort(reverse=True)
+        for *_, each in found:
+            yield each
+            if hidden and isinstance(each, Summary):
+                yield from each.copies
+
+    def _wanted(
+        self, project: Path | None, *, hidden: bool
+    ) -> list[tuple[float, str, list[ChatFile]]]:
+        """Return the files of each session to list, with its sort key, in no order.
+
+        Some of the sessions may turn out to be hidden or to belong to another project.
+        """
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
             (head.when, head.id, [file])
@@ -54,52 +112,61 @@ class NewestSessions:
             for group in self._several
             if hidden or group[0][1].kind == SessionKind.MAIN
         ]
-        wanted.sort(key=itemgetter(0, 1), reverse=True)
-        for session in self._in_order(wanted):
-            if folders is not None and session.project not in folders:
-                continue
-            if hidden or not session.hidden:
-                yield session
-                yield from session.copies if hidden else ()
+        return wanted
 
     def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
-        """Yield the sessions in these groups of files, newest first. Raises Unsure."""
+        """Yield the sessions in these groups of files, newest first."""
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
             some, start, count = wanted[start : start + count], start + count, 2 * count
             read += self._index.sessions_in([file for *_, group in some for file in group])
             read.sort(key=_order)
-            while read and (start >= len(wanted) or _order(read[-1]) > wanted[start][:2]):
-                session = read.pop()
-                if session.project is None:  # another session may name its project
-                    raise Unsure
-                yield session
+            while read and (start >= len(wanted) or _order(read[-1])[:2] > wanted[start][:2]):
+                yield read.pop()
 
 
-def _order(session: Summary) -> tuple[float, str]:
-    return session.when.timestamp(), session.id
+def _order(session: Summary) -> tuple[float, str, str]:
+    """Return the sort key of a session, as in `newest_first`."""
+    return session.when.timestamp(), session.id, session.name
+
+
+def _line_of(session: Summary) -> SessionLine | None:
+    """Return the line of a session; None if it may change while the session's file doesn't."""
+    if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
+        return None
+    text = encode(session.to_dict())
+    when, id, _ = _order(session)
+    return SessionLine(when, id, session.project, session.project_hash, text)
+
+
+def _live_since() -> float:
+    """Return the time after which a live session was last written, in nanoseconds."""
+    return (time.time() - LIVE_FOR.total_seconds()) * 1e9
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
     """Return whether any file may be a working subagent, whose parent is live as well."""
-    since = (time.time() - LIVE_FOR.total_seconds()) * 1e9
+    since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 
 
 def _grouped(
-    heads: Sequence[tuple[ChatFile, Head]], *, several: bool
-) -> tuple[Sequence[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
+    heads: Sequence[tuple[ChatFile, Head]],
+) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
     """Split groups of files: sessions with one file, and sessions with several.
 
-    Returns the only files of their sessions, and the files of each other session. `several`:
-    whether any two files have the same id.
+    Returns the only files of their sessions, and the files of each other session.
     """
-    if not several:
-        return heads, []
+    count = Counter([head.id for _, head in heads])
+    single: list[tuple[ChatFile, Head]] = []
     groups: dict[tuple[str, str, str], list[tuple[ChatFile, Head]]] = {}
-    for file, head in heads:
-        key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
-        groups.setdefault((head.kind, head.id, key), []).append((file, head))
-    single = [group[0] for group in groups.values() if len(group) == 1]
+    for each in heads:
+        file, head = each
+        if count[head.id] == 1:
+            single.append(each)
+        else:
+            key = file.project_key if head.kind == SessionKind.CHECKPOINT else ""
+            groups.setdefault((head.kind, head.id, key), []).append(each)
+    single += [group[0] for group in groups.values() if len(group) == 1]
     return single, [group for group in groups.values() if len(group) > 1]

@@ -81,6 +81,10 @@ class Projects:
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
 
+    def unknown_hashes(self) -> frozenset[str]:
+        """Return the folders under `tmp` that are named by the hash of an unknown path."""
+        return frozenset(key for key in self._markers if is_hash(key) and self.root_of(key) is None)
+
 
 def _marker(home: Path, key: str) -> str | None:
     for place in ("tmp", "history"):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gemtui.files import is_file, read_small
 from gemtui.sessions.projects import folder_names
-from gemtui.worktree_records import origin_of
 
 _MOST = 4096
 """The largest `.git` file of a worktree, in bytes."""
@@ -42,6 +41,8 @@ def repository_of(folder: str) -> str:
     above = place.parent
     if above.name == "worktrees" and above.parent.name == ".gemini":
         return str(above.parent.parent)
+    from gemtui.worktree_records import origin_of
+
     return str(origin_of(place))
 
 

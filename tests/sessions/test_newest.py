@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import time
 from contextlib import closing
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from gemtui.sessions.cache import FILE
+from gemtui.sessions import index as of_all
+from gemtui.sessions import newest as module
+from gemtui.sessions.cache import FILE, SessionLine
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import NewestSessions, Unsure
 from gemtui.sessions.scope import listed
+from gemtui.sessions.summary import Summary
 from tests.sessions import logs, stores
 
 ADA, BOB = Path("/home/ada/parser"), Path("/home/bob")
@@ -24,7 +30,10 @@ MANY = 60
 
 @pytest.fixture
 def store(home: Path) -> Path:
-    """Copies, ghosts, subagents, checkpoints, ids that two projects have, files out of order."""
+    """Copies, ghosts, subagents, checkpoints, ids that two projects have, files out of order.
+
+    And folders named by a hash, whose path only sessions name that lists hide, or none does.
+    """
     gemini, chosen = home / ".gemini", random.Random(5)
     stores.marker(gemini, "ada", str(ADA))
     stores.marker(gemini, "bob", str(BOB))
@@ -44,20 +53,41 @@ def store(home: Path) -> Path:
             logs.write(gemini / "tmp" / key / f"checkpoint-{number}.json", [])
         stores.set_time(path, stores.LONG_AGO + chosen.randrange(9**9))
     (gemini / "tmp/ada/chats/session-2026-11-20T23-04-broken.jsonl").write_text("none")
+    for number, root in enumerate(("/src/named", "/src/written", "/src/unknown"), MANY + 10):
+        id = stores.uuid(number)
+        stores.session(gemini, id, stores.talk(id, seconds=number), key=stores.hashed(root))
+    names = logs.header(stores.uuid(MANY + 20), directories=["/src/named"])
+    stores.session(gemini, stores.uuid(MANY + 20), [names], key="ada")
+    call = logs.call("c", name="write_file", args={"file_path": "/src/written/pkg/a.py"})
+    child = [logs.header("writer", kind="subagent"), logs.gemini("m", "", toolCalls=[call])]
+    chats = gemini / "tmp" / stores.hashed("/src/written") / "chats"
+    stores.set_time(logs.write(chats / stores.uuid(MANY + 11) / "writer.jsonl", child), 9e8)
     return gemini
+
+
+def shown(each: Summary | SessionLine) -> Any:
+    """The JSON value of a session, or of its line."""
+    return each.to_dict() if isinstance(each, Summary) else orjson.loads(each.text)
 
 
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
-def test_the_newest_are_those_of_a_whole_look(
-    store: Path, tmp_path: Path, project: Path | None, hidden: bool
+def test_the_newest_and_the_lines_are_those_of_a_whole_look(
+    store: Path,
+    tmp_path: Path,
+    project: Path | None,
+    hidden: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(module, "_FEW", 0)
     for change in range(3):
         whole = stores.read(store)
         with closing(Index(store, cache=tmp_path / "cache")) as index:
             newest = NewestSessions(index)
+            lines = list(map(shown, newest.lines(project=project, hidden=hidden)))
             found = list(newest.listed(project=project, hidden=hidden))
             assert found == list(listed(whole, project=project, hidden=hidden))
+            assert lines == list(map(shown, found))
             assert newest.ids == {each.id for each in whole.sessions}
             assert newest.unreadable == len(whole.unreadable)
         stores.session(store, stores.uuid(change), stores.talk("new", seconds=90), key="bob")
@@ -82,31 +112,69 @@ def test_few_files_are_read_for_the_newest(store: Path, tmp_path: Path) -> None:
         assert len(index.known()) == 1
 
 
-def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
-    store: Path, tmp_path: Path
+def test_cached_lines_are_used_while_file_and_project_are_the_same(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "_FEW", 0)
+
+    def read() -> tuple[list[Any], int]:
+        with closing(Index(store, cache=tmp_path / "cache")) as index:
+            newest = NewestSessions(index)
+            lines = list(map(shown, newest.lines(project=None, hidden=False)))
+            return lines, len(index.known())
+
+    def whole() -> list[Any]:
+        return list(map(shown, listed(stores.read(store), project=None, hidden=False)))
+
+    projects = {each["project"] for each in whole()}
+    assert {"/src/named", "/src/written", None} < projects
+    assert read()[0] == whole()
+    lines, before = read()
+    assert lines == whole()
+    assert before < MANY  # only those with copies
+    changed = next(store.glob("tmp/bob/chats/*[0-9a-f].jsonl"))
+    with changed.open("ab") as file:
+        file.write(orjson.dumps(logs.user("late", "more")) + b"\n")
+    lines, count = read()
+    assert lines == whole()
+    assert count <= before + 1
+    last = datetime.fromisoformat(lines[0]["updated"])
+    stores.set_time(Path(lines[0]["files"][0]), last.timestamp() + 1)
+    assert read()[0][0]["flags"] == []
+    monkeypatch.setattr(time, "time", lambda: last.timestamp() + 30)
+    monkeypatch.setattr(of_all, "_now", lambda: last + timedelta(seconds=30))
+    assert read()[0][0]["flags"] == ["live"]
+    stores.marker(store, "bob", "/home/robert")
+    lines, _ = read()
+    assert lines == whole()
+    assert any(each["project"] == "/home/robert" for each in lines)
+
+
+def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FEW", 0)
     expected = list(listed(stores.read(store), project=None, hidden=False))
     for harm in (
         "heads set heads = x'95'", "heads set checksum = 1", "heads set files = 'text'",
         "heads set heads = null", "summary set stamp = 'text'",
+        "lines set lines = x'95'", "lines set checksum = 1", "lines set lines = 7",
     ):  # fmt: skip
         with closing(Index(store, cache=tmp_path / "cache")) as index:
-            NewestSessions(index)
+            list(NewestSessions(index).lines(project=None, hidden=False))
         with closing(sqlite3.connect(tmp_path / "cache" / FILE)) as database, database:
             database.execute(f"update {harm}")
         with closing(Index(store, cache=tmp_path / "cache")) as index:
             newest = NewestSessions(index)
             assert list(newest.listed(project=None, hidden=False)) == expected
+            lines = newest.lines(project=None, hidden=False)
+            assert list(map(shown, lines)) == list(map(shown, expected))
             assert index.renewed is not None
 
 
-def test_a_session_without_a_known_project_and_a_subagent_at_work_need_a_whole_look(
-    home: Path,
-) -> None:
+def test_a_subagent_at_work_needs_a_whole_look(home: Path) -> None:
     gemini = home / ".gemini"
     path = stores.session(gemini, stores.uuid(1))
-    with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
-        list(NewestSessions(index).listed(project=None, hidden=False))
     logs.write(path.parent / stores.uuid(1) / "child.jsonl", [logs.header("child")])
     with closing(Index(gemini, cache=None)) as index, pytest.raises(Unsure):
         NewestSessions(index)
