@@ -21,12 +21,12 @@ from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.policy_errors import errors_in_user_policies, remarks
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
-from gemtui.agent.search_options import denies_options
+from gemtui.agent.search_options import DENY_OPTION, denies_options
 from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
 from gemtui.paths import gemini_home
-from gemtui.policy.file.levels import DENY_OPTION, rules
+from gemtui.policy.file.levels import rules
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible

@@ -1,25 +1,41 @@
-"""Decide whether a run has to deny searches whose pattern is an option of git grep.
+"""Deny searches whose pattern is an option of git grep, in runs where that matters.
 
-Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). A run that may run
-any command without asking gains nothing from it. In any other run, it would get around what the
-mode, the options, the policies or the settings deny.
+Such a search can run any program, and Gemini CLI doesn't ask about searches in any mode
+(assets/gemini-cli.md#searches). A run that may run any command without asking gains nothing by it.
+In any other run, it would get around what the mode, the options, the policies or the settings deny.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from gemtui.agent.cli_settings import CliSettings, admin_policy_files
 from gemtui.agent.options import AgentOptions
 from gemtui.calls.shell.git_repository import is_in_repository, may_hold_repository
 from gemtui.paths import current_folder, gemini_home
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.tool_catalog import ALIASES
 
 _SHELL = frozenset({"run_shell_command", "*"})
 _LIMITS = ("allowed", "confirmationRequired", "core", "exclude")
 """Settings of `tools` that may restrict commands (assets/gemini-cli.md#settings-as-rules)."""
+_SEARCH: Final = "grep_search"
+_NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
+OPTION_REASON: Final = (
+    "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
+    "program. Write its first character as `[-]`."
+)
+"""Why such a search is denied, as a message to the model."""
+DENY_OPTION: Final = Rule(
+    tools=(_SEARCH,),
+    decision=Decision.DENY,
+    priority=999,
+    args_pattern='"pattern":"-',
+    deny_message=OPTION_REASON,
+)
 
 
 def denies_options(
@@ -61,3 +77,13 @@ def _may_search_with_git(
     folders = (cwd, *options.include_directories, *settings.added_folders(cwd))
     temporary = gemini_home(environ)
     return is_in_repository(temporary) or any(map(may_hold_repository, folders))
+
+
+def is_option_search(call: Call) -> bool:
+    """Return whether a call is a search whose pattern would be treated as an option."""
+    return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
+
+
+def is_search(call: Call) -> bool:
+    """Return whether a call searches in files."""
+    return call.tool in _NAMES

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gemtui.agent.cli_settings import at
 from gemtui.agent.run_folder import Request
+from gemtui.agent.search_options import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.calls import later_files, paths
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
@@ -28,7 +29,6 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.own_refusals import roots_of
 from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
 from gemtui.policy.engine.results import Outcome
-from gemtui.policy.file.levels import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import text_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier

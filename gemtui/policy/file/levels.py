@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
 
 from gemtui.errors import OptionError
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
-from gemtui.policy.model.tool_catalog import ALIASES, nearest, problem_with
+from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.tool_catalog import nearest, problem_with
 
 
 class Level(StrEnum):
@@ -235,32 +234,3 @@ def _levelled_tools(permissions: Permissions) -> Iterable[tuple[Level, tuple[str
         level = getattr(permissions.levels, name) or left_out
         if level is not None:
             yield level, tools
-
-
-# --- searches whose pattern is an option of git grep, which can run any program -------------------
-# Gemini CLI doesn't ask about searches in any mode (assets/gemini-cli.md#searches).
-
-_SEARCH: Final = "grep_search"
-_NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
-OPTION_REASON: Final = (
-    "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
-    "program. Write its first character as `[-]`."
-)
-"""Why such a search is denied, as a message to the model."""
-DENY_OPTION: Final = Rule(
-    tools=(_SEARCH,),
-    decision=Decision.DENY,
-    priority=999,
-    args_pattern='"pattern":"-',
-    deny_message=OPTION_REASON,
-)
-
-
-def is_option_search(call: Call) -> bool:
-    """Return whether a call is a search whose pattern would be treated as an option."""
-    return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
-
-
-def is_search(call: Call) -> bool:
-    """Return whether a call searches in files."""
-    return call.tool in _NAMES
