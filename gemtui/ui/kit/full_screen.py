@@ -29,6 +29,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
     """A screen with a header, a body, a status line and a footer."""
 
     HAS_STATUS: ClassVar[bool] = True
+    """Whether there is a status line; without one, messages appear at the top right."""
     _readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
@@ -37,9 +38,9 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Return a new reading, and stop the earlier one with the same name.
+        """Begin to read in a thread, stopping the earlier reading with the same name.
 
-        It is also stopped when the screen closes. `every`: as in `Reading`.
+        All readings are stopped when the screen closes. `every`: see `Reading`.
         """
         if name in self._readings:
             self._readings[name].stop()
