@@ -15,7 +15,7 @@ from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.worker import ResultType, Worker, WorkType
 
-from gemtui.text import clean_line
+from gemtui.text import one_line
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
 from gemtui.ui.kit.parts import HasParts, KeyPart
@@ -55,7 +55,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     def show_status(self, *words: str) -> None:
         """Show texts in the status line, most important first; "" is left out."""
-        self.status.show_parts([Content(clean_line(each)) for each in words])
+        self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield all widgets of a screen that has this body."""
