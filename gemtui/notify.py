@@ -11,7 +11,7 @@ field early are removed.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -112,3 +112,42 @@ def _codes(notice: Notification, osc: int | None) -> Iterator[str]:
 
 def _through_tmux(code: str) -> str:
     return "\x1bPtmux;" + code.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+
+
+PAUSE = 3.0
+"""Seconds between two alerts; events in between are combined into the next alert."""
+
+
+class Ringer:
+    """Limits how often alerts are sent.
+
+    `sound(notice)` sends an alert. `later(seconds, call)` calls a function once after a delay.
+    """
+
+    def __init__(
+        self,
+        sound: Callable[[Notification], object],
+        later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self._sound, self._later = sound, later
+        self._held: list[Notification] = []
+        self._pausing = False
+
+    def ring(self, notice: Notification) -> None:
+        """Send an alert, or during a pause add it to the one sent when the pause ends."""
+        if self._pausing:
+            self._held.append(notice)
+        else:
+            self._ring(notice)
+
+    def _ring(self, notice: Notification) -> None:
+        self._pausing = True
+        self._sound(notice)
+        self._later(PAUSE, self._go_on)
+
+    def _go_on(self) -> None:
+        held, self._held = self._held, []
+        self._pausing = False
+        if held:
+            more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
+            self._ring(Notification(title=held[-1].title, text=Clean(f"{held[-1].text}{more}")))

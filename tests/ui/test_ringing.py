@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.notify import Notification
+from gemtui.notify import PAUSE, Notification, Ringer
 from gemtui.paths import config_file, live_dir
 from gemtui.text import Clean, clean_line
-from gemtui.ui.kit.ringer import PAUSE, Ringer
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.sessions.live_files import hook_input, write_live
 from tests.terminal import Terminal

@@ -30,7 +30,7 @@ from textual.signal import Signal
 
 from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError
-from gemtui.notify import BELL, Notification, notification_sequence, ringing_terminal
+from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
 from gemtui.sessions.preload import StorePreload
 from gemtui.sessions.summary import Summary
@@ -40,7 +40,6 @@ from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
 from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.ringer import Ringer
 from gemtui.ui.kit.text_screen import RawScreen
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.worker import ResultType, Worker, WorkType
 
-from gemtui.text import clean_line
+from gemtui.text import one_line
 from gemtui.ui.kit.bars import BarLine, FooterLine
 from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
 from gemtui.ui.kit.parts import HasParts, KeyPart
@@ -29,6 +29,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
     """A screen with a header, a body, a status line and a footer."""
 
     HAS_STATUS: ClassVar[bool] = True
+    """Whether there is a status line; without one, messages appear at the top right."""
     _readings: Mapping[str, Reading] = MappingProxyType({})
 
     @property
@@ -37,9 +38,9 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Return a new reading, and stop the earlier one with the same name.
+        """Begin to read in a thread, stopping the earlier reading with the same name.
 
-        It is also stopped when the screen closes. `every`: as in `Reading`.
+        All readings are stopped when the screen closes. `every`: see `Reading`.
         """
         if name in self._readings:
             self._readings[name].stop()
@@ -54,7 +55,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     def show_status(self, *words: str) -> None:
         """Show texts in the status line, most important first; "" is left out."""
-        self.status.show_parts([Content(clean_line(each)) for each in words])
+        self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
         """Yield all widgets of a screen that has this body."""

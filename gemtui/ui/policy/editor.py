@@ -18,8 +18,7 @@ from gemtui.runs.listing import last_policies
 from gemtui.ui.policy import files
 from gemtui.ui.policy.command_preview import CommandPreview, command_preview
 from gemtui.ui.policy.edits import EditedDocument, Make
-from gemtui.ui.policy.files import watch_file
-from gemtui.ui.policy.files_dialog import FileAction, FileChoice, PolicyFilesScreen
+from gemtui.ui.policy.files import FileAction, FileChoice, PolicyFilesScreen, watch_file
 from gemtui.ui.rules.draft import Draft
 
 if TYPE_CHECKING:

@@ -170,7 +170,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         if self._comments:
             words.append(counted(len(self._comments), "comment"))
         words += self._review.notes
-        self.show_status(*words)
+        self.show_status(*map(clean_line, words))
         self.files.refresh()
         self.diff.refresh()
         self.refresh_bindings()

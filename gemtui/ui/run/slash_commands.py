@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.text import Clean, clean_line
+from gemtui.ui.kit.keys import BY_ID
 
 _WORD = re.compile(r"/(\S*)")
 
@@ -22,33 +23,39 @@ class OwnCommand:
     action: str
 
 
+def _own(name: str, action: str, help: str = "") -> OwnCommand:
+    """Return a command; without its own help, it has that of the action's key."""
+    key = action if "." in action else f"run.{action}"
+    return OwnCommand(name, help or BY_ID[key].help, action)
+
+
 OWN = (
-    OwnCommand("clear", "Open an empty pane (same as /new)", "new"),
-    OwnCommand("command", "Show the exact command that enter will run", "command"),
-    OwnCommand("exit", "Quit gemtui (same as /quit)", "app.quit"),
-    OwnCommand("extension", "Install or remove the Gemini CLI extension", "app.extension"),
-    OwnCommand("fork", "Start a new chat from just before this prompt", "fork"),
-    OwnCommand("help", "Show the keys for this screen", "app.help"),
-    OwnCommand("mode", "Switch the mode: ask, auto_edit, plan, yolo", "mode"),
-    OwnCommand("model", "Set the model: auto, pro, flash or a full name", "model"),
-    OwnCommand("new", "Open an empty pane; current runs continue", "new"),
-    OwnCommand("options", "Set approval, mode, model, tools and limits", "options"),
-    OwnCommand("policy", "Go to the policies, which limit what runs may do", "app.policies"),
-    OwnCommand("queue", "Reorder, edit or send queued prompts", "queue"),
-    OwnCommand("quit", "Quit gemtui", "app.quit"),
-    OwnCommand("redo", "Reverse the last undo (preview first)", "redo"),
-    OwnCommand("resume", "Go to the stored sessions (c continues one)", "app.sessions"),
-    OwnCommand("retry", "Run this prompt again", "again"),
-    OwnCommand("review", "Review this run's changes hunk by hunk", "review"),
-    OwnCommand("runs", "List all runs, to open or stop one", "runs"),
-    OwnCommand("sessions", "Go to the stored sessions", "app.sessions"),
-    OwnCommand("stats", "Show tokens, calls, files and cost of sessions", "app.stats"),
-    OwnCommand("stderr", "Show Gemini CLI's stderr", "stderr"),
-    OwnCommand("stop", "Stop the run", "stop"),
-    OwnCommand("theme", "Preview and choose a theme", "app.change_theme"),
-    OwnCommand("undo", "Undo to just before this prompt (preview first)", "undo_to"),
-    OwnCommand("worktree", "Toggle a new git worktree for the next run", "worktree"),
-    OwnCommand("worktrees", "Compare, apply or remove runs' git worktrees", "app.worktrees"),
+    _own("clear", "new", "Open an empty pane (same as /new)"),
+    _own("command", "command"),
+    _own("exit", "app.quit", "Quit gemtui (same as /quit)"),
+    _own("extension", "app.extension"),
+    _own("fork", "fork"),
+    _own("help", "app.help"),
+    _own("mode", "mode", "Switch the mode: ask, auto_edit, plan, yolo"),
+    _own("model", "model", "Set the model: auto, pro, flash or a full name"),
+    _own("new", "new"),
+    _own("options", "options"),
+    _own("policy", "app.policies"),
+    _own("queue", "queue"),
+    _own("quit", "app.quit"),
+    _own("redo", "redo"),
+    _own("resume", "app.sessions", "Go to the stored sessions (c continues one)"),
+    _own("retry", "again"),
+    _own("review", "review"),
+    _own("runs", "runs"),
+    _own("sessions", "app.sessions"),
+    _own("stats", "app.stats", "Show tokens, calls, files and cost of sessions"),
+    _own("stderr", "stderr"),
+    _own("stop", "stop", "Stop the run"),
+    _own("theme", "app.change_theme"),
+    _own("undo", "undo_to"),
+    _own("worktree", "worktree"),
+    _own("worktrees", "app.worktrees"),
 )
 _BY_NAME = {each.name: each for each in OWN}
 

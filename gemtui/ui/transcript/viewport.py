@@ -9,9 +9,8 @@ from gemtui.transcript.model import Block, Message, Outline, Transcript
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, cursor_order
 from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
-from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine
+from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine, Stops
 from gemtui.ui.transcript.message import draw_message, estimate
-from gemtui.ui.transcript.stops import Stops
 
 EMPTY = Transcript.of(())
 GUESS_WIDTH = 80
