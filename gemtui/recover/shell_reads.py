@@ -1,6 +1,6 @@
-"""Extract the contents of a file from the output of shell commands.
+"""Extract a file's contents from the output of shell commands.
 
-Only commands without variables, substitutions or the like are used, so that their words are known
+Only commands without variables, substitutions and the like are used, so that their words are known
 from the text alone. A terminal changes tabs and trailing spaces, so the result is never certain.
 """
 
