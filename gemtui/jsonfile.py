@@ -33,7 +33,7 @@ DEEPEST = 100
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
     """Read a JSON object from a small regular file.
 
-    Raises OSError as `read_small` does, and also if the file is not a JSON object.
+    Raises OSError like `read_small`, including when the file is not a JSON object.
     """
     return object_of(read_small(path, most), path)
 

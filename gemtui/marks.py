@@ -191,7 +191,7 @@ class Marks:
             return {row[0]: _mark(row) for row in database.execute(_SELECT)}
 
     def get(self, session: str) -> Mark:
-        """Return the mark of a session, or an empty mark if the session has none."""
+        """Return a session's mark, or an empty mark if the session has none."""
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:

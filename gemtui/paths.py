@@ -105,7 +105,7 @@ def live_dir() -> Path:
 
 
 def vault_dir() -> Path:
-    """Return the vault: the folder with copies of sessions that the CLI may delete."""
+    """Return the vault: the folder with copies of sessions the CLI may delete."""
     return data_dir() / "vault"
 
 

@@ -118,8 +118,8 @@ def rerun_line(request: Request, folder: RunFolder) -> Clean:
 
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
     because they are removed when a run ends; therefore the turn limit is missing, and the default
-    mode is passed as a flag. It also leaves out the session that the run resumed, because nothing
-    would protect that session.
+    mode is passed as a flag. It also leaves out the session the run resumed, because nothing would
+    protect that session.
     """
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     ours = ("--session-id=", "--resume=")
@@ -212,7 +212,7 @@ def command_of(
 
 
 def _check_words(argv: Sequence[str], known: Capabilities) -> None:
-    """Raise OptionError for an argument that the CLI would reject or misread."""
+    """Raise OptionError for an argument the CLI would reject or misread."""
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.supports(flag):

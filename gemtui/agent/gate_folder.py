@@ -82,7 +82,7 @@ class GateFolder:
         return None
 
     def settle(self, number: int, settled: Settled) -> None:
-        """Record the outcome of a question. Raises OSError."""
+        """Record a question's outcome. Raises OSError."""
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
@@ -191,7 +191,7 @@ class GateFolder:
         return read_as(self._place("question", number), ApprovalRequest, LARGEST)
 
     def settled(self, number: int) -> Settled | None:
-        """Return the outcome of a question; None while the question is unresolved."""
+        """Return a question's outcome; None while the question is unresolved."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
     def answer(self, number: int, approval: Approval) -> bool:

@@ -177,7 +177,7 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Return whether a rule or the mode hides a tool that the CLI didn't find.
+        """Return whether a rule or the mode hides a tool the CLI didn't find.
 
         If the run did not record which tools it hides, every tool that exists in the CLI counts as
         hidden.
@@ -330,7 +330,7 @@ class UnguardedAdapter:
             return False
 
     def cli(self) -> Path:
-        """Return the program that a run starts. Raises CliNotFound."""
+        """Return the program a run starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
         found = find_cli(self._environ)
@@ -420,7 +420,7 @@ class UnguardedAdapter:
         return GeminiRun(folder, request, supervisor, guard=self._guard)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with a record of the tools that the run hides.
+        """Return the request with a record of the tools the run hides.
 
         This class doesn't read policies and returns the request unchanged; adapters that read them
         override this method.
@@ -510,7 +510,7 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
-    """Return the events of a run that couldn't start: `init`, `error` and `done`."""
+    """Return the events for a run that couldn't start: `init`, `error` and `done`."""
     stream = Stream(
         cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
     )

@@ -1,4 +1,4 @@
-"""The options of a run.
+"""A run's options.
 
 Each option is declared only once; its flag, its dialog field and its storage are derived from that
 declaration.

@@ -54,7 +54,7 @@ class Limit(StrEnum):
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """A limit that gemtui enforces because the CLI doesn't read the run's settings."""
+    """A limit gemtui enforces because the CLI doesn't read the run's settings."""
     BUDGET = "GEMINI_BUDGET"
     """The budget of the run or of the day is used up."""
 

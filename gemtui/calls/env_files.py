@@ -1,4 +1,4 @@
-"""Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
+"""Find the `.env` file Gemini CLI 0.61 reads, and what its variables can do.
 
 The CLI adds the variables of one file to its own environment, and therefore to the environment of
 every hook, MCP server and command it starts (assets/gemini-cli.md#env-files).

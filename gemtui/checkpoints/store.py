@@ -123,7 +123,7 @@ class WritingCall:
     """A tool call that may change files.
 
     * `id`: the store's own id; 0 if the call is not stored yet.
-    * `use`: the id that Gemini CLI gave the call.
+    * `use`: the id Gemini CLI gave the call.
     * `path`: the only file the call writes, relative to the root; None if it may write any file.
     * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
     * `sure`: whether the previous checkpoint was complete when the call began.
@@ -182,7 +182,7 @@ class Undo:
     * `fork`: the session that continues from there.
     * `plan`: the tasks that haven't been completed; None if the undo is complete.
     * `undone`: whether a redo has reversed this undo.
-    * `redoes`: for a redo, the id of the undo that it reverses.
+    * `redoes`: for a redo, the id of the undo it reverses.
     """
 
     id: int
@@ -341,7 +341,7 @@ class CheckpointStore:
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether git's index lacks many files that it could contain.
+        """Return whether git's index lacks many files it could contain.
 
         `before`: a time in nanoseconds; an index can only contain files that changed before it.
         """
@@ -520,7 +520,7 @@ class CheckpointStore:
         ]  # fmt: skip
 
     def lineage(self, session: str) -> frozenset[str]:
-        """Return a session together with all sessions that it was forked from."""
+        """Return a session together with all sessions it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
         found = {session}
         while (session := parents.get(session, "")) and session not in found:

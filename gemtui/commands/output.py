@@ -45,7 +45,7 @@ def json_to_stdout(value: object) -> None:
 
 
 def discard_stdout() -> None:
-    """Discard buffered output, so that the interpreter's final flush raises nothing."""
+    """Discard buffered output, so that the interpreter's final flush does not raise."""
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):

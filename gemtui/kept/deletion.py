@@ -164,7 +164,7 @@ def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]
 
 
 def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
-    """Yield the folders that the CLI stores for this session beside one of its files.
+    """Yield the folders the CLI stores for this session beside one of its files.
 
     Yields nothing if the file's name does not match the session's id, because a header may contain
     any id. Without `copies`, folders that another file of the session in the same project needs are

@@ -380,7 +380,7 @@ class ResumeGuard:
     supervisor = "gemtui.runs.supervisor"
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """Copy the session that the run will resume.
+        """Copy the session the run will resume.
 
         Every start of the CLI cleans up, so the sessions of earlier runs are settled first. Raises
         OSError, which keeps the run from starting.
@@ -391,7 +391,7 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Settle the session that a run resumed, once. Does nothing if it resumed none.
+        """Settle the session a run resumed, once. Does nothing if it resumed none.
 
         If the disk is full, the result is not recorded.
         """

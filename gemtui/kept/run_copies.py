@@ -40,7 +40,7 @@ _HEAD = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSession:
-    """A session that a run resumes.
+    """A session a run resumes.
 
     `files`: maps places in the store to copies from before the run. `seen`: files whose names
     contained the session's short id at that time, whatever their content. `newest`: maps places in
@@ -438,7 +438,7 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
 
 
 def forget_copies(runs: Path, home: Path, session_id: str) -> None:
-    """Delete all backups of a session that the user has deleted from the store.
+    """Delete all backups of a session the user has deleted from the store.
 
     Does nothing while the store has any file of the session. Raises OSError.
     """

@@ -335,7 +335,7 @@ def _merged(spans: Iterable[_Span]) -> list[_Span]:
 def _order(span: _Span) -> tuple[int, bool, int]:
     """Return a span's sort key, which is its position.
 
-    A password in a URL is sorted before the e-mail address that it seems to be part of.
+    A password in a URL is sorted before the e-mail address it seems to be part of.
     """
     return span.start, span.kind != "url-password", -span.end
 

@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Facts about the call that the user should know before answering."""
+        """Facts about the call the user should know before answering."""
         return cautions(self.question.request, self.runs)
 
     @property

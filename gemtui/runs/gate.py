@@ -401,7 +401,7 @@ class Gate:
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> Answer | None:
-        """Ask until the call still has the effect that the user saw when allowing it."""
+        """Ask until the call still has the effect the user saw when allowing it."""
         while True:
             folder, number = _folder_of(call), self._put(call)
             try:
@@ -562,7 +562,7 @@ class Gate:
         arguments: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> None:
-        """Record the outcome of a question, unless it already has one."""
+        """Record a question's outcome, unless it already has one."""
         with suppress(FileExistsError):
             settled = replace(self._settled(consent, reason=reason), arguments=arguments)
             self._files.settle(number, settled)

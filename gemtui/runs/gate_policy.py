@@ -200,7 +200,7 @@ class GatePolicy:
         return Judgement(way=Way.THROUGH, rule=own)
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Return why to ask the user about a call that the CLI allows, or None.
+        """Return why to ask the user about a call the CLI allows, or None.
 
         The reason is a sentence. There is no question about a command if one of the user's own
         rules allows it. If a file is outside the run's folders or affects what is run later, the

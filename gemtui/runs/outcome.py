@@ -107,7 +107,7 @@ class RunProgress:
         self._landed: dict[str, bool] = {}
         """Maps the ids of such calls to whether the disk shows that they wrote the file."""
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with the reason that the CLI gave."""
+        """The calls that a policy denied, each with the reason the CLI gave."""
 
     @property
     def unsettled(self) -> int:
@@ -242,7 +242,7 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """Return the file that a call should write, as named in the call; "" if none."""
+    """Return the file a call should write, as named in the call; "" if none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 

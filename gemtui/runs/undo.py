@@ -342,7 +342,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
-    """Open the checkpoints of a session's project; yield None if there are none."""
+    """Open the checkpoints for a session's project; yield None if there are none."""
     place = None if session.project is None else project_of(Path(session.project))[0]
     if place is None or not place.is_dir():
         yield None

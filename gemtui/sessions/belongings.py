@@ -1,4 +1,4 @@
-"""Files that the CLI stores for a session outside its log: tool outputs, plans, and tasks.
+"""Files the CLI stores for a session outside its log: tool outputs, plans, and tasks.
 
 The CLI deletes them together with the session (assets/gemini-cli.md#clean-up).
 """

@@ -59,9 +59,9 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about one record.
 
     `has`: those RICH_FIELDS that the record itself contains. `content`: whether it contains text,
-    images, or code that the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall
-    parts that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that
-    is equal for records with equal content.
+    images, or code the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts
+    that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that is
+    equal for records with equal content.
     """
 
     outline: Outline

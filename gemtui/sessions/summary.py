@@ -51,7 +51,7 @@ _WORDS = {
 
 
 class TitleSource(StrEnum):
-    """The sources of a session's title."""
+    """Where a session's title comes from."""
 
     NAME = "name"
     SUMMARY = "summary"

@@ -44,7 +44,7 @@ _ALL: Final = frozenset(
         *("shred", "chmod", "chown", "chgrp", "dd", "patch", "split", "csplit", "unzip", "gmv"),
     )
 )
-"""Programs that write to each file that they name."""
+"""Programs that write to each file they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
 """Programs that read their operands. Options that write are checked elsewhere."""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))

@@ -47,7 +47,7 @@ class Workspace:
 
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
-        """Resolve a command's folder from its argument `dir_path`; "" = the workspace."""
+        """Resolve a command's folder from its argument `dir_path`; "" means the workspace."""
         root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
         folder = resolved(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)

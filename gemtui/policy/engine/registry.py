@@ -67,7 +67,7 @@ class Registry:
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
-        """Return the facts about the tool that a call names, with aliases resolved.
+        """Return the facts about the tool a call names, with aliases resolved.
 
         `subagent`: whether a subagent makes the call; subagents have an additional tool to end
         their work.

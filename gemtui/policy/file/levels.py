@@ -135,7 +135,7 @@ def check_tools(permissions: Permissions) -> None:
     """Raise OptionError for a name that no tool has.
 
     The error names the position. Denying such a name would deny nothing. Rules accept any name,
-    because there may be tools that gemtui doesn't know.
+    because there may be tools gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):

@@ -95,7 +95,7 @@ _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 
 
 def fields_of(text: str) -> list[TomlField]:
-    """Return the fields of a rule's text in order, without the `[[rule]]` line."""
+    """Return the fields in a rule's text in order, without the `[[rule]]` line."""
     scanner = Scanner()
     found: list[TomlField] = []
     part: str | None = None

@@ -141,7 +141,7 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for an interpreter and the script that it runs.
+    """Return the prefix for an interpreter and the script it runs.
 
     There is no prefix if an option comes first, because that could run anything.
     """
