@@ -1,4 +1,4 @@
-"""Small JSON files: those of other programs, and those that gemtui's processes exchange.
+"""Small JSON files, written by other programs or exchanged by gemtui's processes.
 
 The CLI's settings and the records of runs are read as objects. The questions, answers and prompts
 of a run are each serialised once from a dataclass, and read back as that dataclass.

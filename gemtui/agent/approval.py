@@ -35,7 +35,7 @@ MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't
 
 
 class Away(StrEnum):
-    """What happens to a question while nobody is there to answer it."""
+    """How to treat a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"

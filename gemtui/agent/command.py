@@ -135,7 +135,10 @@ UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the gate's policy, for commands that can't ask."""
+    """Return the arguments without the approval gate's policy.
+
+    This is for command lines that the user copies, because these can't ask for approval.
+    """
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
 
@@ -311,7 +314,7 @@ def _policies(
 
 
 def _settings_text(options: AgentOptions, machine: Machine) -> str:
-    """Return the machine's settings, overridden by those of this run.
+    """Return the machine's settings, overridden by this run's settings.
 
     See assets/gemini-cli.md#settings.
     """

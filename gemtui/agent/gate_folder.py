@@ -52,7 +52,7 @@ class GateFolder:
 
     @classmethod
     def of(cls, run: RunFolder) -> GateFolder:
-        """Return the gate folder of a run."""
+        """Return a run's gate folder."""
         return cls(run.path / "gate")
 
     def create(self) -> None:
@@ -162,7 +162,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Map each kind of file to the numbers of the existing files."""
+        """Map each kind of file to the numbers for which such a file exists."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]

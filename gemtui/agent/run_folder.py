@@ -316,7 +316,7 @@ class RunFolder:
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
-        """Ask the supervisor to end the run; a later call can only make it end faster."""
+        """Ask the supervisor to end the run; a later call can only make it end sooner."""
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def abort_request(self) -> Abort | None:

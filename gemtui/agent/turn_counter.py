@@ -49,7 +49,7 @@ class TurnLimit:
         self._waiting.add(id)
 
     def has_result(self, id: str) -> None:
-        """Record the result of a tool call."""
+        """Record a tool call's result."""
         self._had_results = True
         if id in self._waiting:
             self._waiting.remove(id)

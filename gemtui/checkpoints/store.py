@@ -224,7 +224,7 @@ class CheckpointStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the body in a transaction: all its writes are stored, or none."""
+        """Run the body in a transaction: either all its writes are stored, or none."""
         self._database.execute("begin immediate")
         try:
             yield
@@ -565,7 +565,7 @@ class CheckpointStore:
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def used(self) -> int:
-        """Return the bytes that contents and records take up, without the unused space."""
+        """Return how many bytes contents and records take up, without the unused space."""
         pages, free, size = (
             self._database.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")

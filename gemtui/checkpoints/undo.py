@@ -222,7 +222,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call under which an undo or redo is recorded; return its id."""
+        """Store the call under which an undo or redo is recorded; return the call's id."""
         now = time.time()
         call = WritingCall(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now

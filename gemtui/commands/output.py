@@ -134,7 +134,7 @@ def stdout_encoding() -> str:
 
 
 def note(words: str) -> None:
-    """Print a note to stderr, such as why the output is empty or incomplete."""
+    """Print a note to stderr, for example why the output is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 

@@ -1,4 +1,4 @@
-"""What the vault contains, and deleting archived files from it."""
+"""List what the vault contains, and delete archived files from it."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _changed(deletion: Deletion) -> list[Path]:
 
 
 def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
-    """Restore everything that a deletion moved to the trash to its original place.
+    """Restore everything a deletion has moved to the trash, to its original place.
 
     No file is overwritten. Returns the items that could not be restored, each with the reason; they
     stay in the trash, and in `trash`.
@@ -286,7 +286,7 @@ class Trash:
 
     @property
     def is_known(self) -> bool:
-        """Whether everything can be restored: all items have known places in the trash."""
+        """Whether everything can be restored, because all places in the trash are known."""
         return bool(self.items) and all(item.place is not None for item in self.items)
 
     def put(self, path: Path) -> None:

@@ -145,7 +145,7 @@ class SessionKeeper:
         self._unclear.clear()
 
     def _may_have_changed(self, place: Path) -> bool:
-        """Return whether names in a folder may have changed, or a file there is unclear."""
+        """Return whether a folder's names may have changed, or a file in it is unclear."""
         try:
             changed = place.stat().st_mtime_ns
         except OSError:
@@ -158,7 +158,7 @@ class SessionKeeper:
         return any(_stamp(path) != self._unclear[path] for path in mine)
 
     def _files(self, place: Path) -> Iterator[Path]:
-        """Yield the regular files of this session in one of its folders."""
+        """Yield this session's regular files in one of its folders."""
         mark = f"-{self._kept.session_id[:8]}." if place.name == "chats" else ""
         with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
@@ -317,7 +317,7 @@ def _refresh(path: Path, copy: Path) -> None:
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
-    """Return whether a log no longer begins with its copy.
+    """Return whether a log no longer begins with the contents of its copy.
 
     Files in the legacy format are always rewritten, so they don't count.
     """

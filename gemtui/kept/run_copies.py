@@ -60,7 +60,7 @@ class KeptSession:
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """What the protection of a session did and found during and after a run.
+    """The actions and findings of protecting a session during and after a run.
 
     `ghosts`: empty second files that were removed. `restored`: missing files of the session that
     were restored in their newest state. `lost`: missing files that could not be restored.
@@ -167,7 +167,7 @@ def _whole(newest: Path) -> Path:
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
-    """Record which files are the newest states, and what has been done so far.
+    """Record which backups hold the newest states, and what has been done so far.
 
     Raises OSError.
     """

@@ -75,7 +75,7 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What one call shows about the file.
+    """The evidence about the file from one call.
 
     `begun`: a time before the call was made. `writes`: whether the call changed the file.
     `certain`: whether the record shows the file exactly, except for line endings.
@@ -184,7 +184,7 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
 
 @dataclass(slots=True)
 class _State:
-    """The state of the file after the records so far, applied in chronological order."""
+    """The file's state after the records so far, applied in chronological order."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
     newest: RecordedSource | None = None

@@ -19,7 +19,7 @@ _DEFAULT = 10
 
 
 def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
-    """Return what a command's output shows of a file; None if it shows nothing.
+    """Return the contents of a file that a command's output shows, or None.
 
     `names`: returns whether a word of the command names the file, relative to the command's folder.
     """

@@ -198,7 +198,7 @@ class Redactor:
         return placeholder
 
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
-        """Yield the secrets that the rules find; they may overlap."""
+        """Yield the secrets found by the rules; they may overlap."""
         lowered = text.lower()
         for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):

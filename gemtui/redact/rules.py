@@ -345,7 +345,7 @@ def is_variable(value: str) -> bool:
 
 
 def is_plausible(value: str) -> bool:
-    """Return whether a value (8 or more characters) looks random, unlike code."""
+    """Return whether a value of 8 or more characters looks random, unlike code."""
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     return letters and digits > 1 and _bits(value) >= 2.75 and "::" not in value

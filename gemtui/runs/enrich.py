@@ -151,7 +151,7 @@ class _Shown:
         self._texts: list[str] = []
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
-        """Record that the messages `stored` were shown in place of `message`."""
+        """Record that the stored messages `stored` were shown in place of `message`."""
         text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
         self._texts += [t for each in stored for t in _texts(each) if t not in text]

@@ -296,7 +296,7 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return what made a change that happened at one of these times."""
+    """Return the cause of a change that happened at one of these times."""
     by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 

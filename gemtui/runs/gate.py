@@ -383,7 +383,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> Answer:
-        """Return the messages sent since the last call, for the main agent."""
+        """Return the messages sent since the last call, if the main agent made this call."""
         with self._lock:
             self._calls.update()
             if self._calls.agents and tool != AGENT:
@@ -538,7 +538,7 @@ class Gate:
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the call with these arguments and its present effect."""
+        """Return the call with these arguments and the effect it would have now."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
         return replace(call, arguments=arguments, effect=does)

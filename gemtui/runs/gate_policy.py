@@ -40,13 +40,13 @@ from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""The tools whose calls need the seal, each with one of its arguments."""
+"""The tools whose calls need the secret seal, each with one of its arguments."""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
 """Tools that accept no additional argument, so only the hook can stop their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
-"""The approval modes in which writes and commands need the seal."""
+"""The approval modes in which writes and commands need the secret seal."""
 BUILD_FILE = (
     "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
     "approves it. A shell command that changes the file can be approved."
@@ -70,7 +70,7 @@ class Way(IntEnum):
     PASS = auto()
     """The CLI allows the call even when headless, or denies it itself."""
     THROUGH = auto()
-    """The call needs the seal, but no question."""
+    """The call gets the seal, which allows it, without a question."""
     ASK = auto()
     REFUSE = auto()
 

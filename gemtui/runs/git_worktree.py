@@ -130,7 +130,7 @@ class GitRepository:
             return None
 
     def forget(self, tree: Path) -> None:
-        """Remove the repository's record of a worktree whose files are gone."""
+        """Remove the repository's record of a worktree whose files have been deleted."""
         _git(self.top, "worktree", "remove", "--force", "--force", str(tree))
 
     def knows(self, tree: Path) -> bool:

@@ -81,7 +81,7 @@ class Undone:
 
     @property
     def kept(self) -> list[Step]:
-        """The steps of the files that were left alone."""
+        """The steps for the files that were left alone."""
         steps = () if self.files is None else self.files.steps
         return [step for step in steps if step.action is Action.KEEP]
 
@@ -432,7 +432,7 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return the checkpoints of these sessions, oldest first."""
+    """Return these sessions' checkpoints, oldest first."""
     changes: dict[int, list[FileChange]] = {}
     for id, change in changed:
         changes.setdefault(id, []).append(change)

@@ -29,7 +29,7 @@ _LIVE = 600.0
 _OPEN = 16
 """How many messages at the end of a log may still change."""
 _MANY = 64
-"""Number of settled messages after which they get a permanent number."""
+"""After this many settled messages, they get a permanent number."""
 
 
 class Following:

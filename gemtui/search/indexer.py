@@ -1,7 +1,7 @@
 """Keep a store's index up to date in a separate process.
 
     indexer = Indexer(home, index_folder(cache_dir(), home), told)  # `told` gets each IndexProgress
-    indexer.look()                                                  # the store has changed
+    indexer.notify_changed()                                        # the store has changed
     indexer.stop()
 
 The process runs this module as a program. It exits when its input is closed, which also happens

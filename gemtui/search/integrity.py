@@ -29,7 +29,7 @@ It consists of the length of the metadata before it, and a magic number.
 """
 _MARK = 1337
 _TRIES = 3
-"""Number of attempts if a writer replaces files during the check."""
+"""How often to try again if a writer replaces files during the check."""
 _Stamp = tuple[int, int, int]
 
 

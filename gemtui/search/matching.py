@@ -20,9 +20,9 @@ class Likeness(IntEnum):
 
     SAME = 0
     SIMILAR = 1
-    """Match words that differ by typing errors; see `gemtui.search.similar`."""
+    """Match words that differ only by typos; see `gemtui.search.similar`."""
     INSIDE = 2
-    """Match inside other words."""
+    """Match the term inside other words."""
 
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100

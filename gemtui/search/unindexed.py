@@ -65,7 +65,7 @@ def words_of(
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
-"""A JSON escape for a character outside of ASCII, which may hide a word."""
+"""Matches a JSON escape for a non-ASCII character, which may hide a word."""
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:

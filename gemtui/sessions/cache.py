@@ -177,7 +177,7 @@ class Cache(Generic[T]):
         self._change("insert or replace into summary values (?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
-        """Delete the rows of this store's files, except the given ones, from the cache."""
+        """Delete this store's rows from the cache, except those of the given files."""
         there = {os.fsencode(place.name) for place in places}
         self._remove_all(lambda path: path not in there)
 

@@ -224,8 +224,8 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
     """Mark the last answer as in flight if it is empty.
 
-    See assets/gemini-cli.md#tool-calls. The answer gets an outline of its own, so that views redraw
-    it once its calls arrive.
+    See assets/gemini-cli.md#tool-calls. The answer gets its own outline, so that views redraw it
+    when its calls arrive.
     """
     kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
     at = next(kept, None)

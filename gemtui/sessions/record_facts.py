@@ -33,12 +33,15 @@ _LONGEST_NAME = 200
 
 
 class RecordKind(Enum):
-    """What a record contributes to the conversation."""
+    """A record's role in the conversation."""
 
     MESSAGE = "message"
     CONTEXT = "context"
     REPLY = "reply"
-    """A record with functionResponse parts only, which repeat `toolCalls[].result`."""
+    """A record that contains only functionResponse parts.
+
+    They repeat `toolCalls[].result`.
+    """
 
 
 class CallFact(Struct, frozen=True, gc=False):

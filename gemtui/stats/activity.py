@@ -31,7 +31,7 @@ quarter.
 LONG_PROMPT = 200_000
 """The number of input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""The result of a command with a nonzero exit code; other results are those of ToolStatus."""
+"""The result of a command with a nonzero exit code; the others are ToolStatus."""
 
 
 class Answers(Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""What one conversation has used: context, tokens and their estimated cost."""
+"""The usage of one conversation: its context, tokens and estimated cost."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ class _Source:
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
-        """Return the part of the command that a node covers."""
+        """Return the part of the command covered by a node."""
         start, end = self.span(node)
         return self._text[start:end]
 

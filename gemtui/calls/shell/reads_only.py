@@ -434,7 +434,7 @@ def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPl
 
 
 def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
-    """Return whether a word is an option that only reads; consume its value, if any."""
+    """Return whether a word is one of the accepted options; consume its value, if any."""
     if text.startswith("--"):
         name, _, value = text.partition("=")
         return name in reader.long and not _GIT_RUNS.search(value)

@@ -58,7 +58,7 @@ class Workspace:
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
-        """Return the same workspace with symbolic links followed."""
+        """Return the same workspace, with symbolic links resolved."""
         if not self.known:
             return self
         return Workspace(

@@ -30,7 +30,7 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
 )
-"""A warning about a rule by itself; a stronger rule may keep the tool visible."""
+"""A warning about a rule on its own; a stronger rule may keep the tool visible."""
 
 _STEPS = 100
 """The maximum number of successive fixes for one rule."""
@@ -196,7 +196,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
 
 
 def _arguments(rule: Rule) -> str:
-    """Return the argsPattern; "" if commandPrefix or commandRegex override it."""
+    """Return the argsPattern; "" if commandPrefix or commandRegex overrides it."""
     return "" if rule.command_prefixes or rule.command_regex else rule.args_pattern or ""
 
 

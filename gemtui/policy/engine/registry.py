@@ -168,12 +168,12 @@ def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
 
 
 def qualified(tool: McpTool) -> str:
-    """Return the name by which the model calls an MCP tool."""
+    """Return the name by which the model calls an MCP server's tool."""
     return valid_name(f"{tool.server}_{tool.name}")
 
 
 def valid_name(name: str) -> str:
-    """Return a valid MCP tool name.
+    """Turn a name into a valid MCP tool name.
 
     The prefix is added, invalid characters become `_`, and the middle of a long name is cut out.
     """

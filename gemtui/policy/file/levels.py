@@ -109,7 +109,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability has neither a level nor a mode, so that it asks."""
+        """Whether the user is asked about a capability, because it has no level or mode."""
         return (
             self.mode is None
             and self.levels is not None

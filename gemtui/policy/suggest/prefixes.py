@@ -19,7 +19,7 @@ _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
-"""The word separators of bash; the CLI and `str.split()` have more (U+00A0)."""
+"""Bash's word separators; the CLI and `str.split()` have more, such as U+00A0."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
