@@ -96,7 +96,7 @@ def main(args: Sequence[str] | None = None) -> int:
     `args`: the arguments without the program's name; None uses this process's arguments.
     """
     gc.set_threshold(*_COLLECTOR)
-    atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
+    atexit.register(gc.freeze)  # exiting frees all memory anyway, without a last collection
     try:
         Path.home()
     except RuntimeError:

@@ -96,7 +96,7 @@ class CliSettings:
         return self.policy_paths(cwd) or (self.home / "policies",)
 
     def added_folders(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the folders that the settings add to those of a run in `cwd`."""
+        """Return the folders that the settings add for a run in `cwd`."""
         return setting_paths(self.get("context", "includeDirectories"), self.home, cwd)
 
     def admin_policies(self, cwd: Path) -> tuple[Path, ...]:

@@ -247,7 +247,7 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
 
 
 def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Write the answer; return False if that failed and the run is still waiting."""
+    """Write the answer; return False if that failed while the run is still waiting."""
     with suppress(OSError):
         try:
             gate.answer(number, answer)

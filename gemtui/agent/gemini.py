@@ -63,11 +63,10 @@ _OWNER_LOOK = 25
 
 
 class Guard(Protocol):
-    """Protects files that a run may damage, such as the agent's session store.
+    """Protects files a run may damage, such as the agent's session store.
 
-    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
-    The supervisor does the guard's work for as long as the run lasts, no matter which process
-    follows the run.
+    Both methods may block. `supervisor`: the module to start as the run's supervisor process, which
+    does the guard's work throughout the run, no matter which gemtui process is following it.
     """
 
     supervisor: str
@@ -79,7 +78,7 @@ class Guard(Protocol):
         """
 
     def after(self, folder: RunFolder) -> None:
-        """Clean up after a run; its follower may call this repeatedly.
+        """Clean up after a run. May be called repeatedly.
 
         There is something left to clean up only if the run's supervisor was killed.
         """
@@ -345,8 +344,8 @@ class UnguardedAdapter:
     def machine(self, cwd: Path | None = None) -> Machine:
         """Return everything a command in `cwd` depends on, apart from the options.
 
-        The project's settings count, because a run needs a trusted folder. May take seconds,
-        because the CLI is run. Raises CliNotFound if there is no usable CLI.
+        The project's settings are included, because runs only work in trusted folders. May take
+        seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
         cli, version = found.program(), found.version

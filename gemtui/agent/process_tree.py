@@ -104,7 +104,7 @@ def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     """Return the processes that are still running; a reused pid does not count."""
     found = set()
     for each in ids:
-        with suppress(psutil.Error, ValueError):  # a number below 0 is not a pid
+        with suppress(psutil.Error, ValueError):  # a negative number is not a pid
             process = psutil.Process(each.pid)
             if abs(process.create_time() - each.began) < 1 and is_alive(process):
                 found.add(process)

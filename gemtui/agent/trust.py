@@ -34,7 +34,7 @@ class TrustState(StrEnum):
     SAME = "same"
     """The folder the user trusted, as far as can be determined."""
     REPLACED = "replaced"
-    """A different folder, or a link to one, which is not trusted."""
+    """A different folder, or a link to one; it is not trusted."""
     GONE = "gone"
 
 

@@ -164,7 +164,10 @@ def written_by(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that change what searches do, which need no approval."""
+    """Return the variables that change what searches do.
+
+    They matter because searches need no approval.
+    """
     return tuple(name for name in variables if _IN_SEARCHES.fullmatch(name))
 
 

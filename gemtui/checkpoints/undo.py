@@ -269,11 +269,11 @@ def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> It
 
 
 def interrupted_undo(folder: Path) -> str | None:
-    """Return the kind of change that was interrupted and is not finished yet.
+    """Return the kind of change that was interrupted and not completed.
 
     This is "undo", "redo", or "revert"; None if there is none, or if another process holds the lock
-    and may be finishing it. `folder`: the folder of a project's checkpoints, which need not exist.
-    Raises OSError, CheckpointsUnreadable.
+    and may be completing it. `folder`: the folder with a project's checkpoints; it may not exist
+    yet. Raises OSError, CheckpointsUnreadable.
     """
     if not has_checkpoints(folder):
         return None

@@ -19,7 +19,7 @@ from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 _SLOW = 1.0
 """Seconds after which a note explains why the command is taking long."""
 _NARROW = 20
-"""The width in cells below which a column is not wrapped."""
+"""A column narrower than this many cells is not wrapped."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
@@ -85,8 +85,8 @@ def columns(
 ) -> Iterator[Clean]:
     """Yield the rows as lines with aligned columns.
 
-    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, to which
-    the last column is wrapped or, with `cut`, truncated; None for no limit.
+    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, at which
+    the last column is wrapped or, with `cut`, truncated; None means no limit.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:

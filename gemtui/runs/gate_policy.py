@@ -79,8 +79,8 @@ class Way(IntEnum):
 class Judgement:
     """A decision about a call, and the reason for it.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: where the user's own rule
-    is that allows the call without a question; "" if there is no such rule.
+    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
+    rule that allows the call without a question; "" if there is no such rule.
     """
 
     way: Way

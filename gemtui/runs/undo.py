@@ -187,9 +187,9 @@ def redo_project(
 
 
 def interrupted_words(folder: Path) -> str | None:
-    """Return a sentence about a change of a folder's files that is not finished; None without one.
+    """Return a sentence about an unfinished change to a folder's files, or None.
 
-    For instance "An undo in this folder was interrupted." Raises nothing: whatever needs the
+    An example is "An undo in this folder was interrupted." Never raises: anything that needs the
     checkpoints reports why they can't be read.
     """
     place, _, _ = project_of(folder)

@@ -75,7 +75,7 @@ class _Match(NamedTuple):
 _NEARLY = 0.9
 """Share of an index's files above which the whole index is searched.
 
-The matches are then filtered, which is faster.
+Filtering the matches afterwards is then faster.
 """
 
 

@@ -337,7 +337,7 @@ def _packed(known: object) -> bytes | None:
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
     """Return the row with equal values shared, because a store may have 10,000 rows."""
-    if isinstance(known, Summary):  # just decoded, and nobody else has it yet
+    if isinstance(known, Summary):  # just decoded, so nothing else refers to it yet
         one = shared.setdefault
         force_setattr(known, "names", (place.name,))
         force_setattr(known, "project_key", place.project_key)

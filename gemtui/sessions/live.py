@@ -407,7 +407,7 @@ def terminal_of(pid: int) -> str | None:
     """Return a process's terminal, such as `/dev/pts/3`; None if it has none."""
     import psutil
 
-    with suppress(OSError):  # psutil does not know terminals opened after its first query
+    with suppress(OSError):  # psutil only knows terminals opened before its first query
         name = os.readlink(f"/proc/{pid}/fd/0")  # noqa: PTH115
         if name.startswith(("/dev/pts/", "/dev/tty")):
             return name

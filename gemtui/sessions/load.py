@@ -365,8 +365,8 @@ def _follows(latest: list[datetime], index: int, time: datetime) -> int:
     """Return the index of the last message before `time`, starting at `index`.
 
     The search ends at the first message that is not before `time`. `latest`: for each index, the
-    latest time of any message up to that index, so that a message without a time has the time of
-    the one before it.
+    latest time of all messages up to there, which gives a message without a time the time of the
+    previous one.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index

@@ -79,7 +79,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for the program `words[at]`, which earlier words only start."""
+    """Return the prefix for the program `words[at]`; earlier words only start it."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
