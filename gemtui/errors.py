@@ -233,7 +233,7 @@ class ProviderError(GemtuiError):
 
 
 class CheckpointsUnreadable(GemtuiError):
-    """The checkpoints of a project can't be read or written; the message says why.
+    """A project's checkpoints can't be read or written; the message says why.
 
     `path`: the checkpoint file, which is left unchanged.
     """

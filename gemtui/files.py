@@ -19,7 +19,7 @@ from typing import IO
 _RANGE = 1 << 30
 """The most bytes to copy in one call of the operating system."""
 SMALL = 4_000_000
-"""The size limit in bytes for settings, policies and records of runs."""
+"""The largest settings, policy or run record file, in bytes."""
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:

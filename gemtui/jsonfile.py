@@ -1,4 +1,4 @@
-"""Small JSON files: those of other programs, and those that gemtui's processes exchange.
+"""Small JSON files, written by other programs or exchanged by gemtui's processes.
 
 The CLI's settings and the records of runs are read as objects. The questions, answers and prompts
 of a run are each serialised once from a dataclass, and read back as that dataclass.
@@ -33,7 +33,7 @@ DEEPEST = 100
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
     """Read a JSON object from a small regular file.
 
-    Raises OSError as `read_small` does, and also if the file is not a JSON object.
+    Raises OSError like `read_small`, including when the file is not a JSON object.
     """
     return object_of(read_small(path, most), path)
 

@@ -64,7 +64,7 @@ class Mark(Struct, frozen=True, kw_only=True):
 
     @property
     def empty(self) -> bool:
-        """Whether no mark is set."""
+        """Whether no name, tag, note, pin or archived flag is set."""
         return not (self.name or self.tags or self.note or self.pinned or self.archived)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 
 class MarkEdit(Struct, frozen=True, kw_only=True):
-    """A change to marks; None keeps a field, and "" clears the name or note.
+    """A change to marks; None leaves a field alone, and "" clears the name or note.
 
     `add`, `remove`: tags to add and remove; tags in both are removed.
     """
@@ -121,8 +121,8 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
 class Merged(Struct, frozen=True, kw_only=True):
     """The result of an import.
 
-    `changed`: the number of sessions that gained marks. `kept`: the ids of sessions whose existing
-    name or note differed from the imported one and was kept.
+    `changed`: how many sessions gained marks. `kept`: the ids of sessions that kept a name or note
+    that differs from the imported one.
     """
 
     changed: int
@@ -191,7 +191,7 @@ class Marks:
             return {row[0]: _mark(row) for row in database.execute(_SELECT)}
 
     def get(self, session: str) -> Mark:
-        """Return the mark of a session, or an empty mark if the session has none."""
+        """Return a session's mark, or an empty mark if the session has none."""
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
@@ -271,7 +271,7 @@ class Marks:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Create the table of a new file, and check an existing one.
+    """Create the table in a new file, and check an existing one.
 
     Raises Damaged, Newer.
     """

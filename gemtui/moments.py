@@ -40,7 +40,7 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _after(first: date, *, month: str | None, day: str | None) -> date:
-    """Return the day after the given year, or after a month or day of that year."""
+    """Return the day after the given year, or after a month or day in that year."""
     if day is not None:
         return first + timedelta(days=1)
     if month is not None:

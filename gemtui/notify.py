@@ -32,7 +32,7 @@ _KNOWN = {
     "rxvt": _RXVT,
     "iterm": _ITERM,
 }
-"""Maps a part of a terminal's name to the OSC code that the terminal supports."""
+"""Maps part of a terminal's name to the OSC code that the terminal supports."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def _osc(name: str | None) -> int | None:
 
 
 def ask_tmux(*words: str) -> str | None:
-    """Return the output of a tmux command; None if there is none within two seconds."""
+    """Return a tmux command's output; None if there is none within two seconds."""
     tmux = find_program("tmux")
     if tmux is None:
         return None

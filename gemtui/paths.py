@@ -56,7 +56,7 @@ def setting_paths(value: object, home: Path, base: Path) -> tuple[Path, ...]:
 
 
 def folder_here() -> Path | None:
-    """Return the folder in which gemtui was started; None if it has been removed."""
+    """Return the folder gemtui was started in; None if it has been removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -100,12 +100,12 @@ def extension_dir() -> Path:
 
 
 def live_dir() -> Path:
-    """Return the folder in which hooks write one file for each running CLI process."""
+    """Return the folder in which hooks write one file per running CLI process."""
     return data_dir() / "live"
 
 
 def vault_dir() -> Path:
-    """Return the vault: the folder with copies of sessions that the CLI may delete."""
+    """Return the vault: the folder with copies of sessions the CLI may delete."""
     return data_dir() / "vault"
 
 
@@ -140,7 +140,7 @@ def prompts_file() -> Path:
 
 
 def marks_file() -> Path:
-    """Return the file with names, tags and notes of sessions, which need not exist."""
+    """Return the file with the sessions' names, tags and notes; it may not exist yet."""
     return data_dir() / "marks.sqlite3"
 
 

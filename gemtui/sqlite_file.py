@@ -23,7 +23,7 @@ _JOURNALS = ("-journal", "-wal", "-shm")
 
 
 class Damaged(ValueError):
-    """Raised for file contents that gemtui can't have written."""
+    """Raised for file contents gemtui can't have written."""
 
 
 class Newer(Exception):

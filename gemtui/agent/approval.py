@@ -18,7 +18,7 @@ from gemtui.transcript.model import Consent
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
 SAID_NO = "The user said no"
-"""The beginning of the message that the model reads when the user denies a call."""
+"""The beginning of the message the model reads when the user denies a call."""
 UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"
 """The reason given when a run is ended because its approval hooks never started."""
 PASSED = "a tool ran without gemtui's approval check"
@@ -35,7 +35,7 @@ MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't
 
 
 class Away(StrEnum):
-    """What happens to a question while nobody is there to answer it."""
+    """How to treat a question while nobody is there to answer it."""
 
     WAIT = "wait"
     REFUSE = "refuse"

@@ -31,7 +31,7 @@ MODELS = (
 )
 """The values of `--model` that Gemini CLI 0.61.0 knows.
 
-It sends any other name to the API unchanged.
+The CLI sends any other name to the API unchanged.
 """
 ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
 """The names in `MODELS` that are aliases for another model."""

@@ -27,7 +27,7 @@ _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvV
 _HOOKS = "hooks"
 """The table whose lists are concatenated, because hooks of all files are executed."""
 _WHOLE = "mcpServers"
-"""The table whose entries are replaced as a whole, not merged."""
+"""The table whose entries are replaced as a whole instead of being merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class CliSettings:
         return at(self.merged, *names)
 
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
-        """Yield each file that contains the setting, with its value."""
+        """Yield each file that contains the setting, with the setting's value."""
         for file in self.files:
             if (value := at(file.values, *names)) is not None:
                 yield file.path, value
@@ -96,7 +96,7 @@ class CliSettings:
         return self.policy_paths(cwd) or (self.home / "policies",)
 
     def added_folders(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the folders that the settings add to those of a run in `cwd`."""
+        """Return the folders that the settings add for a run in `cwd`."""
         return setting_paths(self.get("context", "includeDirectories"), self.home, cwd)
 
     def admin_policies(self, cwd: Path) -> tuple[Path, ...]:

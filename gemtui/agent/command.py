@@ -118,8 +118,8 @@ def rerun_line(request: Request, folder: RunFolder) -> Clean:
 
     The line reads the prompt and the policies from the run's folder. It leaves out the settings,
     because they are removed when a run ends; therefore the turn limit is missing, and the default
-    mode is passed as a flag. It also leaves out the session that the run resumed, because nothing
-    would protect that session.
+    mode is passed as a flag. It also leaves out the session the run resumed, because nothing would
+    protect that session.
     """
     environ = {name: value for name, value in request.environ.items() if name != SETTINGS_VARIABLE}
     ours = ("--session-id=", "--resume=")
@@ -135,7 +135,10 @@ UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the gate's policy, for commands that can't ask."""
+    """Return the arguments without the approval gate's policy.
+
+    This is for command lines that the user copies, because these can't ask for approval.
+    """
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
 
@@ -212,7 +215,7 @@ def command_of(
 
 
 def _check_words(argv: Sequence[str], known: Capabilities) -> None:
-    """Raise OptionError for an argument that the CLI would reject or misread."""
+    """Raise OptionError for an argument the CLI would reject or misread."""
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.supports(flag):
@@ -311,7 +314,7 @@ def _policies(
 
 
 def _settings_text(options: AgentOptions, machine: Machine) -> str:
-    """Return the machine's settings, overridden by those of this run.
+    """Return the machine's settings, overridden by this run's settings.
 
     See assets/gemini-cli.md#settings.
     """

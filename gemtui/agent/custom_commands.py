@@ -1,6 +1,6 @@
 """Gemini CLI's custom commands: files `commands/NAME.toml`, typed as `/NAME`.
 
-The CLI expands them itself, in headless runs as well. See assets/gemini-cli.md#prompt.
+The CLI expands them itself, even in headless runs. See assets/gemini-cli.md#prompt.
 """
 
 from __future__ import annotations

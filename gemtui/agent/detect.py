@@ -206,9 +206,10 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 
 
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
-    """Return the exit code. Raises TimeoutExpired after `limit` seconds.
+    """Wait for the process, and return its exit code.
 
-    A process that is using the CPU by then gets LONGEST seconds in total.
+    Raises TimeoutExpired after `limit` seconds, or after LONGEST seconds in total if the process is
+    using the CPU by then.
     """
     from gemtui.agent.process_tree import cpu_seconds
 
@@ -226,7 +227,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the remaining processes of the group, and reap the main process."""
+    """Kill the remaining processes in the group, and reap the main process."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -324,7 +325,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Return why a CLI that lacks what runs need is unusable, with a remedy."""
+    """Return why a CLI lacks what runs need and is therefore unusable, with a remedy."""
     problem = version.problem or flags.problem
     if problem is None:
         return (

@@ -171,7 +171,7 @@ Said = TypeVar("Said", covariant=True)
 class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
     """One event of a run.
 
-    `timestamp`: milliseconds since 1970. `session_id`: None = not yet known.
+    `timestamp`: milliseconds since 1970. `session_id`: None if not yet known.
     """
 
     payload: Said

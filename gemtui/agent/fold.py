@@ -232,9 +232,9 @@ class Fold:
 
 
 def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
-    """Return the call with its result.
+    """Return the call with its result added.
 
-    The diff of an edit is derived from the call's arguments, because streams contain no diffs.
+    An edit's diff is derived from the call's arguments, because streams contain no diffs.
     """
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)

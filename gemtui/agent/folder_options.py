@@ -74,7 +74,7 @@ def remember_mode(options: AgentOptions) -> None:
 
 
 def _require_text(path: Path) -> None:
-    """Raise OSError for a path that can't be written as JSON."""
+    """Raise OSError for a path that JSON can't represent."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -125,7 +125,7 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return the options that are set, except those of one folder, session or process."""
+    """Return the options that are set, except those of one folder or session."""
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)

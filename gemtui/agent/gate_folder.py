@@ -52,7 +52,7 @@ class GateFolder:
 
     @classmethod
     def of(cls, run: RunFolder) -> GateFolder:
-        """Return the gate folder of a run."""
+        """Return a run's gate folder."""
         return cls(run.path / "gate")
 
     def create(self) -> None:
@@ -82,7 +82,7 @@ class GateFolder:
         return None
 
     def settle(self, number: int, settled: Settled) -> None:
-        """Record the outcome of a question. Raises OSError."""
+        """Record a question's outcome. Raises OSError."""
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
@@ -162,7 +162,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Map each kind of file to the numbers of the existing files."""
+        """Map each kind of file to the numbers for which such a file exists."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]
@@ -191,7 +191,7 @@ class GateFolder:
         return read_as(self._place("question", number), ApprovalRequest, LARGEST)
 
     def settled(self, number: int) -> Settled | None:
-        """Return the outcome of a question; None while the question is unresolved."""
+        """Return a question's outcome; None while the question is unresolved."""
         return read_as(self._place("settled", number), Settled, LARGEST)
 
     def answer(self, number: int, approval: Approval) -> bool:
@@ -247,7 +247,7 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
 
 
 def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Write the answer; return False if that failed and the run is still waiting."""
+    """Write the answer; return False if that failed while the run is still waiting."""
     with suppress(OSError):
         try:
             gate.answer(number, answer)

@@ -63,11 +63,10 @@ _OWNER_LOOK = 25
 
 
 class Guard(Protocol):
-    """Protects files that a run may damage, such as the agent's session store.
+    """Protects files a run may damage, such as the agent's session store.
 
-    Both methods may block. `supervisor` is the name of the module to start as the run's supervisor.
-    The supervisor does the guard's work for as long as the run lasts, no matter which process
-    follows the run.
+    Both methods may block. `supervisor`: the module to start as the run's supervisor process, which
+    does the guard's work throughout the run, no matter which gemtui process is following it.
     """
 
     supervisor: str
@@ -79,7 +78,7 @@ class Guard(Protocol):
         """
 
     def after(self, folder: RunFolder) -> None:
-        """Clean up after a run; its follower may call this repeatedly.
+        """Clean up after a run. May be called repeatedly.
 
         There is something left to clean up only if the run's supervisor was killed.
         """
@@ -177,7 +176,7 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Return whether a rule or the mode hides a tool that the CLI didn't find.
+        """Return whether a rule or the mode hides a tool the CLI didn't find.
 
         If the run did not record which tools it hides, every tool that exists in the CLI counts as
         hidden.
@@ -330,7 +329,7 @@ class UnguardedAdapter:
             return False
 
     def cli(self) -> Path:
-        """Return the program that a run starts. Raises CliNotFound."""
+        """Return the program a run starts. Raises CliNotFound."""
         if self._cli is not None:
             return self._cli
         found = find_cli(self._environ)
@@ -345,8 +344,8 @@ class UnguardedAdapter:
     def machine(self, cwd: Path | None = None) -> Machine:
         """Return everything a command in `cwd` depends on, apart from the options.
 
-        The project's settings count, because a run needs a trusted folder. May take seconds,
-        because the CLI is run. Raises CliNotFound if there is no usable CLI.
+        The project's settings are included, because runs only work in trusted folders. May take
+        seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
         cli, version = found.program(), found.version
@@ -420,7 +419,7 @@ class UnguardedAdapter:
         return GeminiRun(folder, request, supervisor, guard=self._guard)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with a record of the tools that the run hides.
+        """Return the request with a record of the tools the run hides.
 
         This class doesn't read policies and returns the request unchanged; adapters that read them
         override this method.
@@ -510,7 +509,7 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
-    """Return the events of a run that couldn't start: `init`, `error` and `done`."""
+    """Return the events for a run that couldn't start: `init`, `error` and `done`."""
     stream = Stream(
         cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
     )

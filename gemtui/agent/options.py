@@ -1,4 +1,4 @@
-"""The options of a run.
+"""A run's options.
 
 Each option is declared only once; its flag, its dialog field and its storage are derived from that
 declaration.
@@ -33,7 +33,7 @@ from gemtui.policy.file.levels import (
 from gemtui.policy.model.rules import ApprovalMode
 
 Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
-"""A callback that answers a question of a run."""
+"""A callback that answers one of a run's questions."""
 
 
 def _is_yolo(mode: ApprovalMode | None) -> bool:
@@ -526,7 +526,7 @@ def _kinds() -> tuple[tuple[str, OptionKind], ...]:
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
-    """Return the value of a declared option, which may be a permission level."""
+    """Return a declared option's value, which may be a permission level."""
     return getattr(options.permissions if name in CAPABILITIES else options, name, None)
 
 

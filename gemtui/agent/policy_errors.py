@@ -1,4 +1,4 @@
-"""Find errors in policy files; an error in a file that a run names is fatal.
+"""Find errors in policy files; an error in a file a run names is fatal.
 
 The CLI would drop the faulty part of such a file and continue without it. The user's own policy
 files apply to every session, so errors in them are only reported, and the run starts anyway.
@@ -20,7 +20,7 @@ def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, .
     """Return the first few warnings about these files, and how to see the rest.
 
     `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError for
-    the first item that the CLI would drop or ignore.
+    the first item the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]

@@ -27,7 +27,7 @@ _AFTER_KILL = 5.0
 
 
 def descendants(pid: int) -> set[psutil.Process]:
-    """Return the process `pid` and its visible descendants."""
+    """Return the process `pid` and its descendants, as far as they are visible."""
     with suppress(psutil.Error):
         return _with_children(psutil.Process(pid))
     return set()
@@ -104,7 +104,7 @@ def still_running(ids: Iterable[ProcessId]) -> set[psutil.Process]:
     """Return the processes that are still running; a reused pid does not count."""
     found = set()
     for each in ids:
-        with suppress(psutil.Error, ValueError):  # a number below 0 is not a pid
+        with suppress(psutil.Error, ValueError):  # a negative number is not a pid
             process = psutil.Process(each.pid)
             if abs(process.create_time() - each.began) < 1 and is_alive(process):
                 found.add(process)

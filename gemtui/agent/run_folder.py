@@ -74,7 +74,7 @@ class About(TypedDict, total=False):
     away: str
     wait_for_quota: bool
     budget: float | None
-    """The most that the run may cost, in US dollars."""
+    """The most the run may cost, in US dollars."""
     day_budget: float
     """The most that a day's sessions may cost, in US dollars; no limit if missing."""
     capabilities: Mapping[str, Any]
@@ -293,7 +293,7 @@ class RunFolder:
         self._store("supervisor.json", owner)
 
     def requested_at(self) -> int:
-        """Return when the run was requested, in nanoseconds since the epoch; 0 = unknown."""
+        """Return when the run was requested, in nanoseconds since the epoch; 0 if unknown."""
         with suppress(OSError):
             return (self.path / "request.json").stat().st_mtime_ns
         return 0
@@ -316,7 +316,7 @@ class RunFolder:
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
-        """Ask the supervisor to end the run; a later call can only make it end faster."""
+        """Ask the supervisor to end the run; a later call can only make it end sooner."""
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def abort_request(self) -> Abort | None:

@@ -64,8 +64,8 @@ class RunOption:
     * `needs`: the switch without which the option has no effect.
     * `brief`: how a summary of the next run shows the option; "" if the summary leaves it out.
       `unit`: the noun for the items that the summary counts.
-    * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that nobody
-      has trusted. `danger`: a description of such a value.
+    * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder nobody has
+      trusted. `danger`: a description of such a value.
     * `name`, `default`, `values`: derived from the field. `kind` is derived from the field's type
       unless it is given.
     """

@@ -1,8 +1,8 @@
-"""Deny searches whose pattern is an option of git grep, in runs where that matters.
+"""Decide whether a run must deny searches that pass options to git grep.
 
-Such a search can run any program, and Gemini CLI doesn't ask about searches in any mode
-(assets/gemini-cli.md#searches). A run that may run any command without asking gains nothing by it.
-In any other run, it would get around what the mode, the options, the policies or the settings deny.
+Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). If a run may
+execute any command without asking, such a search allows nothing more. In any other run, it would
+get around restrictions by the mode, the options, the policies or the settings.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def denies_options(
 ) -> bool:
     """Return whether a run's own policy has to deny searches with options.
 
-    `ruled`: the rules of the run's options. `policies`: the other policy files of the run.
-    `settings`: the CLI's. `environ`: the CLI's environment. If the options restrict no command,
-    only a run that may search in a git repository needs the rule: elsewhere, no search runs a
-    program, and a run without options needs no policy file.
+    `ruled`: the rules that come from the run's options. `policies`: the run's other policy files.
+    `settings`: the CLI's settings. `environ`: the CLI's environment. If the options restrict no
+    command, only a run that may search in a git repository needs this rule. Elsewhere, no search
+    runs a program, and a run without options needs no policy file.
     """
     if _restricts_commands(ruled):
         return True

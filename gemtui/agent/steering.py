@@ -48,9 +48,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """The delivery of a message: its time, and the tool call whose result carried it.
+    """A message's delivery: its time, and the tool call whose result carried it.
 
-    `at`: milliseconds since 1970. `tool_use_id`: None = unknown.
+    `at`: milliseconds since 1970. `tool_use_id`: None if unknown.
     """
 
     at: Milliseconds

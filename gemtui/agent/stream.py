@@ -54,9 +54,9 @@ class Limit(StrEnum):
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """A limit that gemtui enforces because the CLI doesn't read the run's settings."""
+    """A limit gemtui enforces because the CLI doesn't read the run's settings."""
     BUDGET = "GEMINI_BUDGET"
-    """The budget of the run or of the day is used up."""
+    """The run's or the day's budget is used up."""
 
     @classmethod
     def of(cls, word: str | None) -> Limit | None:
@@ -332,7 +332,7 @@ class Stream:
     # --- the end -----------------------------------------------------------------------------
 
     def _last_errors(self, ending: Ending) -> Iterator[ErrorSaid]:
-        """Yield the error that explains the ending, if there is one."""
+        """Yield the error that explains how the run ended, if there is one."""
         code: str | None
         if ending.problem is not None:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)

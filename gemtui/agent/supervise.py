@@ -65,7 +65,7 @@ class RunKeeper(Protocol):
         """Check the files once; return the number of seconds until the next check."""
 
     def close(self) -> object:
-        """Check the files a last time, once all processes of the run have ended."""
+        """Check the files one last time, after all of the run's processes have ended."""
 
 
 class RunGate(Protocol):
@@ -130,7 +130,7 @@ def _nothing(_folder: RunFolder) -> None:
 
 
 class Supervisor:
-    """Runs a process from its request to its exit record, and calls the keeper regularly."""
+    """Runs a process from its request to its exit record, and calls the keeper."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run in place of the killed supervisor; called in the guardian."""
+        """End the run in place of its killed supervisor; called in the guardian."""
         if self.folder.exit() is None:
             self._ended_others = process_tree.end(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -473,7 +473,7 @@ def main(
     after: AfterRun = _nothing,
     budget_of: BudgetOf = _nobody,
 ) -> int:
-    """Supervise the run whose folder is the first argument; return the exit code.
+    """Supervise the run whose folder is the first argument, and return the exit code.
 
     The exit code is 2 if there was nothing to start.
     """

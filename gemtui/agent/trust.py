@@ -29,12 +29,12 @@ _DISTRUST = "DO_NOT_TRUST"
 
 
 class TrustState(StrEnum):
-    """What is now at the path of a trusted folder."""
+    """Whether a trusted folder's path still leads to the same folder."""
 
     SAME = "same"
     """The folder the user trusted, as far as can be determined."""
     REPLACED = "replaced"
-    """A different folder, or a link to one, which is not trusted."""
+    """A different folder, or a link to one; it is not trusted."""
     GONE = "gone"
 
 
@@ -51,7 +51,7 @@ class TrustedFolder:
 
     @property
     def place(self) -> TrustState:
-        """What is now at the path."""
+        """Whether the path still leads to the folder that was trusted."""
         try:
             facts = Path(self.path).lstat()
             moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path

@@ -15,9 +15,9 @@ _CALL, _RESULT, _TEXT = b'"tool_use"', b'"tool_result"', b'"assistant"'
 class TurnLimit:
     """Detects when turn number `limit` is over; if the limit is None, it never is.
 
-    A turn is one answer of the model with all tools that it calls. The CLI reports all calls first,
-    then all results (assets/gemini-cli.md#events), and calls the model again after the last result.
-    An answer without calls ends the run by itself.
+    A turn is one answer of the model with all tools it calls. The CLI reports all calls first, then
+    all results (assets/gemini-cli.md#events), and calls the model again after the last result. An
+    answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -49,7 +49,7 @@ class TurnLimit:
         self._waiting.add(id)
 
     def has_result(self, id: str) -> None:
-        """Record the result of a tool call."""
+        """Record a tool call's result."""
         self._had_results = True
         if id in self._waiting:
             self._waiting.remove(id)

@@ -65,7 +65,7 @@ def block(before: str, after: str) -> tuple[str, str]:
     `after`. `before` and `after` must differ.
     """
     if after.endswith("\n") and not before.endswith("\n"):
-        after += "\n"  # the CLI removes one newline again
+        after += "\n"  # the CLI strips one newline
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:

@@ -53,7 +53,7 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """The circumstances of a call.
+    """A call's circumstances.
 
     `project`: the run's absolute folder. `model`: the run's model; None if unknown. `plans`: the
     folder for plans in plan mode; None in any other mode. `corrects`: whether another model may
@@ -68,7 +68,7 @@ class CallContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """The effect of a call, predicted from the current state of the disk.
+    """A call's effect, predicted from the current state of the disk.
 
     * `path`: the real file, absolute; None if the call writes no known file.
     * `before`: the file's whole contents as the CLI reads them; None if there is no such file, or
@@ -119,7 +119,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Predict the effect of a tool call from the files on disk."""
+    """Predict a tool call's effect from the files on disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):

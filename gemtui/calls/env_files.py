@@ -1,4 +1,4 @@
-"""Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
+"""Find the `.env` file Gemini CLI 0.61 reads, and what its variables can do.
 
 The CLI adds the variables of one file to its own environment, and therefore to the environment of
 every hook, MCP server and command it starts (assets/gemini-cli.md#env-files).
@@ -17,7 +17,7 @@ from gemtui.files import path_exists, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 128 * 1024
-"""The largest file, in bytes; a larger one is hardly meant for the CLI."""
+"""The largest file, in bytes; a larger one is probably not meant for the CLI."""
 _LONGEST = 2048
 """The longest quoted string, in characters, that is treated as one value.
 
@@ -31,7 +31,7 @@ _LINE = re.compile(
     rf"|`(?:\\`|[^`]){{0,{_LONGEST}}}`)|[^#\n]+)?{_S}*(?:#.*)?$",
     re.MULTILINE,
 )
-"""A variable, in the syntax of the JavaScript package dotenv."""
+"""Matches one variable in the syntax of the JavaScript package dotenv."""
 _QUOTED = re.compile(r"""^(['"`])([\s\S]*)\1$""", re.MULTILINE)
 _ENDS = re.compile("\r\n?|[\u2028\u2029]")
 _IGNORED = frozenset(
@@ -42,7 +42,7 @@ _IGNORED = frozenset(
         "GEMINI_CLI_IDE_SERVER_STDIO_ARGS",
     )
 )
-"""Variables that the CLI ignores in files outside of `.gemini`."""
+"""Variables the CLI ignores in files outside `.gemini`."""
 
 _IN_HOOKS = re.compile(
     "BASH_ENV|BASHOPTS|SHELLOPTS|PS4|ENV|LD_.*|DYLD_.*|GCONV_PATH|NODE_OPTIONS|GEMTUI_.*"
@@ -164,7 +164,10 @@ def written_by(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that change what searches do, which need no approval."""
+    """Return the variables that change what searches do.
+
+    They matter because searches need no approval.
+    """
     return tuple(name for name in variables if _IN_SEARCHES.fullmatch(name))
 
 

@@ -1,4 +1,4 @@
-"""String operations that work as in JavaScript, where Python's differ."""
+"""String operations that behave as in JavaScript, where Python's are different."""
 
 from __future__ import annotations
 

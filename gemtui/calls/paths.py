@@ -1,4 +1,4 @@
-"""Find the file that a tool call names, the way Gemini CLI 0.61 does.
+"""Find the file a tool call names, the way Gemini CLI 0.61 does.
 
 The CLI removes NULs and a leading `@`, then decodes percent escapes such as `%2e`, and then follows
 links. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
@@ -41,7 +41,7 @@ def decoded(path: str) -> str:
 
 
 def cli_spelling(real: str) -> str:
-    """Return the spelling that the CLI resolves to exactly this absolute path."""
+    """Return the spelling the CLI resolves to exactly this absolute path."""
     return real.replace("%", "%25")
 
 
@@ -70,7 +70,7 @@ def follow(path: str) -> str:
 
 
 def tool_path(path: str, project: str) -> str:
-    """Return the real path of a file that a tool call names.
+    """Return the real path of a file a tool call names.
 
     `project`: the run's absolute folder. Raises OSError and ValueError like `follow`.
     """

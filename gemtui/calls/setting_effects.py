@@ -149,12 +149,12 @@ _Words = Callable[[Any], str]
 
 
 def _of_text(words: str) -> _Words:
-    """Return a function that describes a string setting; its value replaces `{}`."""
+    """Return a function that describes a string setting, inserting its value at `{}`."""
     return lambda value: words.format(_shown(value)) if _is_text(value) else ""
 
 
 def _of_names(words: str) -> _Words:
-    """Return a function that describes a list of strings; the strings replace `{}`."""
+    """Return a function that describes a list of strings, inserting them at `{}`."""
     return lambda value: words.format(_names(value)) if _texts(value) else ""
 
 
@@ -240,7 +240,7 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """Yield what settings let agents start: MCP servers, and a browser."""
+    """Yield the programs that settings let agents start: MCP servers, and a browser."""
     for agent, override in _items(overrides):
         if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
             words = f"The agent {_shown(agent)} starts a browser when it is used."

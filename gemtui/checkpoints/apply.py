@@ -20,7 +20,7 @@ _MEANWHILE = "has just changed"
 
 
 class Task(NamedTuple):
-    """A change of one file from its present state to another."""
+    """A change to one file, from its present state to another."""
 
     path: bytes
     now: FileState
@@ -38,7 +38,7 @@ class Applied(NamedTuple):
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return the tasks of a plan in an order in which they can be carried out."""
+    """Return a plan's tasks, in an order in which they can be carried out."""
     wanted = [step for step in steps if step.action is not Action.KEEP]
     removed = [step for step in wanted if step.result.kind == ABSENT]
     others = [step for step in wanted if step.result.kind != ABSENT]

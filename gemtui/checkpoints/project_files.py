@@ -177,7 +177,7 @@ class ProjectFiles:
             _sync(place)
 
     def remove(self, name: bytes) -> None:
-        """Remove a file or link, and any folders that become empty. Raises OSError."""
+        """Remove a file or link, and any folders this leaves empty. Raises OSError."""
         with suppress(FileNotFoundError), self.folder(name) as (place, last):
             os.unlink(last, dir_fd=place)
             _sync(place)

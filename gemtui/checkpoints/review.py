@@ -29,11 +29,11 @@ _MOST_OF_ALL = 64_000_000
 """The most bytes of changed lines, across all files, to compare line by line."""
 _CONTEXT = 3
 _ID = 10
-"""The number of hexadecimal digits of an id, after the letter for its type."""
+"""How many hexadecimal digits an id has, after the letter for its type."""
 
 
 class OwnerKind(StrEnum):
-    """The kinds of owners; UNKNOWN means that a current run may have made the change."""
+    """The kinds of owners; UNKNOWN: a run in progress may have made the change."""
 
     TOOL = "tool"
     SHELL = "shell"
@@ -72,7 +72,7 @@ class OwnedChange(NamedTuple):
 
 
 class Part(StrEnum):
-    """The part of a file that a hunk changes: some lines, the mode, or the whole file."""
+    """What a hunk changes in a file: some lines, the mode, or the whole file."""
 
     LINES = "lines"
     MODE = "mode"
@@ -336,7 +336,7 @@ class FileReview:
         )
 
     def _named(self, state: FileState) -> str:
-        """Return a short description of a state, for people."""
+        """Return a short description of a state, for users."""
         if state.kind == ABSENT:
             return "no file"
         if not state.kept:

@@ -123,7 +123,7 @@ class WritingCall:
     """A tool call that may change files.
 
     * `id`: the store's own id; 0 if the call is not stored yet.
-    * `use`: the id that Gemini CLI gave the call.
+    * `use`: the id Gemini CLI gave the call.
     * `path`: the only file the call writes, relative to the root; None if it may write any file.
     * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
     * `sure`: whether the previous checkpoint was complete when the call began.
@@ -182,7 +182,7 @@ class Undo:
     * `fork`: the session that continues from there.
     * `plan`: the tasks that haven't been completed; None if the undo is complete.
     * `undone`: whether a redo has reversed this undo.
-    * `redoes`: for a redo, the id of the undo that it reverses.
+    * `redoes`: for a redo, the id of the undo it reverses.
     """
 
     id: int
@@ -224,7 +224,7 @@ class CheckpointStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the body in a transaction: all its writes are stored, or none."""
+        """Run the body in a transaction: either all its writes are stored, or none."""
         self._database.execute("begin immediate")
         try:
             yield
@@ -341,7 +341,7 @@ class CheckpointStore:
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether git's index lacks many files that it could contain.
+        """Return whether git's index lacks many files it could contain.
 
         `before`: a time in nanoseconds; an index can only contain files that changed before it.
         """
@@ -520,7 +520,7 @@ class CheckpointStore:
         ]  # fmt: skip
 
     def lineage(self, session: str) -> frozenset[str]:
-        """Return a session together with all sessions that it was forked from."""
+        """Return a session together with all sessions it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
         found = {session}
         while (session := parents.get(session, "")) and session not in found:
@@ -565,7 +565,7 @@ class CheckpointStore:
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def used(self) -> int:
-        """Return the bytes that contents and records take up, without the unused space."""
+        """Return how many bytes contents and records take up, without the unused space."""
         pages, free, size = (
             self._database.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")

@@ -276,6 +276,6 @@ def _owner(
 def open_taker(
     folder: Path, root: Path, without: tuple[Path, ...]
 ) -> Iterator[tuple[CheckpointStore, Taker]]:
-    """Open a project's checkpoints to take more, creating them if there are none."""
+    """Open a project's checkpoints to take another one, creating them if necessary."""
     with open_store(folder, root) as store:
         yield store, Taker(root, store, without)

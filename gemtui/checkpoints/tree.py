@@ -22,7 +22,7 @@ from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
-"""The most files; in a larger project, only files that tools wrote are included."""
+"""The most files to include; in a larger project, only those that tools wrote are."""
 MOST_WALKED = 20_000
 """The most files if git is not available to say which files are ignored."""
 _LIMIT = 60.0

@@ -222,7 +222,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call under which an undo or redo is recorded; return its id."""
+        """Store the call under which an undo or redo is recorded; return the call's id."""
         now = time.time()
         call = WritingCall(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
@@ -269,11 +269,11 @@ def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> It
 
 
 def interrupted_undo(folder: Path) -> str | None:
-    """Return the kind of change that was interrupted and is not finished yet.
+    """Return the kind of change that was interrupted and not completed.
 
     This is "undo", "redo", or "revert"; None if there is none, or if another process holds the lock
-    and may be finishing it. `folder`: the folder of a project's checkpoints, which need not exist.
-    Raises OSError, CheckpointsUnreadable.
+    and may be completing it. `folder`: the folder with a project's checkpoints; it may not exist
+    yet. Raises OSError, CheckpointsUnreadable.
     """
     if not has_checkpoints(folder):
         return None

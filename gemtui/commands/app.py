@@ -17,7 +17,7 @@ from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
 from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
-"""Seconds to wait for the demo's runs to end after they have been killed."""
+"""Seconds to wait for the demo's runs to end after killing them."""
 
 
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:

@@ -19,7 +19,7 @@ from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 _SLOW = 1.0
 """Seconds after which a note explains why the command is taking long."""
 _NARROW = 20
-"""The width in cells below which a column is not wrapped."""
+"""A column narrower than this many cells is not wrapped."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
@@ -45,7 +45,7 @@ def json_to_stdout(value: object) -> None:
 
 
 def discard_stdout() -> None:
-    """Discard buffered output, so that the interpreter's final flush raises nothing."""
+    """Discard buffered output, so that the interpreter's final flush does not raise."""
     try:
         handle = sys.stdout.fileno()
     except (OSError, ValueError, AttributeError):
@@ -85,8 +85,8 @@ def columns(
 ) -> Iterator[Clean]:
     """Yield the rows as lines with aligned columns.
 
-    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, to which
-    the last column is wrapped or, with `cut`, truncated; None for no limit.
+    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, at which
+    the last column is wrapped or, with `cut`, truncated; None means no limit.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:
@@ -134,7 +134,7 @@ def stdout_encoding() -> str:
 
 
 def note(words: str) -> None:
-    """Print a note to stderr, such as why the output is empty or incomplete."""
+    """Print a note to stderr, for example why the output is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 

@@ -205,7 +205,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request to replay recorded calls as well: those since a time, in this mode."""
+    """A request to also replay the calls recorded since a time, in an approval mode."""
 
     since: datetime
     which: CallSelection

@@ -128,7 +128,7 @@ def replay_since(
 ) -> Replayed:
     """Judge the calls that succeeded since a time by these files alone, headless.
 
-    Calls of tools that Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
+    Calls of tools Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
     SessionAmbiguous, StoreUnreadable.
     """
     found = read_which(which)

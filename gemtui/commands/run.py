@@ -160,7 +160,7 @@ def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Itera
 
 
 async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
-    """Show everything that a run outputs until it ends, and then its aftermath."""
+    """Show everything a run outputs until it ends, and then its aftermath."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     show.set_request(run.request)

@@ -269,7 +269,7 @@ class TerminalQuestions:
         self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
 
     async def _holds(self) -> bool:
-        """Return whether an approval of similar calls is in effect."""
+        """Return whether any approval of similar calls is in effect."""
         return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:

@@ -167,7 +167,7 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds; an invalid value is a usage error."""
+        """Return the number of seconds; an invalid value is a usage error."""
         from gemtui.agent.options import seconds
         from gemtui.errors import OptionError
 

@@ -39,7 +39,7 @@ LARGEST = 8 * 1024 * 1024
 SILENCE = 3.0
 """Seconds to wait for input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
-"""Matches a session followed by the number of a prompt."""
+"""Matches a session followed by a prompt's number, as in `ID:3`."""
 TOO_LARGE = (
     "the prompt is larger than 8 MiB, which is more than Gemini CLI reads: put the text into "
     "files and name them in the prompt"

@@ -123,7 +123,7 @@ class Show:
         self._progress.settle(folder)
 
     def fail(self) -> None:
-        """Mark the run as failed, however it ends, because its session has been lost."""
+        """Mark the run as failed, however it ended, because its session has been lost."""
         self._failed = True
 
     def stderr(self, text: str) -> None:

@@ -168,7 +168,7 @@ def show(id: str, as_json: bool) -> None:
 
 
 def _ended_with(run: Run) -> str:
-    """Describe how many processes were killed after the run; "" if none were."""
+    """Describe how many processes had to be killed after the run; "" if none."""
     count = 0 if run.exit is None else run.exit.ended_others
     return (
         f"killed {counted(count, 'process', 'processes')} that the run had left behind"
@@ -178,7 +178,7 @@ def _ended_with(run: Run) -> str:
 
 
 def _question(question: Question) -> Clean:
-    """Return the row of one question: its outcome and its subject."""
+    """Return the row for one question: its outcome and its subject."""
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
@@ -197,7 +197,7 @@ def _differs(difference: Difference) -> Iterator[Clean]:
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
-    """Return the row of one file, for the list below the totals."""
+    """Return the row for one file, in the list below the totals."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))

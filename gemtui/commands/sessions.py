@@ -312,7 +312,7 @@ def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
 
 
 def _used_width(widths: dict[int, int]) -> int:
-    """Return the width in cells of the part of a line before the title."""
+    """Return how many cells of a line precede the title."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 

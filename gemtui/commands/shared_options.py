@@ -66,7 +66,7 @@ def session_ids(
 
 
 def run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the id of a run."""
+    """Complete a run's id."""
     from gemtui.runs.listing import LATEST, list_runs, runs_dir
     from gemtui.text import clean_line
 

@@ -64,7 +64,7 @@ class PolicyReport:
 
 
 def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
-    """Check gemtui's policies, and those that every session of the CLI loads."""
+    """Check gemtui's policies, and the policies that every CLI session loads."""
     here = current_folder()
     users = CliSettings.read(environ, here).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]

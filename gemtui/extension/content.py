@@ -17,7 +17,7 @@ from gemtui.paths import extension_dir, live_dir, make_own_folder
 from gemtui.processes import python
 
 NAME = "gemtui"
-"""The name of the extension and of its hooks, under which settings could disable them."""
+"""The name of the extension and of its hooks; settings can disable them by it."""
 EVENTS = (
     "SessionStart",
     "BeforeAgent",

@@ -116,7 +116,7 @@ def _source(link: Path) -> Path | None:
 def _problems(
     environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
 ) -> Iterator[tuple[HookState, str]]:
-    """Yield all obstacles, the most fundamental one first."""
+    """Yield everything that keeps the hooks from running, most fundamental first."""
     if source is None:
         yield HookState.MISSING, f"gemtui's extension is not installed: {INSTALL}"
         return

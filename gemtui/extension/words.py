@@ -10,7 +10,7 @@ from gemtui.paths import extension_dir, gemini_home, live_dir, vault_dir
 from gemtui.text import short_path
 
 WARNING = "Google does not vet, endorse, or guarantee the functionality or security of extensions."
-"""A quote from the notice that Gemini CLI shows when installing an extension."""
+"""A quote from the notice Gemini CLI shows when installing an extension."""
 
 
 MCP = (

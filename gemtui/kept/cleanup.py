@@ -130,7 +130,7 @@ def next_deletions(
     now: datetime,
     unreadable: Iterable[Problem] = (),
 ) -> tuple[DoomedFile, ...]:
-    """Return the files that the CLI will delete when it starts next, in each project.
+    """Return the files the CLI will delete when it starts next, in each project.
 
     This assumes that no session is open by then. `sessions`, `unreadable`: all of a store's, as in
     a snapshot. `retention_of`: called once per project.

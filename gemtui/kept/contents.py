@@ -1,4 +1,4 @@
-"""What the vault contains, and deleting archived files from it."""
+"""List what the vault contains, and delete archived files from it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class VaultUsage:
     """The size of the vault, for all stores whose files it has archived.
 
     Sizes are in bytes. `shared`: hard links to the CLI's own files, which take no extra space.
-    `copied`: copies of files that the CLI also has. `only_here`: files that the CLI no longer has,
-    or has with different contents. `kept`: how many files `only_here` covers.
+    `copied`: copies of files the CLI also has. `only_here`: files the CLI no longer has, or has
+    with different contents. `kept`: how many files `only_here` covers.
     """
 
     folder: Path

@@ -152,7 +152,7 @@ def _changed(deletion: Deletion) -> list[Path]:
 
 
 def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
-    """Restore everything that a deletion moved to the trash to its original place.
+    """Restore everything a deletion has moved to the trash, to its original place.
 
     No file is overwritten. Returns the items that could not be restored, each with the reason; they
     stay in the trash, and in `trash`.
@@ -164,7 +164,7 @@ def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]
 
 
 def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
-    """Yield the folders that the CLI stores for this session beside one of its files.
+    """Yield the folders the CLI stores for this session beside one of its files.
 
     Yields nothing if the file's name does not match the session's id, because a header may contain
     any id. Without `copies`, folders that another file of the session in the same project needs are
@@ -286,7 +286,7 @@ class Trash:
 
     @property
     def is_known(self) -> bool:
-        """Whether everything can be restored: all items have known places in the trash."""
+        """Whether everything can be restored, because all places in the trash are known."""
         return bool(self.items) and all(item.place is not None for item in self.items)
 
     def put(self, path: Path) -> None:

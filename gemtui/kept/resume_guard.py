@@ -145,7 +145,7 @@ class SessionKeeper:
         self._unclear.clear()
 
     def _may_have_changed(self, place: Path) -> bool:
-        """Return whether names in a folder may have changed, or a file there is unclear."""
+        """Return whether a folder's names may have changed, or a file in it is unclear."""
         try:
             changed = place.stat().st_mtime_ns
         except OSError:
@@ -158,7 +158,7 @@ class SessionKeeper:
         return any(_stamp(path) != self._unclear[path] for path in mine)
 
     def _files(self, place: Path) -> Iterator[Path]:
-        """Yield the regular files of this session in one of its folders."""
+        """Yield this session's regular files in one of its folders."""
         mark = f"-{self._kept.session_id[:8]}." if place.name == "chats" else ""
         with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
@@ -317,7 +317,7 @@ def _refresh(path: Path, copy: Path) -> None:
 
 
 def _was_rewritten(path: Path, copy: Path) -> bool:
-    """Return whether a log no longer begins with its copy.
+    """Return whether a log no longer begins with the contents of its copy.
 
     Files in the legacy format are always rewritten, so they don't count.
     """
@@ -380,7 +380,7 @@ class ResumeGuard:
     supervisor = "gemtui.runs.supervisor"
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """Copy the session that the run will resume.
+        """Copy the session the run will resume.
 
         Every start of the CLI cleans up, so the sessions of earlier runs are settled first. Raises
         OSError, which keeps the run from starting.
@@ -391,7 +391,7 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Settle the session that a run resumed, once. Does nothing if it resumed none.
+        """Settle the session a run resumed, once. Does nothing if it resumed none.
 
         If the disk is full, the result is not recorded.
         """

@@ -40,7 +40,7 @@ _HEAD = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSession:
-    """A session that a run resumes.
+    """A session a run resumes.
 
     `files`: maps places in the store to copies from before the run. `seen`: files whose names
     contained the session's short id at that time, whatever their content. `newest`: maps places in
@@ -60,7 +60,7 @@ class KeptSession:
 
 
 class Aftermath(Struct, frozen=True, kw_only=True):
-    """What the protection of a session did and found during and after a run.
+    """The actions and findings of protecting a session during and after a run.
 
     `ghosts`: empty second files that were removed. `restored`: missing files of the session that
     were restored in their newest state. `lost`: missing files that could not be restored.
@@ -167,7 +167,7 @@ def _whole(newest: Path) -> Path:
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
-    """Record which files are the newest states, and what has been done so far.
+    """Record which backups hold the newest states, and what has been done so far.
 
     Raises OSError.
     """
@@ -438,7 +438,7 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
 
 
 def forget_copies(runs: Path, home: Path, session_id: str) -> None:
-    """Delete all backups of a session that the user has deleted from the store.
+    """Delete all backups of a session the user has deleted from the store.
 
     Does nothing while the store has any file of the session. Raises OSError.
     """

@@ -1,4 +1,4 @@
-"""Write all sessions to a folder, for tools that collect the sessions of many machines.
+"""Write all sessions to a folder, for tools that collect them from many machines.
 
 See assets/push.md.
 """

@@ -1,10 +1,9 @@
 """The folder that `gemtui push` writes.
 
-A push can safely be repeated or interrupted, and several machines can push to one folder.
-
-Each file is written completely or not at all. Beside the file of a day is a record of its contents,
-which is written after the file. If a push is killed between the two, the only cost is reading that
-day's sessions again. Nothing is removed, and links are never followed when writing.
+A push can safely be repeated or interrupted, and several machines can push to one folder. Each file
+is written completely or not at all. Next to each day's file is a record of its contents, which is
+written after the file. If a push is killed between the two, the only cost is that this day's
+sessions are read again. Nothing is removed, and links are never followed when writing.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _CHUNK = 1 << 20
 class Manifest(Struct, frozen=True, kw_only=True):
     """The folder's description.
 
-    `redact`: rows contain no secrets, and there are no raw files.
+    `redact`: whether rows contain no secrets; if so, there are no raw files.
     """
 
     made_by: str = "gemtui push"
@@ -47,7 +46,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class PushedFile(Struct, frozen=True, kw_only=True):
-    """The session file that rows were created from: size, modification time and number of rows."""
+    """The session file that rows came from: its size, modification time and rows."""
 
     size: int
     modified: int
@@ -56,7 +55,7 @@ class PushedFile(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """The size of a day's file in bytes, and the session files in it by session id."""
+    """The size of a day's file in bytes, and its session files by session id."""
 
     schema: int = SCHEMA
     bytes: int = 0
@@ -64,7 +63,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class PushFolder:
-    """A folder to push to; created by `open_folder`."""
+    """A folder to push to. Use `open_folder` to create one."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -73,7 +72,7 @@ class PushFolder:
     # --- days --------------------------------------------------------------------------------
 
     def day(self, project: str, day: str) -> Path:
-        """Return the folder for a project's day.
+        """Return the folder for one day of a project.
 
         Query engines read the project and the day as columns, because the folder names have the
         form `name=value`.
@@ -81,7 +80,7 @@ class PushFolder:
         return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
 
     def sources(self, day: Path) -> Sources:
-        """Return the contents of a day's file; empty if the record is outdated."""
+        """Return the contents of a day's file; empty if their record is outdated."""
         try:
             found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
             whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
@@ -96,10 +95,10 @@ class PushFolder:
         sources: Mapping[str, PushedFile],
         rows: Mapping[str, int],
     ) -> int:
-        """Write the rows of sessions, replacing their old rows; return the file's size.
+        """Write sessions' rows, replacing their old rows; return the file's size.
 
-        `changed`: maps the id of each session to write to a function that returns its rows. Rows of
-        other sessions are kept. `sources`: the session files of all sessions of the day. `rows`:
+        `changed`: maps the id of each session to write to a function that returns its rows. Other
+        sessions' rows are kept. `sources`: the session files of all of the day's sessions. `rows`:
         the number of rows by session, which is filled in while the rows are being written. Raises
         OSError, PushError.
         """
@@ -119,7 +118,7 @@ class PushFolder:
     def _merged(
         self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
     ) -> Iterator[bytes]:
-        """Yield old rows and those of changed sessions, in the order of session ids."""
+        """Yield old rows and those of changed sessions, sorted by session id."""
         waiting = sorted(changed)
         for id, lines in groupby(self._lines(path), key=_session_of):
             while waiting and waiting[0] < id:
@@ -182,7 +181,7 @@ def open_folder(
     """Open and lock a folder to push to, creating it if necessary.
 
     `home`: Gemini CLI's folder, which must not contain this folder. `waiting`: called if another
-    push holds the lock. Raises OSError, and PushError for a folder with other contents.
+    push holds the lock. Raises OSError, and PushError for a folder that contains anything else.
     """
     if path.is_symlink():
         raise PushError(f"{path} is a symbolic link: name its target instead")
@@ -283,7 +282,7 @@ _LEVEL = 9
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Compress pieces to one zstd frame, which does not depend on how they are split."""
+    """Compress chunks to one zstd frame that doesn't depend on how they are split."""
     packer = zstd.ZstdCompressor(level=_LEVEL)
     held = bytearray()
     for piece in pieces:

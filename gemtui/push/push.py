@@ -24,7 +24,10 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
 
 @dataclass(slots=True)
 class Pushed:
-    """The result of a push: sessions considered, sessions changed, files written, and problems."""
+    """The result of a push.
+
+    Counts the sessions considered, the sessions changed and the files written, and lists problems.
+    """
 
     sessions: int = 0
     changed: int = 0
@@ -70,7 +73,7 @@ def push(
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
-    """Group sessions by project and UTC day of their first message, then by id."""
+    """Group sessions by project and by the UTC day of their first message, then by id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
     for each in sessions:
         began = each.started or each.updated

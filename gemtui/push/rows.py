@@ -1,4 +1,4 @@
-"""The rows of a session: one per message, with all columns described in assets/push.md."""
+"""A session's rows: one per message, with all columns described in assets/push.md."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gemtui.transcript.model import (
 from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 SCHEMA = 1
-"""The version of the columns; incremented when the meaning of one changes."""
+"""The version of the columns; increased when a column's meaning changes."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 def rows_of(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
-    """Yield the messages of a session as JSON lines, including dropped ones.
+    """Yield a session's messages as JSON lines, including dropped messages.
 
     `raw`: the SHA-256 of the session file; None if the file is not shared.
     """

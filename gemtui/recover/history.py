@@ -1,4 +1,4 @@
-"""Find the records of one file in stored sessions, whatever has happened to the file since."""
+"""Find one file's records in stored sessions, even if it was moved or deleted."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _CUT = "Output too large. "
-"""The beginning of an output whose middle the CLI omitted."""
+"""How an output begins if the CLI has omitted its middle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """The recovered history of a file.
+    """A file's recovered history.
 
     `rebuilt`: None if nothing was found. `problems`: the sessions that could not be read.
     """
@@ -65,12 +65,12 @@ def recover(
     at: datetime | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Recovered:
-    """Rebuild the newest recorded contents of a file, or those at the time `at`.
+    """Rebuild a file's newest recorded contents, or its contents at the time `at`.
 
     `path`: absolute; the file need not exist. `sessions`: the sessions to search, including their
     copies, which may contain more. If no session names the file, it may have been moved. Therefore
     sessions of projects that no longer exist are searched for a file with the same name at the same
-    place.
+    place in its project.
     """
     every = [each for session in sessions for each in (session, *session.copies)]
     every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
@@ -100,7 +100,7 @@ def recover(
 def _before_later(records: Sequence[Record]) -> Record | None:
     """Return a record of the file's contents before its first recorded change.
 
-    Return None if these contents were not recorded.
+    Returns None if these contents were not recorded.
     """
     first = min(records, key=lambda each: each.source.time, default=None)
     if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
@@ -112,7 +112,7 @@ def _before_later(records: Sequence[Record]) -> Record | None:
 
 
 class _Named:
-    """A predicate: whether a call names a file, literally or as the CLI interprets it."""
+    """Tests whether a call names a file, either literally or as the CLI interprets it."""
 
     def __init__(self, path: Path) -> None:
         self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
@@ -131,7 +131,7 @@ def _spellings(project: str | None, name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """A predicate: whether a call names a file at the same place in a project that is gone."""
+    """Tests whether a call names a file at the same place in a project that is gone."""
 
     path: Path
 
@@ -172,7 +172,7 @@ def _records(
 
 
 def _mentions(path: Path, needle: bytes) -> bool:
-    """Return whether a file contains some bytes; True if the file is unreadable.
+    """Return whether a file contains these bytes; True if the file is unreadable.
 
     An unreadable file is reported later, when it is loaded.
     """
@@ -191,7 +191,7 @@ def _mentions(path: Path, needle: bytes) -> bool:
 def _of_log(
     log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
 ) -> list[Record]:
-    """Return the records of one session, including rewound and failed calls.
+    """Return one session's records, including rewound and failed calls.
 
     Such calls may have changed the file, too.
     """

@@ -1,6 +1,6 @@
-"""The contents of one file, rebuilt from records made at several times.
+"""Rebuild one file's contents from records made at several times.
 
-A line is *known* if the newest record shows it at its place. Lines that only older records show may
+A line is *known* if the newest record shows it in its place. Lines that only older records show may
 have changed since, so they are *guessed*. Lines that no record shows are gaps.
 """
 
@@ -18,9 +18,9 @@ from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedSource:
-    """The source of recovered lines: a tool call of a session.
+    """The source of recovered lines: one of a session's tool calls.
 
-    `time`: when the result of the call was recorded.
+    `time`: when the call's result was recorded.
     """
 
     session: str
@@ -31,7 +31,7 @@ class RecordedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """The whole contents of the file.
+    """The file's whole contents.
 
     `before`: the contents before a write; None if unknown.
     """
@@ -44,8 +44,8 @@ class Whole:
 class RecordedLines:
     """Some consecutive lines of the file.
 
-    `first`: the 1-based number of the first of them; 0 if they are the last lines of the file.
-    `total`: the number of lines in the file, counting the end after the last line feed as a line;
+    `first`: the 1-based number of the first of these lines; 0 if they are the last lines of the
+    file. `total`: how many lines the file has, counting the end after the last line feed as a line;
     None if unknown.
     """
 
@@ -63,7 +63,7 @@ class Diff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEdit:
-    """The replacement of a string by another one. `several`: of all its occurrences."""
+    """The replacement of one string by another; `several`: of all its occurrences."""
 
     old: str
     new: str
@@ -77,8 +77,8 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 class Record:
     """The evidence about the file from one call.
 
-    `begun`: a time before the call was made. `writes`: the call changed the file. `certain`: the
-    record shows the file exactly, except for line endings.
+    `begun`: a time before the call was made. `writes`: whether the call changed the file.
+    `certain`: whether the record shows the file exactly, except for line endings.
     """
 
     source: RecordedSource
@@ -90,7 +90,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLine:
-    """A line without its line feed; `text` and `source` are None for a gap."""
+    """A line without its line feed; in a gap, `text` and `source` are None."""
 
     text: str | None = None
     known: bool = False
@@ -99,14 +99,14 @@ class RebuiltLine:
 
 GAP = RebuiltLine()
 _LONGEST = 20_000
-"""The most lines to compare, because the time for comparing grows fast."""
+"""The most lines to compare, because longer comparisons quickly become slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRange:
-    """The consecutive lines `first` to `last` (1-based, inclusive), which have the same source.
+    """The lines `first` to `last` (1-based, inclusive), which have the same source.
 
-    `source`: None if the lines are gaps.
+    `source`: None if the lines are a gap.
     """
 
     first: int
@@ -117,11 +117,11 @@ class LineRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A file at some time, as far as records show it.
+    """A file at some moment, as far as records show it.
 
-    `lines`: if the last one is empty, it is the end after the last line feed. `crlf`: lines end
-    with CRLF. `newest`: the source of the latest information. `notes`: notes for the user, each a
-    clause.
+    `lines`: if the last line is empty, it is the end after the last line feed. `crlf`: whether
+    lines end with CRLF. `newest`: the source of the latest information. `notes`: notes for the
+    user, each a clause.
     """
 
     lines: tuple[RebuiltLine, ...]
@@ -168,9 +168,9 @@ class Rebuilt:
 
 
 def rebuild(records: Iterable[Record]) -> Rebuilt | None:
-    """Rebuild the newest contents of a file from records.
+    """Rebuild a file's newest contents from records.
 
-    Return None if the records show nothing.
+    Returns None if the records show nothing.
     """
     state = _State()
     for record in sorted(records, key=lambda each: each.source.time):
@@ -184,7 +184,7 @@ def rebuild(records: Iterable[Record]) -> Rebuilt | None:
 
 @dataclass(slots=True)
 class _State:
-    """The state of the file after the records so far, applied in chronological order."""
+    """The file's state after the records so far, applied in chronological order."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
     newest: RecordedSource | None = None
@@ -233,7 +233,7 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
     ) -> list[RebuiltLine]:
-        """Return the lines of a record.
+        """Return the lines that a record shows.
 
         Lines that differ only in whitespace keep their old text.
         """
@@ -284,7 +284,7 @@ class _State:
                 self._know_again(known, record)
 
     def _know_again(self, known: Sequence[bool], record: Record) -> None:
-        """Mark lines as known again, because all hunks of one diff are known together."""
+        """Mark lines as known again, because all hunks of a diff are known together."""
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
                 self.lines[at] = replace(self.lines[at], known=True)
@@ -336,7 +336,7 @@ def _lines(text: str) -> list[str]:
 def _alike(one: Sequence[str | None], other: Sequence[str]) -> bool:
     """Return whether two texts are equal except for whitespace.
 
-    Terminals change whitespace.
+    Whitespace is ignored because terminals change it.
     """
     return _bare(one) == _bare(other)
 
@@ -349,7 +349,7 @@ def _bare(lines: Sequence[str | None]) -> list[str | None]:
 
 
 def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
-    """Return the number of equal lines at the start, and of those at the end."""
+    """Return how many lines are equal at the start, and how many at the end."""
     most = min(len(one), len(other))
     start = next((at for at in range(most) if one[at] != other[at]), most)
     left = most - start

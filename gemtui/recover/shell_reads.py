@@ -1,6 +1,6 @@
-"""Extract the contents of a file from the output of shell commands.
+"""Extract a file's contents from the output of shell commands.
 
-Only commands without variables, substitutions or the like are used, so that their words are known
+Only commands without variables, substitutions and the like are used, so that their words are known
 from the text alone. A terminal changes tabs and trailing spaces, so the result is never certain.
 """
 
@@ -19,7 +19,7 @@ _DEFAULT = 10
 
 
 def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
-    """Return what a command's output shows of a file; None if it shows nothing.
+    """Return the contents of a file that a command's output shows, or None.
 
     `names`: returns whether a word of the command names the file, relative to the command's folder.
     """

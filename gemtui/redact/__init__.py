@@ -1,1 +1,1 @@
-"""Replace secrets in sessions that are to be shared."""
+"""Replace secrets in sessions before they are shared."""

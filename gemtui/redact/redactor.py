@@ -1,8 +1,9 @@
 """Replace each secret in JSON values with a placeholder, always the same one.
 
-A secret that only its context reveals, such as a password in a URL, is replaced in other places,
-too. For this purpose, `learn` reads everything first. Secrets without a recognisable form are not
-found: those in pictures and other binary data, in encoded text, and secrets that are split in two.
+A secret that only its context reveals, such as a password in a URL, is also replaced in other
+places. To find such secrets, `learn` reads everything first. Secrets without a recognisable form
+are not found: those in pictures and other binary data, in encoded text, and secrets that are split
+in two.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from gemtui.text import COLOUR
 _BASE64 = re.compile(r"[0-9A-Za-z+/_-]*={0,2}")
 _KEY_LINE = re.compile(r"[0-9A-Za-z+/=]{40,}")
 _TEXTS = frozenset({"content", "new_string", "old_string", "prompt", "instruction"})
-"""Arguments whose mention of a file doesn't mean that the call accesses that file."""
+"""Arguments in which naming a file doesn't mean that the call accesses the file."""
 _SHORTEST_TAIL = 6
 _SHORT = 40
 
 
 class Replaced(NamedTuple):
-    """A replaced secret, as it may be shown to the user: kind, placeholder, beginning and count."""
+    """A replaced secret, as the user may see it: kind, placeholder, start and count."""
 
     kind: str
     placeholder: str
@@ -45,10 +46,10 @@ class Replaced(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """The position of a secret in a string.
+    """A secret's position in a string.
 
-    `lead`: the number of characters before the secret, such as `NAME=`, that show that a common
-    word is a secret here.
+    `lead`: how many characters before the secret, such as `NAME=`, show that a common word is a
+    secret here.
     """
 
     start: int
@@ -58,7 +59,7 @@ class _Span(NamedTuple):
 
 
 class Redactor:
-    """Replaces secrets: `learn` a whole session, then `apply` to every part to share."""
+    """Replaces secrets: `learn` a whole session, then `apply` to all that is shared."""
 
     def __init__(self) -> None:
         self._placeholders: dict[str, str] = {}
@@ -76,7 +77,7 @@ class Redactor:
         return self._walk(value, learn=False)
 
     def clipped(self, text: str) -> str:
-        """Redact a truncated string, including a partial secret at its end."""
+        """Redact a truncated string, including a secret that is cut off at the end."""
         text = self.apply(text)
         for secret, (_, placeholder) in self._secrets.items():
             for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
@@ -130,7 +131,7 @@ class Redactor:
     def _pieces(
         self, values: Sequence[Mapping[str, Any]], name: str, env: bool, *, learn: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Redact the pieces of one string, such as the differently coloured parts of it.
+        """Redact the pieces of one string, for example pieces in different colours.
 
         A secret may be split across several pieces.
         """
@@ -197,7 +198,7 @@ class Redactor:
         return placeholder
 
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
-        """Yield the secrets that the rules find; they may overlap."""
+        """Yield the secrets found by the rules; they may overlap."""
         lowered = text.lower()
         for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):
@@ -216,7 +217,7 @@ class Redactor:
             yield _Span(0, len(text), "secret")
 
     def _literals(self, text: str) -> Iterator[_Span]:
-        """Yield the secrets in a string that `learn` found in their contexts."""
+        """Yield the secrets in a string that `learn` found in other contexts."""
         for literal, (offset, kind) in self._known.items():
             at = text.find(literal)
             while at >= 0:
@@ -237,9 +238,9 @@ class Redactor:
 
 
 def replaced_words(redactor: Redactor) -> str:
-    """Return the number of replaced secrets of each kind: `2 email, 1 github-token`.
+    """Return how many secrets of each kind were replaced: `2 email, 1 github-token`.
 
-    Return `nothing` if there are none.
+    Returns `nothing` if there are none.
     """
     kinds = Counter(each.kind for each in redactor.replaced())
     return ", ".join(f"{count:,} {kind}" for kind, count in kinds.items()) or "nothing"
@@ -300,9 +301,9 @@ def _is_binary(value: Mapping[Any, Any]) -> bool:
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:
-    """Return a string without colour codes, and where its characters were.
+    """Return a string without colour codes, and where its characters were before.
 
-    The original positions are [] if there are no colour codes.
+    The positions are [] if there are no colour codes.
     """
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
@@ -317,7 +318,7 @@ def _uncoloured(text: str) -> tuple[str, list[int]]:
 
 
 def _merged(spans: Iterable[_Span]) -> list[_Span]:
-    """Return spans in order, merging overlapping ones; the kind is the longest's."""
+    """Return spans in order, merging overlapping ones; the longest one's kind is used."""
     merged: list[_Span] = []
     for span in sorted(spans, key=_order):
         last = merged[-1] if merged else None
@@ -332,9 +333,9 @@ def _merged(spans: Iterable[_Span]) -> list[_Span]:
 
 
 def _order(span: _Span) -> tuple[int, bool, int]:
-    """Return the sort key of a span: its position.
+    """Return a span's sort key, which is its position.
 
-    A password in a URL is sorted before the e-mail address that it seems to be part of.
+    A password in a URL is sorted before the e-mail address it seems to be part of.
     """
     return span.start, span.kind != "url-password", -span.end
 
@@ -344,9 +345,9 @@ def _is_inner(char: str) -> bool:
 
 
 def _shortened(secret: str) -> str:
-    """Return the beginning of a secret and its length.
+    """Return a secret's beginning and length.
 
-    The user can recognise the secret by them, but nobody can use it.
+    From these, the user can recognise the secret, but nobody can use it.
     """
     shown = secret[: min(4, len(secret) // 3)]
     return f"{shown}… ({len(secret)} characters)"

@@ -1,4 +1,4 @@
-"""The forms of secrets, with the source that documents each.
+"""The forms of secrets, each with the source that documents it.
 
 Prefixes and lengths are those that vendors publish, or that gitleaks (MIT) lists in its default
 configuration. High entropy alone is not a rule, because in sessions such a rule finds hashes and
@@ -17,10 +17,10 @@ class SecretForm(NamedTuple):
 
     * `kind`: the word used in placeholders. `what`: a description for users.
     * `hints`: lower-case strings; `pattern` is tried only if at least one of them occurs.
-    * `pattern`: the group `secret` is replaced; if there is no such group, the whole match is.
+    * `pattern`: if it has a group `secret`, that group is replaced; otherwise the whole match is.
     * `before`: must match directly before the match, and is part of the secret.
-    * `plausible`: the secret must look like a random value.
-    * `anywhere`: the same string is also replaced outside of this context.
+    * `plausible`: whether the secret must look like a random value.
+    * `anywhere`: whether the same string is also replaced in other contexts.
     * `source`: where the form is documented.
     """
 
@@ -42,8 +42,8 @@ _VALUE = r"""[^\s"'`\\,;<>(){}\[\]]"""
 def _word(prefix: str, rest: str) -> str:
     """Return a pattern for a token that starts with `prefix`.
 
-    A prefix in the middle of a word does not match, unless it directly follows an escape such as
-    that of a line feed or `%0A`. The pattern checks this after matching the prefix itself.
+    A prefix in the middle of a word does not match, unless it directly follows an escape, such as
+    one for a line feed or `%0A`. The pattern checks this after matching the prefix itself.
     """
     escaped = "".join(rf"|(?<={end}{prefix})" for end in (r"\\[nrt]", "%[0-9A-F]{2}"))
     return f"{prefix}(?:(?<![0-9A-Za-z_]{prefix}){escaped}){rest}"
@@ -321,7 +321,7 @@ ENV_LINE = re.compile(
     r"|(?P<bare>(?:(?!\\n|\\r)[^\s#\"'])(?:(?!\\n|\\r|[ \t]+#)[^\r\n\"]){0,4000}))",
     re.MULTILINE,
 )
-"""Matches a line of an environment file, also in a diff or in output of `grep` or `cat -n`."""
+"""Matches a line of an environment file, even in a diff or in grep's output."""
 
 ENV_FILE = re.compile(
     r"(?<![\w.])\.env(?!\.(?:example|sample|template|dist)\b)(?:rc|(?:\.[\w-]{1,40}){0,3})(?![\w/])"
@@ -345,7 +345,7 @@ def is_variable(value: str) -> bool:
 
 
 def is_plausible(value: str) -> bool:
-    """Return whether a value (8 or more characters) looks random, unlike code."""
+    """Return whether a value of 8 or more characters looks random, unlike code."""
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     return letters and digits > 1 and _bits(value) >= 2.75 and "::" not in value

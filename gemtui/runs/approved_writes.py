@@ -51,7 +51,10 @@ class ApprovedWrites:
         self._lock = threading.Lock()
 
     def is_open(self, path: str) -> bool:
-        """Return whether an approved call that writes this real file has no result yet."""
+        """Return whether an approved call that writes this file has no result yet.
+
+        `path`: the file's real path.
+        """
         with self._lock:
             return any(each.effect.path == path for each in self._open)
 

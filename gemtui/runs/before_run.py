@@ -64,7 +64,7 @@ class RunNotice:
 
     @property
     def words(self) -> str:
-        """The notice as one line for the user."""
+        """The notice for the user, on one line."""
         return f"{self.key}: {self.follows}"
 
 
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def taken_away(self) -> int:
-        """How many of the project's settings turn off confirmations, not counting the mode."""
+        """How many project settings turn off confirmations, not counting the mode."""
         return sum(
             each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
             for each in self.notices

@@ -208,7 +208,7 @@ class RunBudget:
             self._logs.setdefault(path, SessionLog(path))
 
     def _told_id(self) -> str | None:
-        """Return the id of the session that Gemini CLI says it has started, if it does.
+        """Return the id of the session Gemini CLI says it has started, if it does.
 
         An older CLI chooses the id itself.
         """

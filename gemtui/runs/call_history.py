@@ -23,7 +23,7 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
 
 BATCH = 200
-"""The most calls per step."""
+"""The most calls in one step."""
 BATCH_SIZE = 4_000_000
 """A step ends early once its arguments have this many characters."""
 _UNNAMED = "subagent"
@@ -139,7 +139,7 @@ def _ended(raw: Mapping[str, Any]) -> CallStatus:
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    """Return the number of characters in strings, plus one for every other value.
+    """Return the number of characters in strings, plus one for each other value.
 
     Nested values are counted at any depth.
     """

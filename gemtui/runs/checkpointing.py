@@ -366,8 +366,8 @@ def prune_checkpoints() -> CheckpointsUsage:
 def _goes_on(run: str) -> bool:
     """Return whether the run with this id is still working.
 
-    The modules that know runs are imported here: a supervisor needs them only for old checkpoints,
-    and they are half of all that it would import.
+    The modules about runs are imported here because a supervisor needs them only when it removes
+    old checkpoints, and they would double its imports.
     """
     from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import runs_dir

@@ -31,11 +31,11 @@ _SERVER = "mcp_"
 
 
 class Counted(StrEnum):
-    """The ways in which an answer can take effect."""
+    """Whether an answer took effect, and how."""
 
     FIRST = "first"
     SECOND = "second"
-    """Somebody else had already answered, so this answer had no effect."""
+    """Somebody else had answered already, so this answer had no effect."""
     NOT_KEPT = "not_kept"
     """The answer took effect for this run, but could not be saved for later runs."""
 
@@ -71,7 +71,7 @@ class Asked:
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Facts about the call that the user should know before answering."""
+        """Facts about the call the user should know before answering."""
         return cautions(self.question.request, self.runs)
 
     @property
@@ -130,7 +130,7 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the question with its present effect if that differs, otherwise None."""
+        """Return the question with its present effect, or None if that hasn't changed."""
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
         return None if now == asked else now
@@ -212,8 +212,8 @@ def similar_to(
 def servers_of(tool: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
     """Return the configured MCP servers that may provide a tool with this full name.
 
-    Server and tool names are joined by `_`. Therefore, with the servers `a` and `a_b`, `mcp_a_b_c`
-    can be a tool of either server (assets/gemini-cli.md#tool-names).
+    Server and tool names are joined by `_`. So if there are servers `a` and `a_b`, the tool
+    `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
     """
     return tuple(each for each in sorted(_servers(environ, cwd)) if _may_have(each, tool))
 

@@ -48,7 +48,7 @@ def effective_policy(
     include_directories: Sequence[Path] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> EffectivePolicy:
-    """Return the policy of a run that gemtui would start with the files `policies`.
+    """Return the policy of a run gemtui would start with the files `policies`.
 
     * `alone`: whether `policies` replace the user's own files, as with `gemini --policy`. If False,
       the user's own files come first. Without `policies`, this makes no difference.

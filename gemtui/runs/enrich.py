@@ -2,8 +2,8 @@
 
 The stream contains no thoughts, diffs or exit codes, only one sum of tokens, and, after a dropped
 connection, an answer's text twice (assets/gemini-cli.md#events). The session contains all of these,
-and each text once. Parts that the session lacks (an interrupted answer, a failed prompt, errors)
-are kept from the stream.
+and each text once. Parts the session lacks (an interrupted answer, a failed prompt, errors) are
+kept from the stream.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """Return the text that the user typed."""
+    """Return the text the user typed."""
     prompts = (message for message in messages if message.prompt)
     blocks = next((message.blocks for message in prompts), ())
     return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
@@ -151,7 +151,7 @@ class _Shown:
         self._texts: list[str] = []
 
     def add(self, stored: Sequence[Message], message: Message) -> None:
-        """Record that the messages `stored` were shown in place of `message`."""
+        """Record that the stored messages `stored` were shown in place of `message`."""
         text = "\n".join(_texts(message))
         self._calls.update(_ids(stored))
         self._texts += [t for each in stored for t in _texts(each) if t not in text]

@@ -154,7 +154,7 @@ class FileTracker:
         return found
 
     def _file_of(self, asked: str) -> str:
-        """Return the file that the CLI writes for the path in a call."""
+        """Return the file the CLI writes for the path in a call."""
         with suppress(OSError, ValueError):
             return tool_path(asked, str(self._root))
         return asked
@@ -162,7 +162,7 @@ class FileTracker:
     def _written(
         self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
     ) -> FileWrite:
-        """Return the row of a file that calls were to write."""
+        """Return the row for a file that calls were to write."""
         settled = [self._settled(call, path) for call in calls]
         row = write_of(path, settled)
         if row.written is WriteStatus.YES and self._ended is None:
@@ -188,7 +188,7 @@ class FileTracker:
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
-        """Return the row of a file changed by something else; None if it is unchanged."""
+        """Return the row for a file changed by something else; None if it is unchanged."""
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
             return None
@@ -223,7 +223,7 @@ class FileTracker:
     def _compared(
         self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
     ) -> FileWrite:
-        """Return the row of a file that exists, compared with the file's former contents."""
+        """Return the row for a file that exists, compared with the file's former contents."""
         path = Path(row.path)
         if existed is not None:
             row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
@@ -236,7 +236,7 @@ class FileTracker:
         return replace(row, added=diff.added, removed=diff.removed, net=True, note=same)
 
     def _gone(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
-        """Return the row of a file that no longer exists."""
+        """Return the row for a file that no longer exists."""
         if existed is None:
             return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
         if not existed:
@@ -296,7 +296,7 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return what made a change that happened at one of these times."""
+    """Return the cause of a change that happened at one of these times."""
     by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 

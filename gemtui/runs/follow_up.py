@@ -115,7 +115,7 @@ def _settle(run: RunFolder) -> None:
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
-    """Return the last run in the chain of follow-up runs; None if there is none."""
+    """Return the last run in the chain of follow-up runs; None if there are none."""
     seen, last = {run.id}, None
     while (following := _following(last or run)) is not None and following.id not in seen:
         seen.add(following.id)

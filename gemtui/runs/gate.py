@@ -383,7 +383,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> Answer:
-        """Return the messages sent since the last call, for the main agent."""
+        """Return the messages sent since the last call, if the main agent made this call."""
         with self._lock:
             self._calls.update()
             if self._calls.agents and tool != AGENT:
@@ -401,7 +401,7 @@ class Gate:
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> Answer | None:
-        """Ask until the call still has the effect that the user saw when allowing it."""
+        """Ask until the call still has the effect the user saw when allowing it."""
         while True:
             folder, number = _folder_of(call), self._put(call)
             try:
@@ -538,7 +538,7 @@ class Gate:
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the call with these arguments and its present effect."""
+        """Return the call with these arguments and the effect it would have now."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
         return replace(call, arguments=arguments, effect=does)
@@ -562,7 +562,7 @@ class Gate:
         arguments: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> None:
-        """Record the outcome of a question, unless it already has one."""
+        """Record a question's outcome, unless it already has one."""
         with suppress(FileExistsError):
             settled = replace(self._settled(consent, reason=reason), arguments=arguments)
             self._files.settle(number, settled)

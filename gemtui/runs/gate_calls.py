@@ -52,7 +52,10 @@ class CallWatch:
                 self._handle(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of passed calls that got a result since the last invocation."""
+        """Return the ids of calls that passed the gate and have since got a result.
+
+        Each id is returned only once.
+        """
         ended, self._ended = self._ended, []
         return ended
 

@@ -41,13 +41,13 @@ from gemtui.transcript.seal import pattern_of
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""The tools whose calls need the seal, each with one of its arguments."""
+"""The tools whose calls need the secret seal, each with one of its arguments."""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
 """Tools that accept no additional argument, so only the hook can stop their calls."""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
-"""The approval modes in which writes and commands need the seal."""
+"""The approval modes in which writes and commands need the secret seal."""
 BUILD_FILE = (
     "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
     "approves it. A shell command that changes the file can be approved."
@@ -71,7 +71,7 @@ class Way(IntEnum):
     PASS = auto()
     """The CLI allows the call even when headless, or denies it itself."""
     THROUGH = auto()
-    """The call needs the seal, but no question."""
+    """The call gets the seal, which allows it, without a question."""
     ASK = auto()
     REFUSE = auto()
 
@@ -80,8 +80,8 @@ class Way(IntEnum):
 class Judgement:
     """A decision about a call, and the reason for it.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: where the user's own rule
-    is that allows the call without a question; "" if there is no such rule.
+    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
+    rule that allows the call without a question; "" if there is no such rule.
     """
 
     way: Way
@@ -216,7 +216,7 @@ class GatePolicy:
         return Judgement(way=Way.THROUGH, rule=own)
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Return why to ask the user about a call that the CLI allows, or None.
+        """Return why to ask the user about a call the CLI allows, or None.
 
         The reason is a sentence. There is no question about a command if one of the user's own
         rules allows it. If a file is outside the run's folders or affects what is run later, the

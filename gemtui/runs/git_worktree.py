@@ -55,7 +55,7 @@ class GitRepository:
         except WorktreeError as error:
             raise WorktreeError(f"{folder} is not in a usable git repository: {error}") from None
         place = Path(os.fsdecode(top))
-        if place != _nearest(folder):  # because a run's changes are applied there later
+        if place != _nearest(folder):  # a run's changes are later applied there
             raise WorktreeError(
                 f"the git configuration of {folder} moves its working tree to another folder"
             )
@@ -130,7 +130,7 @@ class GitRepository:
             return None
 
     def forget(self, tree: Path) -> None:
-        """Remove the repository's record of a worktree whose files are gone."""
+        """Remove the repository's record of a worktree whose files have been deleted."""
         _git(self.top, "worktree", "remove", "--force", "--force", str(tree))
 
     def knows(self, tree: Path) -> bool:

@@ -81,10 +81,10 @@ class Granted:
         return outcome.rule
 
     def _covers(self, policy: Policy, call: Call) -> bool:
-        """Return whether each command of a call has an approved prefix.
+        """Return whether each command in a call has an approved prefix.
 
         Commands are parsed the way bash would, because the CLI only compares strings and recognises
-        more whitespace than bash does. Dangerous commands are never approved by a prefix.
+        more whitespace than bash does. A prefix never approves a dangerous command.
         """
         place = place_of(self._workspace, string(call.args.get("dir_path")))
         command = unwrapped(string(call.args.get("command")))
@@ -124,7 +124,7 @@ def _allows(policy: Policy) -> Policy:
 
 
 def keep_always(rule: Rule) -> Path:
-    """Add a rule to the policy for all runs, unless it is there; return the file.
+    """Add a rule to the policy for all runs, unless it has the rule; return the file.
 
     Raises PolicyError and OSError.
     """

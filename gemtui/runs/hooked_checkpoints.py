@@ -148,7 +148,7 @@ def _counts(root: Path, event: _Event) -> bool:
 
 
 def _path(root: Path, event: _Event) -> bytes | None:
-    """Return the only file that a call writes; None if it may write any file."""
+    """Return the only file a call writes; None if it may write any file."""
     if kind_of(event.tool) not in WRITING:
         return None
     return name_in(root, asked_path(event.arguments))

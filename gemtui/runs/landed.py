@@ -1,4 +1,4 @@
-"""Determine from the file on disk whether a write without a result happened."""
+"""Find out from the file on disk whether a write without a result took place."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """Add the processes that are alive without a supervisor to the run."""
+    """Add to the run the processes that are alive without a supervisor."""
     if run.state is RunState.RUNNING:
         return run
     living = tagged | process_tree.still_running(run.exit.left if run.exit is not None else ())

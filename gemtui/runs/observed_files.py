@@ -43,7 +43,7 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
                     yield dict(seen)
                 if len(seen) >= most:
                     return
-    except (OSError, RuntimeError):  # errors of watchfiles are RuntimeErrors
+    except (OSError, RuntimeError):  # watchfiles raises RuntimeErrors
         return
 
 

@@ -105,9 +105,9 @@ class RunProgress:
         self._open: dict[str, ToolCall] = {}
         """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
-        """Maps the ids of such calls to whether the disk shows that they wrote the file."""
+        """Maps the ids of such calls to whether they wrote their files, where known."""
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with the reason that the CLI gave."""
+        """The calls that a policy denied, each with the reason the CLI gave."""
 
     @property
     def unsettled(self) -> int:
@@ -115,7 +115,7 @@ class RunProgress:
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
-        """Update the facts with an event."""
+        """Update the facts with one event."""
         payload = event.payload
         if isinstance(payload, TextSaid):
             self.answered = self.answered or bool(payload.content.strip())
@@ -242,7 +242,7 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """Return the file that a call should write, as named in the call; "" if none."""
+    """Return the file a call should write, as named in the call; "" if none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 
@@ -412,7 +412,7 @@ def _over_budget(error: ErrorSaid) -> RunOutcome:
 
 
 def _last_retry(stderr: str) -> Iterator[str]:
-    """Yield why a request was retried, by the last HTTP status that was reported."""
+    """Yield why a request was retried, judging by the last HTTP status in stderr."""
     found = list(_ATTEMPT.finditer(stderr))
     for last in ([each for each in found if each[2]] or found)[-1:]:
         why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()

@@ -121,7 +121,7 @@ class Proposal:
             return self._of_file(given, text)
         try:
             value = json.loads(text)
-            json.dumps(value, allow_nan=False)  # rejects NaN and 1e999
+            json.dumps(value, allow_nan=False)  # reject NaN and 1e999
         except (ValueError, RecursionError) as error:
             raise ValueError(f"not valid JSON: {error}") from None
         if not isinstance(value, dict):

@@ -234,7 +234,7 @@ def is_idle(folder: Path) -> bool:
 
 @contextmanager
 def _stored(place: Path) -> Iterator[CheckpointStore | None]:
-    """Open the checkpoints of a project; yield None if there are none."""
+    """Open a project's checkpoints; yield None if there are none."""
     if place.is_dir():
         with open_store(place) as store:
             yield store

@@ -81,7 +81,7 @@ class Undone:
 
     @property
     def kept(self) -> list[Step]:
-        """The steps of the files that were left alone."""
+        """The steps for the files that were left alone."""
         steps = () if self.files is None else self.files.steps
         return [step for step in steps if step.action is Action.KEEP]
 
@@ -187,9 +187,9 @@ def redo_project(
 
 
 def interrupted_words(folder: Path) -> str | None:
-    """Return a sentence about a change of a folder's files that is not finished; None without one.
+    """Return a sentence about an unfinished change to a folder's files, or None.
 
-    For instance "An undo in this folder was interrupted." Raises nothing: whatever needs the
+    An example is "An undo in this folder was interrupted." Never raises: anything that needs the
     checkpoints reports why they can't be read.
     """
     place, _, _ = project_of(folder)
@@ -342,7 +342,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
-    """Open the checkpoints of a session's project; yield None if there are none."""
+    """Open the checkpoints for a session's project; yield None if there are none."""
     place = None if session.project is None else project_of(Path(session.project))[0]
     if place is None or not place.is_dir():
         yield None
@@ -432,7 +432,7 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return the checkpoints of these sessions, oldest first."""
+    """Return these sessions' checkpoints, oldest first."""
     changes: dict[int, list[FileChange]] = {}
     for id, change in changed:
         changes.setdefault(id, []).append(change)

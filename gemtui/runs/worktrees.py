@@ -106,9 +106,9 @@ def require_new(options: AgentOptions) -> None:
 
 
 def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
-    """Trust a worktree if its repository is trusted; its files come from there.
+    """Trust a worktree if its repository, which its files come from, is trusted.
 
-    Return notes for the user.
+    Returns notes for the user.
     """
     environ = os.environ
     if not trust.must_ask(worktree.folder, environ):
@@ -379,7 +379,7 @@ class AppliedWorktree:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files to which this action was applied."""
+        """Return the files this action was applied to."""
         return [os.fsdecode(step.path) for step in self.steps if step.action is action]
 
     @property
@@ -493,7 +493,7 @@ def _is_program(state: FileState) -> bool:
 
 
 def _with_program(mode: int, like: FileState) -> int:
-    """Return a mode whose execute permission is as in `like`.
+    """Return a mode with the execute permission that `like` has.
 
     If `like` is executable, whoever may read the file may execute it; otherwise nobody may.
     """
@@ -504,7 +504,7 @@ def _with_program(mode: int, like: FileState) -> int:
 
 
 class Losses(NamedTuple):
-    """What would be lost with a worktree, and what would remain only on its branch.
+    """The things that would be lost with a worktree, or remain only on its branch.
 
     `files`: the files with changes that haven't been applied; None if unknown. `commits`: how many
     commits no other branch has; they are kept with the branch. None if the branch no longer exists.

@@ -1,1 +1,1 @@
-"""Full-text search in stored sessions."""
+"""Full-text search across stored sessions."""

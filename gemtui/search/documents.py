@@ -1,7 +1,7 @@
-"""The searchable documents of a session: one for each block of its messages.
+"""A session's searchable documents: one for each block of its messages.
 
-The text of a document is the block's `block_text`, so that every hit can also be found, and seen,
-in the open transcript.
+A document's text is the block's `block_text`, so that every hit can also be found, and seen, in the
+open transcript.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BLOCKS = 10
 
 
 class DocumentKind(IntEnum):
-    """Who or what wrote a document. The numbers are stored in the index."""
+    """Who or what wrote a document. The index stores the numbers."""
 
     USER = 0
     MODEL = 1
@@ -61,13 +61,15 @@ class DocumentKind(IntEnum):
 class SearchDocument(Struct, frozen=True, kw_only=True):
     """One block of a message.
 
-    `message`: the message's id in the transcript. `block`: the block's index in the message.
-    `order`: greater than that of any earlier document of the session. `time`: when the message was
-    written, or when the tool ended. `tool`: the tool's name. `paths`: the files that the tool call
-    names. `parts`: the parts of compound names in the text. `failed`: whether the call or prompt
-    failed. `dropped`: whether the message is no longer part of the conversation. `line`: offset and
-    length of the line that holds the whole document; None if the document is spread over several
-    lines.
+    * `message`: the message's id in the transcript. `block`: the block's index in the message.
+    * `order`: a number that is greater than for any earlier document of the session.
+    * `time`: when the message was written, or when the tool ended.
+    * `tool`: the tool's name. `paths`: the files that the tool call names.
+    * `parts`: the parts of compound names in the text.
+    * `failed`: whether the call or prompt failed.
+    * `dropped`: whether the message is no longer part of the conversation.
+    * `line`: offset and length of the line that contains the whole document; None if the document
+      is spread over several lines.
     """
 
     message: str
@@ -90,7 +92,7 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
 
 
 class FileDocuments(NamedTuple):
-    """The indexable contents of a file.
+    """A file's indexable contents.
 
     `session`: the key of its session, as returned by `file_list.session_of`.
     """
@@ -102,10 +104,10 @@ class FileDocuments(NamedTuple):
 def documents_of(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield the documents of a session as far as it has been read.
+    """Yield a session's documents, as far as it has been read.
 
-    Dropped messages are included. `start` and `stop`: yield only the documents of these messages,
-    as numbered by `placed_messages`.
+    Dropped messages are included. `start`, `stop`: yield only these messages' documents, numbered
+    as in `placed_messages`.
     """
     from gemtui.sessions.load import placed_messages
 

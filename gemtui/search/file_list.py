@@ -1,8 +1,8 @@
 """The list of indexed session files and their versions, in SQLite.
 
 A file's documents carry a number that identifies the file; a file indexed in parts has several
-numbers. A changed file gets a new number, and no number is used twice. So if indexing is
-interrupted, documents whose numbers are not in the list are never found.
+numbers. A changed file gets a new number, and no number is used twice. Documents whose numbers are
+not in the list are never found, so nothing is found twice if indexing is interrupted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, connect, identity
 
 VERSION = 6
-"""The version of the list and the documents. Increase it when either changes, so that every index
-is rebuilt.
+"""The version of the list and the documents.
+
+Increase it when either changes, so that every index is rebuilt.
 """
 _APPLICATION = 0x67657300
 _WAIT = 2.0
@@ -38,7 +39,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def index_folder(cache: Path, home: Path) -> Path:
-    """Return the folder, inside gemtui's cache folder, for the index of a store.
+    """Return the folder for a store's index, inside gemtui's cache folder.
 
     `home`: the folder that contains the store.
     """
@@ -66,10 +67,10 @@ class NoIndex(Exception):
 class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
-    `numbers`: the numbers that its documents carry. `stamp`: the `ChatFile.stamp` of the version
-    that was indexed. `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`.
-    `session`: the value of `session_of`, which all files of one session share; "" if the file holds
-    no session.
+    `numbers`: the numbers that its documents carry. `stamp`: the `ChatFile.stamp` of the indexed
+    version. `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`:
+    the result of `session_of`, which is the same for all files of one session; "" if the file
+    contains no session.
     """
 
     numbers: tuple[int, ...]
@@ -80,15 +81,15 @@ class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
 
 
 def session_of(kind: SessionKind, id: str) -> str:
-    """Return the key of a session, for a row of the list.
+    """Return a session's key, for a row of the list.
 
-    Undecodable characters in an id, which may come from a file name, are replaced.
+    Undecodable characters in an id are replaced; an id may come from a file name.
     """
     return f"{kind} {id}".encode(errors="replace").decode()
 
 
 class Indexed(NamedTuple):
-    """The document numbers and the session of a newly indexed file (see `IndexedFile`)."""
+    """A newly indexed file's document numbers and session (see `IndexedFile`)."""
 
     numbers: tuple[int, ...]
     session: str
@@ -97,8 +98,8 @@ class Indexed(NamedTuple):
 class FileList:
     """The list of indexed files at `path`.
 
-    `name`: the name of the folder with the text index that belongs to this list. Raises NoIndex if
-    there is no list of this version, and sqlite3.Error.
+    `name`: the name of the folder with the text index that belongs to this list. Raises
+    sqlite3.Error, and NoIndex if there is no list of this version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -178,7 +179,7 @@ class FileList:
     ) -> None:
         """Add files under their numbers and remove other entries, in one transaction.
 
-        `taken`: files to add. `gone`: paths of entries to remove. `replaced`: numbers that no
+        `taken`: the files to add. `gone`: paths of entries to remove. `replaced`: numbers that no
         longer belong to any file. `removed`: previously replaced numbers whose documents have been
         deleted.
         """

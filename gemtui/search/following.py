@@ -1,8 +1,8 @@
-"""Incremental indexing of logs that are still growing.
+"""Index logs that are still growing, incrementally.
 
-The last messages of a log may still change, because calls get their results later; earlier messages
+A log's last messages may still change, because calls get their results later; earlier messages
 rarely change. So a growing log's documents have several numbers, and only those under the last
-number are replaced each time. If earlier messages change after all (by a rewind, or because a list
+number are replaced each time. If earlier messages do change (by a rewind, or because a list
 replaced them), the whole log is indexed again.
 """
 
@@ -25,15 +25,15 @@ from gemtui.sessions.summarise import kind_and_id
 _LOGS = 4
 """Maximum number of logs kept open."""
 _LIVE = 600.0
-"""Seconds after its last change for which a log counts as growing."""
+"""A log counts as growing for this many seconds after its last change."""
 _OPEN = 16
-"""Number of messages at the end of a log that may still change."""
+"""How many messages at the end of a log may still change."""
 _MANY = 64
-"""Number of settled messages after which they get a permanent number."""
+"""After this many settled messages, they get a permanent number."""
 
 
 class Following:
-    """The growing logs that the writer of `index` follows."""
+    """The growing logs that `index` follows while it is being written."""
 
     def __init__(self, index: WriteIndex) -> None:
         self._index = index
@@ -70,7 +70,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, and its messages that are indexed and final."""
+    """A growing log, and those of its messages that are indexed and final."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)

@@ -1,4 +1,4 @@
-"""Read the text of hits from their files, because the index doesn't store any text."""
+"""Read hits' text from their files, because the index doesn't store any text."""
 
 from __future__ import annotations
 

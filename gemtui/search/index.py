@@ -1,9 +1,9 @@
-"""The index of a store on disk, with many readers and one writer at a time.
+"""A store's index on disk, with many readers and one writer at a time.
 
 The index is kept in gemtui's cache folder, private to the user, and can be deleted at any time. Its
 folder contains a list of files (`file_list.py`), a folder named in that list with the text index
-(`text_index.py`), and the writer's lock. Documents are committed before the list, so everything
-that the list names exists, and nothing else is ever found.
+(`text_index.py`), and the writer's lock. Documents are committed before the list, so everything the
+list names exists, and nothing else is ever found.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORDS = f"words-{minor_version()}-"
 class ReadIndex:
     """An index opened for searching. Raises NoIndex if there is no usable one.
 
-    `rows`: the indexed files. `words`: a reader of their text index. Both are as of the last
+    `rows`: the indexed files. `words`: a reader for their text index. Both are as of the last
     `refresh`.
     """
 
@@ -54,7 +54,7 @@ class ReadIndex:
         self._list.close()
 
     def refresh(self) -> bool:
-        """Load what was indexed since the last call; return whether anything was.
+        """Load what has been indexed since the last call; return whether anything has.
 
         Raises NoIndex.
         """
@@ -112,7 +112,7 @@ def only_writer(folder: Path) -> Iterator[bool]:
     """Hold an index's write lock in this context.
 
     Yields False if another program holds the lock. The operating system releases the lock when the
-    program that holds it ends, however it ends. Raises OSError.
+    program holding it ends, for whatever reason. Raises OSError.
     """
     make_own_folder(folder)
     for private in (folder.parent, folder):
@@ -142,8 +142,8 @@ def remove_gone(folder: Path, home: Path) -> None:
 class WriteIndex:
     """An index opened for updating, by the program that holds its lock.
 
-    An index that is corrupt or of another version is rebuilt. `renewed`: why the index was rebuilt,
-    or None. Raises OSError if the index can't be written.
+    If the index is corrupt or has another version, it is rebuilt, and `renewed` says why; otherwise
+    `renewed` is None. Raises OSError if the index can't be written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -188,10 +188,10 @@ class WriteIndex:
         return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
-        """Add the contents of the current version of a file; return their number.
+        """Add the contents of a file's current version; return their number.
 
-        `keep`: numbers under which other documents of this file have been added. All other
-        documents of the file are replaced.
+        `keep`: numbers under which other documents of this file have been added. All of the file's
+        other documents are replaced.
         """
         number = self._next
         self._next += 1
@@ -220,7 +220,7 @@ class WriteIndex:
 
 
 def _remove_unless_file(entry: Path) -> None:
-    """Remove an index file's path if it is a folder, link, or device instead."""
+    """Remove whatever has an index file's path but is a folder, link, or device."""
     if os.path.lexists(entry) and (entry.is_symlink() or not entry.is_file()):
         _remove(entry)
 

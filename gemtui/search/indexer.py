@@ -1,7 +1,7 @@
 """Keep a store's index up to date in a separate process.
 
     indexer = Indexer(home, index_folder(cache_dir(), home), told)  # `told` gets each IndexProgress
-    indexer.look()                                                  # the store has changed
+    indexer.notify_changed()                                        # the store has changed
     indexer.stop()
 
 The process runs this module as a program. It exits when its input is closed, which also happens
@@ -36,8 +36,9 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.vault_files import store_with_kept
 
 _FIRST, _LONGEST = 0.5, 8.0
-"""Minimum and maximum seconds between commits. The first interval is short, so that new sessions
-are found soon.
+"""Minimum and maximum seconds between commits.
+
+The first interval is short, so that new sessions are found soon.
 """
 _TOLD = 0.1
 """Seconds between two progress reports."""
@@ -46,7 +47,7 @@ _REST = 0.6
 _TURN = 1.0
 """Seconds after which a waiting indexer tries again to get the lock."""
 _AGAIN = 30.0
-"""Seconds after which an indexer tries again after an error."""
+"""Seconds after which an indexer tries again following an error."""
 _PATIENCE = 5.0
 """Seconds that a process is given to exit by itself."""
 
@@ -68,8 +69,8 @@ class IndexerState(StrEnum):
 class IndexProgress(Struct, frozen=True, kw_only=True):
     """The progress of indexing.
 
-    `done`: how many of the `total` files of the store are indexed. `note`: why indexing failed or
-    the index was rebuilt; otherwise None.
+    `done`: how many of the store's `total` files are indexed. `note`: why indexing failed or the
+    index was rebuilt; otherwise None.
     """
 
     state: IndexerState
@@ -118,7 +119,7 @@ def _added(
     following: Following | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
-    """Index files, and yield each one once it is indexed."""
+    """Index files, and yield each file after indexing it."""
     growing = () if following is None else following.growing(stale)
     for place in growing:
         if following is not None and not cancelled():
@@ -141,7 +142,7 @@ def _unless_gone(index: WriteIndex) -> Iterator[None]:
 
 
 class _Program:
-    """The program of the indexing process, which runs until its input is closed."""
+    """The indexing process's program, which runs until its input is closed."""
 
     def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
         self._home = home
@@ -152,7 +153,7 @@ class _Program:
         self._said = 0.0
 
     def listen(self, asked: BinaryIO) -> None:
-        """Read the parent's messages: one line for each change of the store."""
+        """Read the parent's messages: one line for each change to the store."""
         while asked.readline():
             self._changed.set()
         self._ended.set()
@@ -239,7 +240,7 @@ class Indexer:
     """The process that keeps the index of the store in `home` up to date.
 
     `folder`: the index's folder. `told`: called with each IndexProgress, in a separate thread. If
-    the process can't be started, `told` is called with the state ENDED, just as when the process
+    the process can't be started, `told` is called with the state ENDED, as it is when the process
     exits.
     """
 
@@ -256,7 +257,7 @@ class Indexer:
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def notify_changed(self) -> None:
-        """Report that the store has changed; new text is searchable within a second."""
+        """Report that the store has changed; new text can be found within a second."""
         self._say(b"\n")
 
     def stop(self) -> None:

@@ -1,9 +1,9 @@
-"""Integrity checks for the files of a text index.
+"""Check the integrity of a text index's files.
 
 The search engine maps its files into memory and trusts them: a changed byte leads to wrong hits or
-a panic, and a FIFO blocks it forever. So every file that a reader will use is compared with the
-checksum at its end. The names of checked files are stored in a small file, so that a file is
-checked again only after it has changed.
+a panic, and a FIFO blocks it forever. So every file a reader will use is compared with the checksum
+at its end. The names of checked files are stored in a small file, so that a file is checked again
+only after it has changed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from gemtui.files import open_regular, write_whole
 
 _META = "meta.json"
 _END = struct.Struct("<II")
-"""The footer of the engine's files: the length of the metadata before it, and a magic number."""
+"""The footer of the engine's files.
+
+It consists of the length of the metadata before it, and a magic number.
+"""
 _MARK = 1337
 _TRIES = 3
-"""Number of attempts if a writer replaces files during the check."""
+"""How often to try again if a writer replaces files during the check."""
 _Stamp = tuple[int, int, int]
 
 

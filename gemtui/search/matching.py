@@ -1,4 +1,4 @@
-"""Translate a query into a query of the search engine."""
+"""Translate a query into the search engine's query."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Likeness(IntEnum):
 
     SAME = 0
     SIMILAR = 1
-    """Match words that differ by typing errors; see `gemtui.search.similar`."""
+    """Match words that differ only by typos; see `gemtui.search.similar`."""
     INSIDE = 2
-    """Match inside other words."""
+    """Match the term inside other words."""
 
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
@@ -49,14 +49,15 @@ def engine_query(
 ) -> Engine:
     """Return the engine's query for the documents that match `query`.
 
-    The score of a document does not depend on other documents, so it is the same in every index.
+    * `files`: numbers of the files to search; None means all.
+    * `likeness`: how to search for the terms in `missing`; all other terms are matched exactly.
+    * `dropped`: search messages that are no longer part of the conversation instead of those that
+      are.
+    * `in_a_row`: if False, the last word of a phrase may occur anywhere when it is a prefix; use
+      this for prefixes with more completions than the engine accepts in a phrase (`TooMuch`).
 
-    `files`: numbers of the files to search; None means all. `likeness`: how to search for the terms
-    in `missing`; all other terms are matched exactly. `dropped`: search messages that are no longer
-    part of the conversation instead of those that are. `in_a_row`: if False, the last word of a
-    phrase may occur anywhere when it is a prefix; use this for prefixes with more completions than
-    the engine accepts in a phrase (`TooMuch`). Conditions on sessions are left to the caller, who
-    chooses `files` accordingly.
+    A document's score doesn't depend on other documents, so it is the same in every index.
+    Conditions on sessions are left to the caller, who chooses `files` accordingly.
     """
     kept = Engine.term_query(schema(), "dropped", int(dropped))
     clauses = [_only(kept), *_times(query)]
@@ -70,7 +71,7 @@ def engine_query(
 
 
 def required_terms(query: Query) -> list[Term]:
-    """Return the terms that must occur, leaving out those without any word."""
+    """Return the terms that must occur, leaving out terms without any word."""
     return [term for term in query.terms if not term.excluded and words(term.text)]
 
 

@@ -39,8 +39,8 @@ _WEIGHTS = {
 class SearchedIndex(NamedTuple):
     """A text index to search.
 
-    `words`: its reader. `files`: the names of the files to search, by number. `total`: the number
-    of files in the whole text index.
+    `words`: its reader. `files`: the names of the files to search, by number. `total`: how many
+    files the whole text index has.
     """
 
     words: TextReader
@@ -51,7 +51,7 @@ class SearchedIndex(NamedTuple):
 class SearchRequest(NamedTuple):
     """A search request.
 
-    `limit`: the maximum number of hits to show. `page`: the page to show; None = the first one.
+    `limit`: the maximum number of hits to show. `page`: the page to show; None means the first one.
     """
 
     query: Query
@@ -73,17 +73,18 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index's files above which it is faster to search the whole index and filter the
-matches afterwards.
+"""Share of an index's files above which the whole index is searched.
+
+Filtering the matches afterwards is then faster.
 """
 
 
 class Matches:
-    """The matches from several sources, and the number of matches in each file, by path.
+    """The matches from several sources, and the number of matches in each file.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
-    from which ages are measured; None = the present. Only some matches are fetched; the others are
-    counted separately, which takes as long again.
+    from which ages are measured; None means the present. Only some matches are fetched; the others
+    are counted separately, which takes as long again.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Matches:
         self.likeness, self.missing = likeness, missing
         self._now = time.time() if now is None else now
         self.since = 0
-        """Seconds; of what is older some was not fetched."""
+        """A time in seconds; some of the matches before it were not fetched."""
         self.matches: list[_Match] = []
         self.counts: dict[str, int] = {}
         self.count = 0
@@ -166,7 +167,7 @@ class Matches:
 
 
 def _score(found: FoundDocument, now: float) -> float:
-    """Return a match's score, from its relevance, author, length, and age.
+    """Return a match's score, based on its relevance, author, length, and age.
 
     Half of the score fades over months, and long texts lose more than half.
     """
@@ -186,7 +187,7 @@ def results_of(
 ) -> Results:
     """Return the best matches grouped by session.
 
-    Hits in subagents count for the sessions that called them. `complete` and `unindexed`: as in
+    Hits in subagents count for the sessions that called them. `complete`, `unindexed`: as in
     `Results`.
     """
     best, following = _page(found, ask)
@@ -211,7 +212,7 @@ def results_of(
 
 
 def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None]:
-    """The matches of a page, the best first, and the page that follows it."""
+    """Return a page's matches, best first, and the page that follows."""
     page = ask.page
     if page is None:
         return nsmallest(ask.limit, found.matches, key=_rank), None

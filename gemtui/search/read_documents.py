@@ -1,4 +1,4 @@
-"""Read the documents of session files, in several processes if there is much to read.
+"""Read session files' documents, in several processes if there is much to read.
 
 Each process runs this module as a program (`gemtui.sessions.readers`).
 """
@@ -18,8 +18,9 @@ from gemtui.sessions.summarise import kind_and_id
 MUCH = 32 * 1024 * 1024
 """Number of bytes from which helper processes are used; this process reads smaller amounts."""
 _HUGE = 64 * 1024 * 1024
-"""File size in bytes from which a file is read in this process, so that its documents are never all
-in memory.
+"""File size, in bytes, from which a file is read in this process.
+
+That way, its documents are never all in memory.
 """
 _KEPT = 8 * 1024 * 1024
 """Number of bytes of a log to keep parsed, so that they aren't parsed twice."""
@@ -31,7 +32,7 @@ def read_documents(
     """Yield each file with its documents, roughly in order, until `cancelled`.
 
     Callers must consume the documents before asking for the next file. Files that can't be read or
-    hold no session have no documents.
+    contain no session have no documents.
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]

@@ -14,11 +14,14 @@ from gemtui.sessions.summary import Summary
 class Hit(Struct, frozen=True, kw_only=True):
     """A matching block of a message.
 
-    `session`: the session that the hit counts for. `file`: the session to open, which differs from
-    `session` only for subagents. `message` and `block`: the id of the message and the index of the
-    block in its transcript. `kind`: who or what wrote the block. `tool`: the tool's name, or "".
-    `time`: None if unknown. `score`: higher is better; comparable within one search only. `rank`: 0
-    for the best hit of the search.
+    * `session`: the session the hit counts for.
+    * `file`: the session to open, which differs from `session` only for subagents.
+    * `message`, `block`: the message's id, and the block's index, in its transcript.
+    * `kind`: who or what wrote the block.
+    * `tool`: the tool's name, or "".
+    * `time`: None if unknown.
+    * `score`: higher is better; comparable within one search only.
+    * `rank`: 0 for the best hit in the search.
     """
 
     session: Summary
@@ -34,7 +37,7 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class SessionHits(Struct, frozen=True, kw_only=True):
-    """The hits of one session, best first; `count` includes hits beyond the limit."""
+    """One session's hits, best first; `count` includes hits beyond the limit."""
 
     session: Summary
     hits: tuple[Hit, ...]
@@ -42,17 +45,16 @@ class SessionHits(Struct, frozen=True, kw_only=True):
 
 
 Rank = tuple[float, int, str, int]
-"""The sort key of a match, smallest first. With the same `now`, it is the same in every index."""
+"""A match's sort key, smallest first; with equal `now`, the same in every index."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """The position of a page in a search, chosen so that each hit is on exactly one page.
+    """A page's position in a search, chosen so that each hit is on exactly one page.
 
     Hits are ordered in sections by age, newest section first, and by score within a section. All
     times are in seconds. `now`: the time from which ages are measured. `before`: the section
-    contains only hits older than this; None = it is the first section. `since`: the section
-    contains no older hits. `after`: the last hit of the previous page; None = the page starts the
-    section.
+    contains only hits older than this; None for the first section. `since`: the section contains no
+    older hits. `after`: the last hit on the previous page; None if the page starts the section.
     """
 
     now: float
@@ -66,8 +68,8 @@ class Results(Struct, frozen=True, kw_only=True):
 
     `total_sessions`, `total_hits`: the totals, including results beyond `limit`. `complete`: False
     while files remain to be read or hits to be counted; until then, all numbers are lower bounds.
-    `unindexed`: the number of files that are not in the index yet. `next`: the next page; None =
-    there is none. `note`: a note for the user; None = there is none.
+    `unindexed`: how many files are not in the index yet. `next`: the next page; None if there is
+    none. `note`: a note for the user; None if there is none.
     """
 
     query: Query
@@ -81,6 +83,6 @@ class Results(Struct, frozen=True, kw_only=True):
 
     @property
     def hits(self) -> list[Hit]:
-        """The hits of all groups, best first."""
+        """The hits in all groups, best first."""
         hits = (hit for group in self.groups for hit in group.hits)
         return sorted(hits, key=lambda hit: hit.rank)

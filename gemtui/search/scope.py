@@ -20,7 +20,10 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 _MOST_UNREAD = 24 * 1024 * 1024
-"""Maximum bytes of unindexed files; if there are more, all summaries have to be read anyway."""
+"""Maximum total size, in bytes, of unindexed files.
+
+If they are larger, all summaries have to be read anyway.
+"""
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
@@ -48,17 +51,17 @@ class SearchScope(Protocol):
     """The files to search."""
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
-        """Split the files into indexed ones, by number, and those not in the index.
+        """Split the files into indexed files, by number, and files that aren't indexed.
 
-        Files whose indexed version is outdated count as not indexed. Those not in the index are
-        sorted newest first.
+        A file counts as not indexed if its indexed version is outdated. Files that aren't indexed
+        are sorted newest first.
         """
 
     def file(self, name: str) -> Summary:
         """Return the summary of a file."""
 
     def session(self, name: str) -> Summary:
-        """Return the session that a file counts for; a subagent counts for its caller."""
+        """Return the session a file counts for; a subagent counts for its caller."""
 
     @property
     def askers(self) -> Mapping[str, str]:
@@ -124,7 +127,7 @@ def _is_searched(each: Summary) -> bool:
 
 
 def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
-    """Map project folder and id, and id alone, to sessions; the newest wins."""
+    """Map project folder and id, and id alone, to sessions; the newest session wins."""
     mains = [each for each in sessions if each.kind is SessionKind.MAIN]
     return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
 
@@ -142,10 +145,10 @@ def _asker(
 
 
 class StoreScope:
-    """The files of a store, without reading all their summaries; for a single search.
+    """A store's files, without reading all their summaries; for a single search.
 
     `index`: an up-to-date index of the store's sessions, which reads summaries when needed. `rows`:
-    the files of the text index. `project`: search only its sessions; None searches all. Every
+    the text index's files. `project`: search only this project's sessions; None searches all. Every
     method may raise Unsure.
     """
 
@@ -207,7 +210,7 @@ class StoreScope:
         return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
-        """Return the files that may hold the session that called a subagent."""
+        """Return the files that may contain the session that called a subagent."""
         parent = self._places[name].parent
         return self._mains.get(parent, ()) if parent else ()
 
@@ -230,7 +233,7 @@ class StoreScope:
                 self._sessions[each.name] = session_of(each.kind, each.id)
 
     def _leave_out(self, project: Path | None) -> None:
-        """Limit the scope to the project's files and, of copies, to the one in use."""
+        """Limit the scope to the project's files and, among copies, to the file in use."""
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])

@@ -53,7 +53,7 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class Search:
-    """Searches the sessions of one store.
+    """Searches the sessions in one store.
 
     `folder`: the index's folder (`index_folder`); None reads everything from the files.
     """
@@ -73,7 +73,7 @@ class Search:
         """Why the last search could not use the existing index; None if it could."""
 
     def close(self) -> None:
-        """Close all files and free all memory; another search reopens them."""
+        """Close all files and free all memory. Another search opens them again."""
         with self._reading:
             self._texts.close()
         with self._lock:
@@ -102,8 +102,9 @@ class Search:
 
         `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
         are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
-        messages instead of current ones. `marks`: those of sessions, by id, for `tag:`, `is:pinned`
-        and `is:archived`. `page`: which hits; None for the best. Never raises.
+        messages instead of current ones. `marks`: the sessions' marks, by id, for `tag:`,
+        `is:pinned` and `is:archived`. `page`: which hits to return; None returns the best ones.
+        Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
@@ -121,9 +122,9 @@ class Search:
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
     ) -> Iterator[Results]:
-        """Yield results from the files of a scope; otherwise like `find`.
+        """Yield results from a scope's files; otherwise like `find`.
 
-        An index that turns out to be corrupt is ignored, and marked to be rebuilt.
+        If the index turns out to be corrupt, it is ignored and marked to be rebuilt.
         """
         if not query:
             yield Results(query=query)
@@ -186,7 +187,7 @@ class Search:
     ) -> SnapshotScope:
         """Return the files to search.
 
-        The last scope is cached, because every key press asks for it.
+        The last scope is cached, because every key press needs it.
         """
         key = sessions, marks, tuple(each for each in query.fields if is_of_sessions(each))
         if self._scope is None or not self._scope.is_of(*key):
@@ -194,7 +195,7 @@ class Search:
         return self._scope
 
     def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
-        """Return the index limited to current files, and the files that are not indexed."""
+        """Return the index limited to current files, and the files that aren't indexed."""
         index = self._current_index()
         if index is None:
             return [], scope.divided({})[1]
@@ -229,7 +230,7 @@ class Search:
         self._split = None
 
     def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> SearchedIndex:
-        """Return the text index of a few unindexed files, cached while unchanged."""
+        """Return the text index of a few unindexed files, cached while they are unchanged."""
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
             fresh = files, words_of(files, cancelled)
@@ -257,7 +258,7 @@ class Search:
     # --- bodies ------------------------------------------------------------------------------
 
     def text(self, hit: Hit) -> str | None:
-        """Return the whole text of a hit, raw and untrusted; None if it no longer exists."""
+        """Return a hit's whole text, raw and untrusted; None if the hit no longer exists."""
         with self._reading:
             return self._texts.text(hit)
 

@@ -1,4 +1,4 @@
-"""Find words that differ from a given word only by typing errors."""
+"""Find words that differ from a given word only by typos."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from gemtui.search.words import parts
 
 _FIXED, _SHORT = 4, 7
-"""Maximum lengths of words in which no typing error, or only one, is allowed."""
+"""The longest words in which no typo, or only one, is allowed."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def typos(word: str) -> int:
-    """Return how many typing errors a word may have: 0 if it is short or has digits."""
+    """Return how many typos a word may have: 0 if it is short or has digits."""
     if len(word) <= _FIXED or any(map(str.isdigit, word)):
         return 0
     return 1 if len(word) <= _SHORT else 2
@@ -38,10 +38,10 @@ def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
 
 
 def _is_similar(found: str, word: str, most: int, prefix: bool) -> bool:
-    """Return whether two words differ by at most `most` typing errors.
+    """Return whether two words differ by at most `most` typos.
 
-    A typing error is a letter that is added, left out, replaced, or swapped with its neighbour.
-    `prefix`: compare only the beginning of `found`.
+    A typo is a letter that is added, left out, replaced, or swapped with its neighbour. `prefix`:
+    compare only the beginning of `found`.
     """
     if len(found) < len(word) - most or (not prefix and len(found) > len(word) + most):
         return False

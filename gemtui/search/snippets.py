@@ -1,4 +1,4 @@
-"""Find the line of a text that best matches a query, sanitize it, and mark the matches."""
+"""Find the line of a text that best matches a query, and mark the matches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Snippet(NamedTuple):
 
 
 def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
-    """Return the line with most of a query's words, at most `width` characters long.
+    """Return the line with the most query words, at most `width` characters long.
 
     If the query has no words, or none of them is found, the text's first non-empty line is
     returned.

@@ -1,7 +1,7 @@
 """The inverted index of documents, on disk or in memory.
 
 Only this module and `matching.py` use `tantivy`. The text of documents is not stored; the index
-holds its location instead.
+contains its location instead.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def _engine() -> Iterator[None]:
 class FoundDocument(NamedTuple):
     """A matching document.
 
-    `file`: the number of its file. `time`: seconds since 1970; 0 if unknown. `order`: as in
-    `SearchDocument`. `length`: the number of words, up to a maximum.
+    `file`: its file's number. `time`: seconds since 1970; 0 if unknown. `order`: as in
+    `SearchDocument`. `length`: how many words it has, up to a maximum.
     """
 
     score: float
@@ -73,7 +73,7 @@ class FoundDocument(NamedTuple):
 
 
 class DocumentPlace(NamedTuple):
-    """The location of a document, as in `SearchDocument`, and its tool."""
+    """A document's location, as in `SearchDocument`, and its tool."""
 
     message: str
     block: int
@@ -109,8 +109,8 @@ def schema() -> tantivy.Schema:
 class TextIndex:
     """Documents indexed by their words.
 
-    `folder`: the folder of the index; None keeps the index in memory. `new`: create the index
-    there. Raises IndexDamaged if the folder doesn't hold a valid index.
+    `folder`: the index's folder; None keeps the index in memory. `new`: create the index there.
+    Raises IndexDamaged if the folder doesn't contain a valid index.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
@@ -127,7 +127,7 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add the documents of a file under its number."""
+        """Add a file's documents under the file's number."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
@@ -157,9 +157,9 @@ class TextIndex:
     # --- reading -----------------------------------------------------------------------------
 
     def reader(self) -> TextReader:
-        """Return a reader of everything committed so far. Raises IndexDamaged.
+        """Return a reader for everything committed so far. Raises IndexDamaged.
 
-        Commits by other programs are included.
+        Other programs' commits are included.
         """
         if self._integrity is not None:
             self._integrity.check()
@@ -182,7 +182,7 @@ class TextReader:
     def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
         """Return the matching documents.
 
-        If there are more than `most`, about the newest `most` are returned. Raises TooMuch.
+        If there are more than `most`, approximately the newest `most` are returned. Raises TooMuch.
         """
         with _engine():
             most = max(1, min(most, self._searcher.num_docs))
@@ -217,7 +217,7 @@ class TextReader:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
 
     def files(self, query: tantivy.Query) -> dict[int, int]:
-        """Map the number of each file with matches to its count of matches."""
+        """Map the number of each file with matches to how many matches it has."""
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():

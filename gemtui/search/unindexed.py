@@ -1,4 +1,4 @@
-"""Index files in memory whose current version is not in the index on disk."""
+"""Index files in memory if their current version is not in the index on disk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_ONCE = 24 * 1024 * 1024
 _AT_FIRST = 2 * 1024 * 1024
 """Bytes of session files in the first group."""
 _HUGE = 64 * 1024 * 1024
-"""File size in bytes above which a file is read without scanning it for the words first."""
+"""File size, in bytes, above which a file isn't scanned for the words first."""
 
 
 def chunks(files: Iterable[File]) -> Iterator[list[File]]:
@@ -65,7 +65,7 @@ def words_of(
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")
-"""A JSON escape for a character outside of ASCII, which may hide a word."""
+"""Matches a JSON escape for a non-ASCII character, which may hide a word."""
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:

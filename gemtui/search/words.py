@@ -2,7 +2,7 @@
 
 A word is a run of letters and digits, converted to lower case; everything else separates words. So
 `parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one word with two
-parts. The search engine splits documents itself while it indexes them; these functions do the same
+parts. The search engine splits documents itself when it indexes them; these functions do the same
 for queries and for the few lines that are shown.
 """
 
@@ -23,7 +23,7 @@ _CLASSES = bytearray(b" " * 256)
 _CLASSES[ord("a") : ord("z") + 1] = b"a" * 26
 _CLASSES[ord("0") : ord("9") + 1] = b"a" * 10
 _CLASSES[ord("A") : ord("Z") + 1] = b"A" * 26
-"""Maps each byte of a text to its class: a capital, a small letter or digit, or neither."""
+"""Maps each byte to its class: a capital, a small letter or digit, or neither."""
 _SEAMS = (b"aA", b"AAa")
 """Sequences of classes at which two parts of a name meet."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
@@ -44,7 +44,7 @@ def words(text: str) -> list[str]:
 
 
 def parts(text: str) -> str:
-    """Return the parts of all compound names in a text, each once.
+    """Return the parts of all compound names in a text, each only once.
 
     The parts of `parseMessage` are "parse message". Only ASCII letters and digits with a capital
     inside form a compound name.

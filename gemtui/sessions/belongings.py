@@ -1,4 +1,4 @@
-"""Files that the CLI stores for a session outside its log: tool outputs, plans, and tasks.
+"""Files stored by the CLI for a session outside its log, such as tool outputs.
 
 The CLI deletes them together with the session (assets/gemini-cli.md#clean-up).
 """

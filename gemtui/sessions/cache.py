@@ -223,7 +223,7 @@ class Cache(Generic[T]):
         self._change("insert or replace into summary values (?,?,?,?,?)", rows)
 
     def keep_only(self, places: Iterable[ChatFile]) -> None:
-        """Delete the rows of this store's files, except the given ones, from the cache."""
+        """Delete this store's rows from the cache, except those of the given files."""
         there = {os.fsencode(place.name) for place in places}
         self._remove_all(lambda path: path not in there)
 
@@ -383,7 +383,7 @@ def _packed(known: object) -> bytes | None:
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
     """Return the row with equal values shared, because a store may have 10,000 rows."""
-    if isinstance(known, Summary):  # just decoded, and nobody else has it yet
+    if isinstance(known, Summary):  # just decoded, so nothing else refers to it yet
         one = shared.setdefault
         force_setattr(known, "names", (place.name,))
         force_setattr(known, "project_key", place.project_key)

@@ -271,7 +271,7 @@ class Index:
     def unreadable(self, heads: Sequence[tuple[ChatFile, Head]]) -> int:
         """Return how many files and folders are unreadable or invalid.
 
-        `heads`: the result of `heads`.
+        `heads`: the result of the method `heads`.
         """
         problems = () if self._store is None else self._store.problems
         unread = [file.name for file, head in heads if not head.kind]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sort(StrEnum):
-    """The property by which the list is sorted."""
+    """What the list is sorted by."""
 
     UPDATED = "updated"
     STARTED = "started"
@@ -368,7 +368,7 @@ class Listing:
         return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Return those of the keys that belong to sessions of the store."""
+        """Return those of the keys that belong to the store's sessions."""
         return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:

@@ -49,7 +49,7 @@ _SLACK = 2.0
 _ANSWERED = 0.05
 """Seconds after a question during which the CLI may still log what led to the question."""
 _DRAWN, _STEPS = 4.0, 10.0
-"""Seconds to allow for a question to be rendered, and for output to be detectable.
+"""Seconds until a question is rendered, and until terminal output can be detected.
 
 Linux updates the time of the last output to a terminal in steps of eight seconds.
 """
@@ -407,7 +407,7 @@ def terminal_of(pid: int) -> str | None:
     """Return a process's terminal, such as `/dev/pts/3`; None if it has none."""
     import psutil
 
-    with suppress(OSError):  # psutil does not know terminals opened after its first query
+    with suppress(OSError):  # psutil only knows terminals opened before its first query
         name = os.readlink(f"/proc/{pid}/fd/0")  # noqa: PTH115
         if name.startswith(("/dev/pts/", "/dev/tty")):
             return name

@@ -224,8 +224,8 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
     """Mark the last answer as in flight if it is empty.
 
-    See assets/gemini-cli.md#tool-calls. The answer gets an outline of its own, so that views redraw
-    it once its calls arrive.
+    See assets/gemini-cli.md#tool-calls. The answer gets its own outline, so that views redraw it
+    when its calls arrive.
     """
     kept = (at for at in range(len(items) - 1, -1, -1) if items[at].outline.dropped is None)
     at = next(kept, None)
@@ -365,8 +365,8 @@ def _follows(latest: list[datetime], index: int, time: datetime) -> int:
     """Return the index of the last message before `time`, starting at `index`.
 
     The search ends at the first message that is not before `time`. `latest`: for each index, the
-    latest time of any message up to that index, so that a message without a time has the time of
-    the one before it.
+    latest time of all messages up to there, which gives a message without a time the time of the
+    previous one.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index

@@ -195,7 +195,7 @@ def _thought(raw: Mapping[str, Any]) -> Thought:
 
 
 def _answer(content: object) -> str:
-    """Return the answer's text, with any code that the model ran as fenced blocks."""
+    """Return the answer's text, with any code the model ran as fenced blocks."""
     pieces = []
     for part in parts_of(content):
         code, result = part.get("executableCode"), part.get("codeExecutionResult")

@@ -45,7 +45,7 @@ class Projects:
         return len(self._paths) > known
 
     def says_the_same(self, other: Projects) -> bool:
-        """Return whether the registry and the markers are equal to those of `other`."""
+        """Return whether the registry and the markers equal those in `other`."""
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:

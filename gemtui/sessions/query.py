@@ -110,7 +110,7 @@ def parse(text: str, *, now: datetime) -> Query:
     `now`: a timezone-aware time, the reference for values such as `after:7d`. Days begin at
     midnight in its time zone.
     """
-    text = text.encode(errors="replace").decode()  # lone surrogates occur in no session
+    text = text.encode(errors="replace").decode()  # sessions contain no lone surrogates
     if len(text) > LONGEST:
         return replace(
             parse(text[:LONGEST], now=now),

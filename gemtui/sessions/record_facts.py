@@ -33,12 +33,15 @@ _LONGEST_NAME = 200
 
 
 class RecordKind(Enum):
-    """What a record contributes to the conversation."""
+    """A record's role in the conversation."""
 
     MESSAGE = "message"
     CONTEXT = "context"
     REPLY = "reply"
-    """A record with functionResponse parts only, which repeat `toolCalls[].result`."""
+    """A record that contains only functionResponse parts.
+
+    They repeat `toolCalls[].result`.
+    """
 
 
 class CallFact(Struct, frozen=True, gc=False):
@@ -59,9 +62,9 @@ class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about one record.
 
     `has`: those RICH_FIELDS that the record itself contains. `content`: whether it contains text,
-    images, or code that the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall
-    parts that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that
-    is equal for records with equal content.
+    images, or code the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts
+    that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that is
+    equal for records with equal content.
     """
 
     outline: Outline

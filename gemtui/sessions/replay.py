@@ -289,7 +289,7 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """Return `entry` with the fields that it lost but an earlier record still has.
+    """Return `entry` with the fields it lost but an earlier record still has.
 
     If the message was not restored, its line replaces the earlier record, so the message gets only
     the fields that the earlier record had itself borrowed.

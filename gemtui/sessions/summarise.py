@@ -18,7 +18,7 @@ _NOT_ASKED = ("/", "?", "<state_snapshot>")
 _NO_PROMPT_FOR_THE_CLI = ("/", "?")
 _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
-"""The start of a JSON object or array, which a model may return in place of a title."""
+"""Matches the start of JSON, which a model may return in place of a title."""
 _MOST_DIRECTORIES = 1000
 """Maximum number of directories to read from a header; nobody works in more at once."""
 

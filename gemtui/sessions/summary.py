@@ -51,7 +51,7 @@ _WORDS = {
 
 
 class TitleSource(StrEnum):
-    """The sources of a session's title."""
+    """Where a session's title comes from."""
 
     NAME = "name"
     SUMMARY = "summary"
@@ -180,7 +180,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
 
 def iso(when: datetime | None) -> str | None:
-    """Return a time in the format of JSON reports: ISO 8601, UTC, milliseconds, Z."""
+    """Format a time for JSON reports: ISO 8601 in UTC, with milliseconds and `Z`."""
     if when is None:
         return None
     utc = when if when.tzinfo is UTC else when.astimezone(UTC)
@@ -188,9 +188,9 @@ def iso(when: datetime | None) -> str | None:
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
-    """A file that holds no session or is too large.
+    """A file that contains no session or is too large.
 
-    It isn't read again while it is unchanged.
+    It isn't read again until it changes.
     """
 
     what: str

@@ -1,9 +1,9 @@
 """Session files that exist only in the vault, presented as files of the store.
 
-The vault is the folder in which gemtui saves sessions that Gemini CLI may delete. It contains
-several trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated.
-Each tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every
-tree has the layout of the CLI's own store, and the same rules identify its files.
+The vault is the folder in which gemtui saves sessions Gemini CLI may delete. It contains several
+trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated. Each
+tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree
+has the layout of the CLI's own store, and the same rules identify its files.
 """
 
 from __future__ import annotations

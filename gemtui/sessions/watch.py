@@ -81,7 +81,7 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
     """Yield every change to the CLI's store under `home`, until `stop` is set.
 
     The first `Changed` is yielded once the watch is active, and names the whole store. Earlier
-    changes are not reported. A missing or unwatchable store raises nothing. Cancelling the
+    changes are not reported. A missing or unwatchable store is not an error. Cancelling the
     iteration also sets `stop`.
     """
     kind = await asyncio.to_thread(network_file_system, home / "tmp")

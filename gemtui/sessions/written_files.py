@@ -144,7 +144,7 @@ def recorded_changes(
 def change_of(
     write: RecordedWrite, *, cancelled: Callable[[], bool] = never
 ) -> DiffDisplay | Problem | None:
-    """Return the change that a call made or would have made; None if unknown.
+    """Return the change a call made or would have made; None if unknown.
 
     The change is read from the call's session.
     """

@@ -1,4 +1,4 @@
-"""The activity in one session file, counted by time."""
+"""Count the activity in one session file, by time."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""Recorded times outside of these limits are ignored."""
+"""Recorded times outside these limits are ignored."""
 SLOT = 900
 """The length of a time slot in seconds.
 
-Times are counted in quarters of an hour since 1970, because in every time zone days begin with a
-full quarter.
+Times are counted in quarters of an hour since 1970, because in every time zone days begin on a full
+quarter.
 """
 LONG_PROMPT = 200_000
 """The number of input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""The result of a command with a nonzero exit code; other results are those of ToolStatus."""
+"""The result of a command with a nonzero exit code; the others are ToolStatus."""
 
 
 class Answers(Struct, frozen=True, array_like=True):
-    """The answers of one model within a time slot.
+    """One model's answers within a time slot.
 
-    `long`: these answers have more than LONG_PROMPT input tokens. `dropped`: they are no longer
-    part of the conversation, because they were rewound, replaced, or part of a failed prompt.
-    `unknown`: the number of answers without recorded tokens.
+    `long`: whether these answers have more than LONG_PROMPT input tokens. `dropped`: whether they
+    are no longer part of the conversation, because they were rewound, replaced, or part of a failed
+    prompt. `unknown`: how many answers have no recorded tokens.
     """
 
     slot: int
@@ -63,7 +63,7 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 class FileActivity(Struct, frozen=True, array_like=True):
     """The activity in one session file.
 
-    `prompts`: tuples of slot and number. `writes`: tuples of slot and path.
+    `prompts`: pairs of a slot and a number. `writes`: pairs of a slot and a path.
     """
 
     prompts: tuple[tuple[int, int], ...] = ()
@@ -106,8 +106,8 @@ def activities(
 def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     """Return the activity in a session.
 
-    `otherwise`: the time to use for entries without one. The inherited part of a fork is excluded,
-    because it belongs to the original session.
+    `otherwise`: the time to use for entries that have none. The inherited part of a fork is
+    excluded, because it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
@@ -135,9 +135,9 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
 
 
 def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
-    """Yield the answers in a conversation, counted by slot and model.
+    """Yield a conversation's answers, counted by slot and model.
 
-    `otherwise`: the time to use for answers without one.
+    `otherwise`: the time to use for answers that have none.
     """
     found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:

@@ -1,4 +1,4 @@
-"""Estimated costs of tokens, for models in a price table."""
+"""Estimate the costs of tokens, for models in a price table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The price of one model.
+    """One model's price.
 
     `long`: the price for more than LONG_PROMPT input tokens; None if it is the same. `context`: the
-    most tokens that a prompt can have; None if unknown.
+    most tokens a prompt can have; None if unknown.
     """
 
     context: Annotated[int, Meta(gt=0)] | None = None
@@ -62,7 +62,7 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
 
     def context(self, model: str) -> int | None:
-        """Return the most tokens that a prompt to the model can have; None if unknown."""
+        """Return the most tokens a prompt to the model can have; None if unknown."""
         price = self._of(model)
         return None if price is None else price.context
 

@@ -1,4 +1,4 @@
-"""Sums of activity: in total, and by project, model, day, tool and hour."""
+"""Sum up activity: in total, and by project, model, day, tool and hour."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
-"""The name for answers whose model is unknown."""
+"""The name under which answers by an unknown model are counted."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
@@ -27,11 +27,14 @@ _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if statu
 class Sums:
     """The activity in one group.
 
-    `sessions`: ids; a subagent's work counts for the session that called the subagent. `usage`: the
-    tokens of answers in the conversation. `dropped`: the tokens of rewound, replaced or failed
-    answers, which were consumed as well. `unknown`: the number of answers without recorded tokens.
-    `calls`: the number of tool calls by result. `files`: paths. `cost`: US dollars, for all answers
-    whose model has a price. `unpriced`: the models without a price.
+    * `sessions`: ids; a subagent's work counts for the session that called the subagent.
+    * `usage`: the tokens of answers in the conversation.
+    * `dropped`: the tokens of rewound, replaced or failed answers, which were used up as well.
+    * `unknown`: how many answers have no recorded tokens.
+    * `calls`: how many tool calls there were, by result.
+    * `files`: paths.
+    * `cost`: in US dollars, for all answers whose model has a price.
+    * `unpriced`: the models without a price.
     """
 
     sessions: set[str] = field(default_factory=set)
@@ -47,7 +50,7 @@ class Sums:
     unpriced: set[str] = field(default_factory=set)
 
     def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
-        """Add answers of a model with this cost; None if the model has no price."""
+        """Add a model's answers with this cost; None if the model has no price."""
         if answers.dropped:
             self.dropped = usage_sum([self.dropped, answers.usage])
         else:
@@ -61,7 +64,7 @@ class Sums:
 
     @property
     def dollars(self) -> str:
-        """The cost: `$0.12`, or `$0.12+` if partly unknown, or `?` if wholly unknown.
+        """The cost: `$0.12`, or `$0.12+` if partly unknown, or `?` if entirely unknown.
 
         "" if nothing has a cost.
         """
@@ -94,7 +97,7 @@ class Sums:
 class Stats:
     """Sums over sessions: call `add` for each session, then read the groups.
 
-    `since`: ignore earlier activity. `zone`: the time zone of days and hours.
+    `since`: ignore earlier activity. `zone`: the time zone for days and hours.
     """
 
     def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
@@ -138,7 +141,7 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Return every group that an entry belongs to; none if the entry is too early."""
+        """Return every group an entry belongs to; none if the entry is too early."""
         if slot < self._first:
             return []
         day, hour = self._time(slot)
@@ -176,7 +179,7 @@ class Stats:
 def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
     """Return each session once, including subagents.
 
-    Ghosts, copies and checkpoints are excluded. `project`: only the sessions of this folder and of
+    Ghosts, copies and checkpoints are excluded. `project`: count only sessions in this folder and
     its git worktrees; None means all.
     """
     folders = None if project is None else ProjectFolders(project)

@@ -1,4 +1,4 @@
-"""The tokens that one conversation has used: its context, and estimated costs."""
+"""The usage of one conversation: its context, tokens and estimated cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.transcript.model import Author, Outline
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """The part of a context that is in use, in tokens.
+    """How much of a context is in use, in tokens.
 
     `limit`: the model's limit; None if unknown.
     """
@@ -30,14 +30,14 @@ class ContextUse:
 
     @property
     def percent(self) -> int | None:
-        """The used part in percent; None if unknown."""
+        """The used part of the context, as a percentage; None if unknown."""
         return None if self.limit is None else round(100 * self.used / self.limit)
 
 
 def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
-    """Return the context that the next prompt adds to: the last answer and its input.
+    """Return the context the next prompt adds to: the last answer and its input.
 
-    Return None if the tokens of the last answer are unknown.
+    Returns None if the last answer's tokens are unknown.
     """
     last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
@@ -54,7 +54,7 @@ def sums_since(
     home: Path,
     cache: Path | None,
 ) -> Sums:
-    """Return tokens and cost of all sessions since `start`; reads files.
+    """Return the tokens and cost of all sessions since `start`. Reads files.
 
     `home`, `cache`: as in `activities`. Unreadable sessions count as unknown answers.
     """
@@ -71,8 +71,8 @@ def sums_since(
 def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
     """Return the outlines of a session's messages, with the tokens recorded so far.
 
-    `home`, `cache`: as in `Index`. Return () if the session can't be found or read. Blocking: reads
-    files.
+    `home`, `cache`: as in `Index`. Returns () if the session can't be found or read. Blocking,
+    because it reads files.
     """
     try:
         path = Index(home, cache=cache).find(session).path
@@ -84,9 +84,9 @@ def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequen
 
 
 def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
-    """Return tokens and cost of these answers.
+    """Return the tokens and cost of these answers.
 
-    Subagents are not included, because they have sessions of their own.
+    Subagents are not included, because they have their own sessions.
     """
     sums = Sums()
     for each in answers_of(tuple(outlines), now):

@@ -122,7 +122,7 @@ def lines_asked(call: ToolCall) -> str:
 def only_reason(call: ToolCall) -> str:
     """Return why a call failed, if a card shows nothing else of its result; else "".
 
-    The reason is the error that the model received, or else the error that the CLI displayed.
+    The reason is the error the model received, or else the error that the CLI displayed.
     """
     if call.status not in _REASON_ONLY:
         return (call.error or "") if shown(call) is None else ""

@@ -18,7 +18,7 @@ BASIC = (
     "#000000", "#800000", "#008000", "#808000", "#000080", "#800080", "#008080", "#c0c0c0",
     "#808080", "#ff0000", "#00ff00", "#ffff00", "#0000ff", "#ff00ff", "#00ffff", "#ffffff",
 )  # fmt: skip
-"""The sixteen basic terminal colours, with the values that Gemini CLI stores."""
+"""The sixteen basic terminal colours, with the values Gemini CLI stores."""
 LIMIT = 1_000_000
 """Maximum length, in characters, of a text whose colours are parsed."""
 SEQUENCES = 5_000

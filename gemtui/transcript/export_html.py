@@ -257,5 +257,5 @@ def _pre(text: str) -> str:
 
 
 def note(words: Clean) -> str:
-    """Return a note by the export itself as a paragraph."""
+    """Return a note by the export itself, as an HTML paragraph."""
     return f'<p class="note">{escape(words)}</p>\n'

@@ -110,7 +110,7 @@ def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
 
 
 def author_name(message: Message) -> Clean:
-    """Name the author of a message: `You`, `Gemini` with its model, or `Gemini CLI`."""
+    """Name a message's author: `You`, `Gemini` with its model, or `Gemini CLI`."""
     match message.author:
         case Author.USER:
             return Clean("You")
@@ -234,7 +234,7 @@ def caution(call: ToolCall) -> Clean:
 
 
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
-    """Yield the arguments of a call as (name, value).
+    """Yield a call's arguments as (name, value).
 
     Arguments that `subject` or the display shows in full are left out.
     """

@@ -20,7 +20,7 @@ from gemtui.transcript.display_model import Display
 
 
 class Author(StrEnum):
-    """The author of a message."""
+    """A message's author."""
 
     USER = "user"
     MODEL = "model"
@@ -122,7 +122,7 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text that the user typed or the model answered, in Markdown."""
+    """Text the user typed or the model answered, in Markdown."""
 
     text: str
 
@@ -158,7 +158,7 @@ class Image(Struct, frozen=True, kw_only=True):
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
-    """Text that the CLI appended to a prompt: a file named with @, or hook context."""
+    """Text the CLI appended to a prompt: a file named with @, or hook context."""
 
     name: str
     text: str
@@ -355,7 +355,7 @@ EXCERPT = 200
 
 
 def outline(message: Message) -> Outline:
-    """Return the outline of a message in memory."""
+    """Return the outline for a message in memory."""
     calls = [block for block in message.blocks if isinstance(block, ToolCall)]
     text = "".join(block.text for block in message.blocks if isinstance(block, Text))
     return Outline(

@@ -24,7 +24,7 @@ _CHANGED = re.compile(
 
 
 def new_seal() -> str:
-    """Return a token that nobody can guess."""
+    """Return a token nobody can guess."""
     return f"gemtui-{secrets.token_hex(16)}"
 
 

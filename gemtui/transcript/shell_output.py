@@ -22,7 +22,7 @@ _SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 
 
 def exit_code(output: str | None, *, shown: str = "") -> int | None:
-    """Return the exit code at the end of the output that the model received.
+    """Return the exit code at the end of the output the model received.
 
     `shown`: the command's own output as the user saw it; anything in it that looks like an exit
     code is ignored.
@@ -36,7 +36,7 @@ def exit_code(output: str | None, *, shown: str = "") -> int | None:
 
 
 def command_output(output: str | None) -> str:
-    """Return the command's own output, without the lines that Gemini CLI adds."""
+    """Return the command's own output, without the lines Gemini CLI adds."""
     text = output or ""
     head = _HEAD.match(text)
     if head is None:

@@ -95,7 +95,7 @@ _KINDS = {
     "ask_user": ToolKind.ASK,
     "activate_skill": ToolKind.OTHER,
 }
-"""All built-in tools, including those of older versions."""
+"""All built-in tools, including the tools of older versions."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
@@ -120,7 +120,7 @@ def tools_that_read() -> list[str]:
 
 
 def is_builtin(name: str) -> bool:
-    """Return whether Gemini CLI has, or once had, a built-in tool of this name."""
+    """Return whether Gemini CLI has, or once had, a built-in tool with this name."""
     return name in _KINDS
 
 

@@ -44,11 +44,11 @@ class Doer(StrEnum):
     """The last known author of a change to a file."""
 
     TOOL = ""
-    """A call of a file tool."""
+    """A file tool's call."""
     SHELL = "by shell"
     """The file changed while a shell command of the run was running."""
     SEEN = "seen"
-    """The file changed during the run, for an unknown reason."""
+    """The file changed during the run, but nobody knows why."""
 
 
 SAME = "same content"

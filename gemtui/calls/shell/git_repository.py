@@ -22,7 +22,7 @@ _GITLINK: Final = (0o160000).to_bytes(4, "big")
 _MOST: Final = 200_000_000
 """The largest index file, in bytes, that is read."""
 _MOST_FOLDERS: Final = 1000
-"""The most folders in which repositories are looked for."""
+"""The most folders in which to look for repositories."""
 
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
@@ -127,8 +127,8 @@ def why_not_searched(folder: Path) -> str | None:
 def may_hold_repository(folder: Path) -> bool:
     """Return whether a folder may be in a git repository, or contain one.
 
-    If neither is true, the CLI never searches with git (assets/gemini-cli.md#searches).
-    True if there are too many folders below to tell, or one that can't be read.
+    If neither is true, the CLI never searches with git (assets/gemini-cli.md#searches). Returns
+    True if that is uncertain, because there are too many folders below, or one can't be read.
     """
     place = resolved(folder)
     if is_in_repository(place):
@@ -141,7 +141,7 @@ def may_hold_repository(folder: Path) -> bool:
 
 
 def is_in_repository(folder: Path) -> bool:
-    """Return whether git finds a repository from a folder upwards."""
+    """Return whether a folder, or one of its parents, contains a git repository."""
     return _repository(resolved(folder)) is not None
 
 

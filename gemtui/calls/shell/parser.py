@@ -75,8 +75,8 @@ class CommandPart:
     * `name`: the command's name without quotes.
     * `whole`: whether this is the entire command line. If not, the engine decides this command
       separately.
-    * `inner`: the command inside a wrapper that the engine unwraps (`bash -c '...'`), which the
-      engine decides as well; None if there is no wrapper, "" if it is empty.
+    * `inner`: the command inside a wrapper the engine unwraps (`bash -c '...'`), which the engine
+      decides as well; None if there is no wrapper, "" if it is empty.
     """
 
     text: str
@@ -250,7 +250,7 @@ class _Source:
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
-        """Return the part of the command that a node covers."""
+        """Return the part of the command covered by a node."""
         start, end = self.span(node)
         return self._text[start:end]
 

@@ -129,7 +129,7 @@ CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright
 _LONGEST: Final = 1000
 """The longest sed or awk script, in characters, that is analysed."""
 _EVALUATED: Final = r"(?s:[^\[]*\[(?:[^`$]|\$(?!\())*(?:\$\(|`).*)"
-"""A subscript containing a substitution.
+"""Matches an array subscript that contains a substitution.
 
 Bash executes the substitution wherever it expects a name, even in single quotes.
 """

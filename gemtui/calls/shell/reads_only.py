@@ -76,7 +76,7 @@ class Reader:
 
 
 def long_options(text: str) -> frozenset[str]:
-    """Return the names in a text as long options."""
+    """Split a string of names into long options."""
     return frozenset(f"--{name}" for name in text.split())
 
 
@@ -415,7 +415,7 @@ def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
 
 
 def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why arguments are not among those of a reader, as a clause, or None."""
+    """Return why the arguments are not ones that only read, as a clause, or None."""
     operands: list[PlainWord] = []
     left = iter(words)
     for word in left:
@@ -434,7 +434,7 @@ def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPl
 
 
 def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
-    """Return whether a word is an option that only reads; consume its value, if any."""
+    """Return whether a word is one of the accepted options; consume its value, if any."""
     if text.startswith("--"):
         name, _, value = text.partition("=")
         return name in reader.long and not _GIT_RUNS.search(value)

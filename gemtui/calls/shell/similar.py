@@ -1,8 +1,8 @@
-"""Decide what “allow similar” covers of a program, beyond the words that it was granted for.
+"""Decide which further arguments “allow similar” covers for an approved command.
 
-A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: programs that are
-known to read may only read, and for the programs in `_COVERED` each option is spelled out, so that
-abbreviations and options of future versions are asked about.
+A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: programs known to
+read may only read. For the programs in `_COVERED`, each accepted option is spelled out, so the user
+is asked about abbreviations and about options of future versions.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Covered:
     * `reader`: the options and operands.
     * `opens`: a description of them.
     * `odd`: matches anywhere in a word that is not covered.
-    * `passes_on`: the words after `--` are for a script, and therefore all covered.
+    * `passes_on`: whether the words after `--` are for a script, and therefore all covered.
     """
 
     reader: Reader
@@ -124,7 +124,7 @@ _COVERED: Final[Mapping[str, _Covered]] = {
 
 
 def what_is_covered(words: Sequence[PlainWord]) -> str | None:
-    """Describe the arguments with which a command of this program is covered; None = all."""
+    """Describe which arguments are covered for this program; None means all of them."""
     if is_known_program(words):
         return "with arguments that only read files of the project"
     if program(words) == "git":
@@ -138,9 +138,9 @@ def what_is_covered(words: Sequence[PlainWord]) -> str | None:
 def why_not_covered(
     words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
 ) -> str | None:
-    """Return why a command does more than `what_is_covered` says, as a clause, or None.
+    """Return why a command does more than `what_is_covered` says, or None.
 
-    `commands`: all commands of the call.
+    `commands`: all of the call's commands.
     """
     if program(words) == "git" and not same_repository(place.project, place.folder):
         return "its folder belongs to another git repository"

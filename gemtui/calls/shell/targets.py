@@ -44,7 +44,7 @@ _ALL: Final = frozenset(
         *("shred", "chmod", "chown", "chgrp", "dd", "patch", "split", "csplit", "unzip", "gmv"),
     )
 )
-"""Programs that write to each file that they name."""
+"""Programs that write to each file they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
 """Programs that read their operands. Options that write are checked elsewhere."""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
@@ -183,7 +183,7 @@ def _real(word: str, folder: Path | None) -> Path | None:
 
 
 def _matches(word: str, folder: Path | None) -> Iterator[str]:
-    """Yield the word with its first pattern part replaced by each match on disk."""
+    """Yield the word with its first glob part replaced by each match on disk."""
     parts = word.split("/") if len(word) <= _LONGEST else []
     at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
     place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)

@@ -32,7 +32,7 @@ _BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
 
 _LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
 _LOADED_PREFIX: Final = "DYLD_"
-"""The prefix of variables that, like `_LOADED`, name code for every program."""
+"""The prefix of variables that, like those in `_LOADED`, load code into programs."""
 
 
 def why_ask(

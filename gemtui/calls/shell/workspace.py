@@ -47,7 +47,7 @@ class Workspace:
 
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
-        """Resolve a command's folder from its argument `dir_path`; "" = the workspace."""
+        """Resolve a command's folder from its argument `dir_path`; "" means the workspace."""
         root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
         folder = resolved(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)
@@ -58,7 +58,7 @@ class Workspace:
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
-        """Return the same workspace with symbolic links followed."""
+        """Return the same workspace, with symbolic links resolved."""
         if not self.known:
             return self
         return Workspace(

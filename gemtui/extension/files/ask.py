@@ -1,8 +1,8 @@
 """Ask gemtui about one hook of Gemini CLI: `ask.py LIVE PID`.
 
-The answer comes through the socket in GEMTUI_GATE, however long it takes: this program sends one
-line and prints the line that it receives. Without a complete answer, the exit code is 2. hook.sh
-describes LIVE and PID. Each tool call waits for this program, so it imports little.
+The answer comes through the socket in GEMTUI_GATE, however long it takes: it sends one line and
+prints the line that it receives. Without a complete answer the exit code is 2. hook.sh describes
+LIVE and PID. Each tool call waits for this program, so it imports little.
 """
 # ruff: noqa: PTH105, PTH108, PTH123
 
@@ -13,13 +13,13 @@ import sys
 
 _NOTED = 1_048_576
 _SOON = 1.0
-"""Seconds after which the user is evidently being asked."""
+"""Seconds after which a person is evidently being asked."""
 
 
 def _note(live: str, pid: str, event: bytes) -> None:
     """Update the live file for gemtui's session list.
 
-    If that fails, the call must not be refused.
+    Failing at it must not refuse a call.
     """
     new = f"{live}/.{pid}.{os.getpid()}"
     try:
@@ -34,9 +34,9 @@ def _note(live: str, pid: str, event: bytes) -> None:
 
 
 def _ask(live: str, pid: str, event: bytes) -> bytes:
-    """Return gemtui's answer. Raises OSError and ValueError if there is none."""
+    """Return the answer. Raises OSError and ValueError if there is none."""
     folder, name = os.path.split(os.environ["GEMTUI_GATE"])
-    os.chdir(folder)  # the whole path may be too long for a socket address
+    os.chdir(folder)  # the whole path may be too long for an address
     with socket.socket(socket.AF_UNIX) as gate:
         gate.connect(name)
         gate.sendall(b'{"event": %b}\n' % event)
@@ -53,7 +53,7 @@ def _ask(live: str, pid: str, event: bytes) -> bytes:
 
 
 def main(live: str, pid: str) -> int:
-    """Ask gemtui, print the answer, and return the exit code."""
+    """Ask, print, and return the exit code."""
     event = sys.stdin.buffer.read().strip()
     _note(live, pid, event)
     try:

@@ -285,7 +285,7 @@ def _read_file(path: Path) -> _Read:
 def _read_folder(folder: Path) -> Iterator[_Read]:
     """Read a folder's files in the CLI's order, sorted by the bytes of their names.
 
-    Files that the CLI skips are reported as well.
+    Files the CLI skips are reported as well.
     """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):

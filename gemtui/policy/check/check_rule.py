@@ -65,7 +65,7 @@ def _missing(field: str) -> str:
 
 
 def _whole(value: float) -> int:
-    """Return the nearest valid priority."""
+    """Return the valid priority nearest to a value."""
     return round(min(999, max(0, value))) if value == value else 0
 
 

@@ -30,7 +30,7 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
 )
-"""A warning about a rule by itself; a stronger rule may keep the tool visible."""
+"""A warning about a rule on its own; a stronger rule may keep the tool visible."""
 
 _STEPS = 100
 """The maximum number of successive fixes for one rule."""
@@ -196,7 +196,7 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
 
 
 def _arguments(rule: Rule) -> str:
-    """Return the argsPattern; "" if commandPrefix or commandRegex override it."""
+    """Return the argsPattern; "" if commandPrefix or commandRegex overrides it."""
     return "" if rule.command_prefixes or rule.command_regex else rule.args_pattern or ""
 
 
@@ -391,9 +391,10 @@ _FORMS = {
 def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
     """Find rules that allow a test command, but not all forms in which agents run it.
 
-    Agents rarely run a plain `npm test`: they change the folder, join stderr, and shorten the
-    output. A commandPrefix covers none of these in Gemini CLI (assets/gemini-cli.md#shell-rules),
-    so that the calls are asked about or denied although a rule seems to allow them.
+    Agents rarely run a plain `npm test`: they change the folder, redirect stderr to stdout, and
+    shorten the output. A commandPrefix covers none of these forms in Gemini CLI
+    (assets/gemini-cli.md#shell-rules), so the user is asked about the calls, or they are denied,
+    although a rule seems to allow them.
 
     `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.

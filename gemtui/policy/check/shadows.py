@@ -75,7 +75,7 @@ class _Earlier:
         self._by_tool: defaultdict[tuple[str, float], list[Rule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
-        """Add a rule that the engine tries after all rules added before."""
+        """Add a rule the engine tries after all rules added before."""
         for case in _cases(rule):
             self._by_case[case].append(rule)
         for tool in {"*", *tool_names(rule)}:

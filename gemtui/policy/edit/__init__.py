@@ -1,1 +1,1 @@
-"""Policy files that the user edits: documents, and where they are stored."""
+"""Policy files the user edits: documents, and where they are stored."""

@@ -88,7 +88,7 @@ class Document:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings of all checks; those about the file as a whole come first."""
+        """The findings of all checks; those about the whole file come first."""
         if self.locked:
             return check_text(self.text, self.source)
         return check_tables(self._checked, self._enabled, self._rest, self.source)
@@ -378,7 +378,7 @@ def _alone(text: str, source: str) -> tuple[Finding, ...]:
 
 @lru_cache(maxsize=16_384)
 def _table(text: str) -> dict[str, Any] | None:
-    """Return the table in a rule's lines; None unless it is exactly one valid rule."""
+    """Return the table in a rule's lines; None unless they are one valid rule."""
     try:
         document = parse_toml(text)
     except TomlError:
@@ -404,7 +404,7 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 
 
 def _changed(text: str, rule: Rule) -> str:
-    """Return a rule's lines, with the fields changed that differ from `rule`."""
+    """Return a rule's lines, changing the fields that differ from `rule`."""
     table = _table(text) or {}
     had, wanted = _fields_in(table), explicit_fields(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):

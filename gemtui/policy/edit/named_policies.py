@@ -47,7 +47,7 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
 
 
 def path_of(name: str) -> Path:
-    """Return the path of a named policy. Raises PolicyError for an invalid name."""
+    """Return a named policy's path. Raises PolicyError for an invalid name."""
     bare = name.removesuffix(ENDING)
     fitting = file_name(bare)
     if not bare.strip():

@@ -136,7 +136,7 @@ class Evaluator:
         return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
 
     def context(self, call: Call) -> ToolContext:
-        """Return the facts shared by all calls of this tool by this agent."""
+        """Return the facts that all calls of this tool by this agent have in common."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent

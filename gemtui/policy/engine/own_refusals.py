@@ -84,7 +84,7 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
 
 
 def own_path(tool: str) -> str:
-    """Return the argument that must be a path in the workspace; "" if there is none."""
+    """Return the tool's argument that must be a path in the workspace, or ""."""
     return _PATHS.get(tool, "")
 
 

@@ -67,7 +67,7 @@ class Registry:
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
-        """Return the facts about the tool that a call names, with aliases resolved.
+        """Return the facts about the tool a call names, with aliases resolved.
 
         `subagent`: whether a subagent makes the call; subagents have an additional tool to end
         their work.
@@ -168,12 +168,12 @@ def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
 
 
 def qualified(tool: McpTool) -> str:
-    """Return the name by which the model calls an MCP tool."""
+    """Return the name by which the model calls an MCP server's tool."""
     return valid_name(f"{tool.server}_{tool.name}")
 
 
 def valid_name(name: str) -> str:
-    """Return a valid MCP tool name.
+    """Turn a name into a valid MCP tool name.
 
     The prefix is added, invalid characters become `_`, and the middle of a long name is cut out.
     """

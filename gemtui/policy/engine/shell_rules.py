@@ -108,7 +108,7 @@ class _Command:
         return self._parts(command, ready, decision, note, depth=0)
 
     def _inner(self, command: str, depth: int) -> Evaluation:
-        """Decide a part, without a description or a judgement of safe and dangerous."""
+        """Decide a part, without its description and without judging how safe it is."""
         found = self._seen.get(command)
         if found is None:
             found = self._seen[command] = self._part_decided(command, depth)

@@ -108,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability has neither a level nor a mode, so that it asks."""
+        """Whether the user is asked about a capability, because it has no level or mode."""
         return (
             self.mode is None
             and self.levels is not None
@@ -134,7 +134,7 @@ def check_tools(permissions: Permissions) -> None:
     """Raise OptionError for a name that no tool has.
 
     The error names the position. Denying such a name would deny nothing. Rules accept any name,
-    because there may be tools that gemtui doesn't know.
+    because there may be tools gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):

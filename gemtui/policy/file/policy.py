@@ -51,7 +51,7 @@ class Policy:
 
         A string may contain several paths, separated by commas. `tier`: the rules' tier. `folder`:
         the folder that relative paths refer to; None means the current folder. Never raises: a path
-        that does not exist, or a file that the CLI would drop, yields a finding.
+        that does not exist, or a file the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))
@@ -191,7 +191,7 @@ def _path(text: str) -> Path:
 
 
 def files_at(path: Path) -> Sequence[Path]:
-    """Return the files that the CLI reads at a path; () if there are none."""
+    """Return the files the CLI reads at a path; () if there are none."""
     return _files(path)[0]
 
 
@@ -204,7 +204,7 @@ def text_at(file: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """Return the files that the CLI reads at a path, and why there can't be any.
+    """Return the files the CLI reads at a path, and why there can't be any.
 
     The reason is "" if there can be files. In a folder, files are sorted by the bytes of their
     names. A symbolic link is read if the path names it directly, but not inside a folder.

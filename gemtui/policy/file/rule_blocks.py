@@ -144,7 +144,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """The kinds of lines, as seen from a rule; EMPTY includes comments."""
+    """What a line is from a rule's point of view; EMPTY includes comments."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"

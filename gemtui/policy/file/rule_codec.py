@@ -205,7 +205,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def text_of(rules: Iterable[Rule]) -> str:
-    """Return the rules as a policy file that the CLI reads back unchanged.
+    """Return the rules as a policy file the CLI reads back unchanged.
 
     Raises PolicyError for values that a file can't hold: lone surrogates and fractional priorities.
     """

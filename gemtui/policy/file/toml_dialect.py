@@ -166,7 +166,7 @@ class _Reader:
     # --- tables ------------------------------------------------------------------------------
 
     def _header(self) -> _Table:
-        """Read a header after its first bracket; return the table that it opens."""
+        """Read a header after its first bracket; return the table it opens."""
         many = self._accepts("[")
         *above, last = self._keys()
         self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")

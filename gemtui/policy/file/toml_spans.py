@@ -34,7 +34,7 @@ def lines_of(text: str) -> list[str]:
 
 
 class Scanner:
-    """Scans TOML line by line, to tell whether a value continues on the next line."""
+    """Scans TOML line by line, to find out whether a value continues on the next line."""
 
     def __init__(self) -> None:
         self._string = ""
@@ -51,7 +51,7 @@ class Scanner:
         return bool(self._string)
 
     def reset(self) -> None:
-        """Reset the state to outside of any value."""
+        """Reset the state, so that scanning continues outside of any value."""
         self._string, self._depth = "", 0
 
     def feed(self, line: str) -> int:
@@ -95,7 +95,7 @@ _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 
 
 def fields_of(text: str) -> list[TomlField]:
-    """Return the fields of a rule's text in order, without the `[[rule]]` line."""
+    """Return the fields in a rule's text in order, without the `[[rule]]` line."""
     scanner = Scanner()
     found: list[TomlField] = []
     part: str | None = None
@@ -126,7 +126,7 @@ def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
 
 
 def _name(text: str) -> str:
-    """Return the name of a key that is spelled as in TOML."""
+    """Return the name of a key, given its spelling in TOML."""
     return next(iter(parse_toml(f"{text} = 0")))
 
 

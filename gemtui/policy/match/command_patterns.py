@@ -17,7 +17,7 @@ from gemtui.policy.match.pattern_forms import WITHIN, anywhere_pattern
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
 _FOLDER = r"\w[\w/-]{0,40}"
-"""A folder, limited in length to keep the pattern fast on long strings."""
+"""Matches a folder, limited in length to keep the pattern fast on long strings."""
 _VARIABLE = "(?:CI=1 |CI=true |)"
 _ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
 _NO_OUTPUT = r'(?![^"]*--o(?!neline))'
@@ -26,7 +26,7 @@ _NO_OUTPUT = r'(?![^"]*--o(?!neline))'
 Such a command could write an alias or a hook.
 """
 _MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
-"""The message in `git commit -m "TEXT"`."""
+"""Matches the message in `git commit -m "TEXT"`."""
 _PIPED = r'(?: 2>&1|)(?: \| |(?="))'
 _SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
 FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"

@@ -124,10 +124,10 @@ def _escaped(text: str) -> str:
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
-"""A group before the file's name: nothing, `./` or a project's folder."""
+"""Matches a group before the file's name: nothing, `./` or a project's folder."""
 _TAIL = folder_pattern("", ()).partition("/(?!")[2]
 _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
-"""Literal text in a pattern."""
+"""Matches literal text in a pattern."""
 _END = re.compile(r'"(?:\\x00|\\0)?')
 
 

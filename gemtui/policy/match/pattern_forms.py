@@ -15,7 +15,7 @@ from gemtui.policy.match.path_patterns import folder_pattern
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 WITHIN = r"[^\x00]*"
-"""Any characters up to the end of the command."""
+"""Matches any characters up to the end of the command."""
 
 
 def _tokens(pattern: str) -> Iterator[str]:

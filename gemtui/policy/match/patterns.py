@@ -186,7 +186,7 @@ def _apart(options: Sequence[Node]) -> bool:
 
 
 def _first(node: Node) -> Ranges:
-    """Return the possible first characters of a match; any, if a match may be empty."""
+    """Return a match's possible first characters; any character, if it may be empty."""
     match node:
         case CharacterClass(ranges):
             return ranges

@@ -63,7 +63,7 @@ class Rule:
     * `priority`: 0 to 999 within the tier; a CLI setting that acts as a rule may have a fraction.
     * `source`: the file, or the name of another origin (`--allowed-tools`, `built-in`). `index`:
       the rule's 1-based number in that file.
-    * `more`: keys that the CLI doesn't know.
+    * `more`: keys the CLI doesn't know.
     """
 
     decision: Decision
@@ -161,7 +161,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A fact about a policy file that the user should know before a run.
+    """A fact about a policy file the user should know before a run.
 
     `rule`: the rule's 1-based number; 0 means the file as a whole. `field`: the key as the file
     spells it; "" means the rule as a whole. `way_out`: the form that does what was intended, if

@@ -378,7 +378,7 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return one plan per tool, under its current name."""
+    """Return one plan per tool, using the tool's current name."""
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:
         name = done.call.tool

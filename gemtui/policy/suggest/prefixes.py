@@ -19,7 +19,7 @@ _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
-"""The word separators of bash; the CLI and `str.split()` have more (U+00A0)."""
+"""Bash's word separators; the CLI and `str.split()` have more, such as U+00A0."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
@@ -79,7 +79,7 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for the program `words[at]`, which earlier words only start."""
+    """Return the prefix for the program `words[at]`; earlier words only start it."""
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -141,7 +141,7 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for an interpreter and the script that it runs.
+    """Return the prefix for an interpreter and the script it runs.
 
     There is no prefix if an option comes first, because that could run anything.
     """

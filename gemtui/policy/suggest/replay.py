@@ -1,8 +1,8 @@
 """Replay recorded calls under a policy, and count the decisions by rule.
 
 A call is decided the way the current CLI would decide it, with the recorded name and arguments.
-Names are not translated, except for the one alias that the engine itself knows
-(assets/gemini-cli.md#tool-names). A tool that the CLI no longer has is not offered, and is counted
+Names are not translated, except for the one alias the engine itself knows
+(assets/gemini-cli.md#tool-names). A tool the CLI no longer has is not offered, and is counted
 separately.
 """
 

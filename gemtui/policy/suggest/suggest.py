@@ -26,7 +26,7 @@ from gemtui.policy.suggest.call_groups import (
 from gemtui.policy.suggest.replay import refusal_of_tool
 
 PRIORITY = 100
-"""The priority of a proposed rule, unless it has to override another rule."""
+"""The priority of a suggested rule, unless it has to override another rule."""
 _HIGHEST = 999
 
 
@@ -102,7 +102,7 @@ class Evidence:
         return Engine(policy, mode=self._mode, interactive=self._interactive, setup=self._setup)
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
-        """Add calls."""
+        """Add recorded calls."""
         for recorded in calls:
             self._calls += 1
             if recorded.ended is not CallStatus.SUCCEEDED:
@@ -190,7 +190,7 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans, without evidence that they wouldn't allow even together."""
+        """Return the plans without the evidence they wouldn't allow even together."""
         rules = [
             replace(plan.rule, source="the suggested rules", index=place)
             for place, plan in enumerate(plans, 1)
@@ -224,7 +224,7 @@ class Evidence:
 
 
 class _Refusals:
-    """Collects the calls that are left out, by subject and reason."""
+    """Collects the calls for which no rule is suggested, by subject and reason."""
 
     def __init__(self) -> None:
         self._found: dict[RefusedGroup, list[CallGroup]] = {}
