@@ -15,7 +15,7 @@ from gemtui.ui.kit.row_list import Item, RowList
 
 
 class RowsBesideLines(Container):
-    """A list beside a detail view, or above that view on a narrow screen.
+    """A list with a detail view beside it, or below it on a narrow screen.
 
     `above` is the heading of the list, and `heading` that of the detail view.
     """

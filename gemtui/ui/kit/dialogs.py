@@ -72,7 +72,7 @@ def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
 
 
 def left_alone(left: Sequence[str]) -> str:
-    """Return a sentence on what an action left alone: the first three, each with its reason."""
+    """Return a sentence about what was left alone: the first three, with reasons."""
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"Left alone: {'; '.join(left[:3])}{more}"
 
