@@ -66,7 +66,7 @@ def _row(choice: Choice) -> Content:
 
 
 def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
-    """Return the first lines, and one that counts those left out, if there are any."""
+    """Return the first lines and, if any are left out, a line that counts them."""
     rest = len(lines) - most
     return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
 

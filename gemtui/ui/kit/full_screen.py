@@ -37,9 +37,9 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Return a new reading, and stop the earlier one with the same name.
+        """Start a reading, stopping the previous one with the same name.
 
-        It is also stopped when the screen closes. `every`: as in `Reading`.
+        A reading also stops when the screen closes. `every`: see `Reading`.
         """
         if name in self._readings:
             self._readings[name].stop()

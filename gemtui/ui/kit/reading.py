@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """One piece of work in a thread, created in the event loop.
+    """A piece of work in a thread; create it in the event loop.
 
     `can_show`: returns whether results can still be shown. `every`: least seconds between two
     partial results.
@@ -26,19 +26,19 @@ class Reading:
         self._can_show, self._every, self._shown = can_show, every, monotonic()
 
     def stop(self) -> None:
-        """Make the work end soon, and drop its results from now on."""
+        """Make the work end soon, and ignore its results from now on."""
         self._stopped.set()
 
     def is_stopped(self) -> bool:
-        """Return whether nobody waits for the results any more."""
+        """Return whether the results are no longer needed."""
         return self._stopped.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait in the thread; return True as soon as nobody waits for the results."""
+        """Wait in the thread; return True as soon as the results are no longer needed."""
         return self._stopped.wait(seconds)
 
     def is_due(self) -> bool:
-        """Return whether the next partial result is due; if so, the time starts again."""
+        """Return whether the next partial result is due; if so, restart the clock."""
         due = monotonic() - self._shown > self._every
         if due:
             self._shown = monotonic()
@@ -55,7 +55,7 @@ class Reading:
 
 
 class Latest(Generic[T]):
-    """Values from a thread, created in the event loop, which shows only the newest.
+    """Passes values from a thread to the event loop, which shows only the newest.
 
     A value that has not been shown yet is replaced by the next one.
     """
@@ -65,7 +65,7 @@ class Latest(Generic[T]):
         self._value: T | None = None
 
     def put(self, value: T) -> None:
-        """Have a value shown, from any thread."""
+        """Ask to show a value; may be called from any thread."""
         idle, self._value = self._value is None, value
         if idle:
             self._loop.call_soon_threadsafe(self.flush)
