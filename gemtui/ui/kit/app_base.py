@@ -359,7 +359,7 @@ class AppBase(App[None]):
     def show_message(
         self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
     ) -> None:
-        """Show a message for some seconds, in the status line if it fits there.
+        """Show a message for a few seconds, in the status line if it fits there.
 
         Errors and messages too long for the status line appear as a toast at the top right instead.
         """
@@ -374,9 +374,9 @@ class AppBase(App[None]):
             )  # fmt: skip
 
     def reporting(self, failed: str = "") -> Reporting:
-        """Return a context that reports a GemtuiError or OSError, and then ends its block.
+        """Return a context manager that reports a GemtuiError or OSError to the user.
 
-        `failed`: says in front of the error what was not done, such as "Not applied".
+        An error also ends the block. `failed`: text to put before the error, such as "Not applied".
         """
         return Reporting(self.show_message, failed)
 

@@ -15,7 +15,7 @@ from gemtui.ui.kit.row_list import Item, RowList
 
 
 class RowsBesideLines(Container):
-    """A list beside a detail view, or above that view on a narrow screen.
+    """A list with a detail view beside it, or below it on a narrow screen.
 
     `above` is the heading of the list, and `heading` that of the detail view.
     """
@@ -36,7 +36,7 @@ class RowsBesideLines(Container):
 
 
 class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]):
-    """A screen with rows, and beside them the lines of the row under the cursor."""
+    """A screen with a list, and beside it the details of the row under the cursor."""
 
     def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
         """Yield all widgets of the screen."""
@@ -44,7 +44,7 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
 
     @property
     def panes(self) -> RowsBesideLines:
-        """The rows and the lines, with their headings."""
+        """The list and the details, with their headings."""
         return self.query_one(RowsBesideLines)
 
     @property

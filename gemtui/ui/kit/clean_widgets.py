@@ -41,7 +41,7 @@ The program may set longer values.
 
 
 Complete = Callable[[str], str | None]
-"""Returns a text completed, or None if there is nothing to suggest."""
+"""A function that returns the completed text, or None if there is no suggestion."""
 
 
 class _Completer(Suggester):

@@ -66,13 +66,13 @@ def _row(choice: Choice) -> Content:
 
 
 def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
-    """Return the first lines, and one that counts those left out, if there are any."""
+    """Return the first lines and, if any are left out, a line that counts them."""
     rest = len(lines) - most
     return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
 
 
 def left_alone(left: Sequence[str]) -> str:
-    """Return a sentence on what an action left alone: the first three, each with its reason."""
+    """Return a sentence about what was left alone: the first three, with reasons."""
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"Left alone: {'; '.join(left[:3])}{more}"
 

@@ -38,9 +38,9 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Begin to read in a thread, stopping the earlier reading with the same name.
+        """Start a reading, stopping the previous one with the same name.
 
-        All readings are stopped when the screen closes. `every`: see `Reading`.
+        A reading also stops when the screen closes. `every`: see `Reading`.
         """
         if name in self._readings:
             self._readings[name].stop()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """One piece of work in a thread; create it in the event loop.
+    """A piece of work in a thread; create it in the event loop.
 
     `can_show`: returns whether results can still be shown. `every`: the minimum number of seconds
     between two partial results.
@@ -26,7 +26,7 @@ class Reading:
         self._can_show, self._every, self._shown = can_show, every, monotonic()
 
     def stop(self) -> None:
-        """Ask the work to end, and drop its results from now on."""
+        """Make the work end soon, and ignore its results from now on."""
         self._stopped.set()
 
     def is_stopped(self) -> bool:
@@ -55,7 +55,7 @@ class Reading:
 
 
 class Latest(Generic[T]):
-    """Passes values from a thread to the event loop, in which it must be created.
+    """Passes values from a thread to the event loop, which shows only the newest.
 
     A value that has not been shown yet is replaced by the next one.
     """
@@ -65,7 +65,7 @@ class Latest(Generic[T]):
         self._value: T | None = None
 
     def put(self, value: T) -> None:
-        """Show a value soon; this can be called from any thread."""
+        """Ask to show a value; may be called from any thread."""
         idle, self._value = self._value is None, value
         if idle:
             self._loop.call_soon_threadsafe(self.flush)

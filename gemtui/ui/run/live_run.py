@@ -456,7 +456,7 @@ class LiveRun:
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds from the request to the run's end, or so far if still active."""
+        """Return the seconds from the request to the run's end, or to now if active."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def seconds_since_event(self) -> float:

@@ -189,7 +189,7 @@ class RunRegistry:
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:
-            await asyncio.sleep(min(left, _STEP))  # in steps, so a suspend doesn't add to it
+            await asyncio.sleep(min(left, _STEP))  # sleep() ignores suspended time
         if run.next is not None:
             return
         try:

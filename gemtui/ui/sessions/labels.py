@@ -41,7 +41,7 @@ def since(span: int, now: datetime) -> datetime | None:
 
 
 def scope_parts(title: str, project: Path | None, span: int | None = None) -> list[Content]:
-    """Return a header's parts: a title, the project or all projects, and the period.
+    """Return the parts of a header: a title, the scope (project or all), the period.
 
     `project`: None for all projects. `span`: the index of the period, or None.
     """

@@ -1,4 +1,4 @@
-"""Keys of the list of sessions: its selection, its order, and which sessions it has."""
+"""Keys of the session list: its selection, its order, and what it contains."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MarkKeys(SessionsPart):
-    """Changes the user's marks on sessions: name, tags, note and pin; undo works."""
+    """Changes the user's marks on sessions (name, tags, note, pin), with undo."""
 
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""

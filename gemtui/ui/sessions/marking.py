@@ -1,4 +1,4 @@
-"""Names and tags of sessions; a change of marks, which is saved and can be undone."""
+"""Names and tags of sessions, and changes to marks, which are saved and undoable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
 
 
 def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> str | None:
-    """Return a text with its last word completed to a tag in use, or None if none matches.
+    """Complete the last word of a text to a tag in use; return None if none matches.
 
     `sign`: only words with this prefix are completed.
     """

@@ -58,7 +58,7 @@ PATH_ROOM = 28
 ROOM = (60, 15)
 """Columns and lines below which a hint says that the window is too small."""
 _TIME_TO_READ = 30.0
-"""Seconds for which an important message about the start is shown."""
+"""Seconds for which an important message is shown on startup."""
 
 
 class SessionsScreen(SessionsPane):
@@ -199,7 +199,7 @@ class SessionsScreen(SessionsPane):
 
     @work(group="interrupted")
     async def _report_interrupted_undo(self) -> None:
-        """Report a change of the project's files that was interrupted and is not finished."""
+        """Tell the user about any interrupted change to the project's files."""
         from gemtui.runs.undo import interrupted_words
 
         if self.start.project is None or self.start.demo:

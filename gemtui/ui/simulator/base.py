@@ -144,7 +144,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen over this one; if rules are added there, decide again."""
+        """Show another screen over this one; if rules are added there, update this one."""
         before = self.simulation.taken
         await self.app.push_screen_wait(screen)
         self.show_context()

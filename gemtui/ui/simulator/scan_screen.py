@@ -54,7 +54,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
 
     @work(exclusive=True, group="read")
     async def read(self) -> None:
-        """Start a new scan: of the project's calls at first, or of all if it has none."""
+        """Start a new scan; at first of the project's calls or, if there are none, all."""
         self.action_stop()
         with self.gemtui.reporting():
             if self.which is None:
@@ -115,7 +115,7 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         self.show_context()
 
     def scan_again(self) -> None:
-        """Decide on the calls of the scope."""
+        """Compute the decisions for the calls in the scope."""
         self.situation_changed()
 
     def unreadable(self) -> None:
