@@ -33,7 +33,7 @@ _MOST = 50
 LIMIT = 20.0
 """The time limit of a tool call, in seconds."""
 _BUSY = 4
-"""How many tool calls may keep running after they have timed out."""
+"""How many tool calls may keep running after timing out."""
 _PARSE, _INVALID, _UNKNOWN_METHOD, _PARAMS = -32700, -32600, -32601, -32602
 
 Json = dict[str, Any]

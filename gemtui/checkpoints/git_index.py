@@ -18,7 +18,10 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content hash of every entry; as no file has it, git reports touched files."""
+"""The content hash of every entry.
+
+No file has this hash, so git reports touched files.
+"""
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 
 

@@ -169,7 +169,7 @@ def _revert(
 
 
 def with_mode(state: FileState, like: FileState) -> FileState:
-    """Return a state of unknown mode with the mode of `like`, or 0644 by default."""
+    """Fill in a state's unknown mode with the mode of `like`, or 0644 by default."""
     mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
     return state._replace(mode=mode) if state.kind == FILE else state
 

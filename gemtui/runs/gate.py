@@ -122,7 +122,7 @@ class Gate:
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
-        """The numbers of questions that had an answer before they were asked."""
+        """The numbers of questions whose answers existed before they were asked."""
         self._waiting = 0
         self._commands = UserCommands.of(folder)
         self._telling: list[subprocess.Popen[bytes]] = []

@@ -69,7 +69,7 @@ class Way(IntEnum):
     """The ways to handle a call, from least to most strict."""
 
     PASS = auto()
-    """The CLI allows the call even when headless, or denies it itself."""
+    """The gate leaves the call to the CLI, which allows or denies it without asking."""
     THROUGH = auto()
     """The call gets the seal, which allows it, without a question."""
     ASK = auto()

@@ -16,7 +16,7 @@ from gemtui.sessions.summary import Summary
 def redact(log: SessionLog, summary: Summary) -> Redactor:
     """Make a log return its records without secrets; return the redactor used.
 
-    This reads the whole log once. Use `Redactor.apply` for all other data of the session.
+    This reads the whole log once. Use `Redactor.apply` for all of the session's other data.
     """
     redactor = _learned(log, summary)
     log.rewrite(redactor.apply)

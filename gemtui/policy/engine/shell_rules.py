@@ -79,7 +79,7 @@ class _State:
     def ask(self, ready: CompiledRule | None, note: str) -> None:
         """Record that the user must be asked about a part.
 
-        The part's rule counts unless another part was recorded before.
+        The part's rule is held responsible unless another part was recorded before.
         """
         if self.decision is ALLOW:
             self.ready, self.note = ready, note
