@@ -195,7 +195,7 @@ class Marks:
         return self.all().get(session) or Mark(session=session)
 
     def edit(self, sessions: Iterable[str], edit: MarkEdit) -> tuple[Mark, ...]:
-        """Edit the marks of all these sessions, or of none if the edit is invalid for one.
+        """Edit the marks of these sessions; if the edit is invalid for one, change none.
 
         Returns the previous marks, for `undo`. Raises MarkError.
         """

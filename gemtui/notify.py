@@ -1,4 +1,4 @@
-"""Desktop notifications through the terminal, as far as the terminal supports them.
+"""Desktop notifications through the terminal.
 
     notice = Notification(title=clean_line("gemtui: api"), text=clean_line("It asks."))
     stream.write(notification_sequence(notice, ringing_terminal(os.environ)))

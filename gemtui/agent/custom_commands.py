@@ -16,7 +16,7 @@ from gemtui.files import read_small
 from gemtui.paths import gemini_home
 
 MOST = 500
-"""How many files to read in each folder at most."""
+"""The most files to read in each folder."""
 _LARGEST = 200_000
 _OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
 _LONGEST_WORD = 50

@@ -60,7 +60,7 @@ class _Open:
         self.blocks: list[Block] = []
         self.deltas: list[str] = []
         self.answered = False
-        """Whether one of its tools has ended, so that the next text begins a new answer."""
+        """Whether a tool of this answer has ended. If so, the next text begins a new answer."""
 
     def message(self) -> Message:
         text = "".join(self.deltas)

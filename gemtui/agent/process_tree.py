@@ -27,7 +27,7 @@ _AFTER_KILL = 5.0
 
 
 def descendants(pid: int) -> set[psutil.Process]:
-    """Return the process `pid` and its descendants, as far as they are visible."""
+    """Return the process `pid` and its visible descendants."""
     with suppress(psutil.Error):
         return _with_children(psutil.Process(pid))
     return set()

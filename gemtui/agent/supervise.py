@@ -198,7 +198,7 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run in place of its killed supervisor; called in the guardian."""
+        """End the run after its supervisor was killed; called in the guardian process."""
         if self.folder.exit() is None:
             self._ended_others = process_tree.end(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)

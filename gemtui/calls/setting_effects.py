@@ -16,7 +16,7 @@ from gemtui.calls.env_files import host
 BROWSER_AGENT = "browser_agent"
 """The built-in agent that starts and controls a browser; only settings turn it on."""
 _LONGEST = 400
-"""How many characters of a value are shown at most."""
+"""The most characters of a value to show."""
 
 
 class SettingKind(StrEnum):

@@ -271,7 +271,7 @@ class CheckpointStore:
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
-        """Return those of `names` that existed at the newest checkpoint."""
+        """Return the states of the files in `names` that existed at the newest checkpoint."""
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)

@@ -24,7 +24,7 @@ from gemtui.processes import FOLDER, find_program
 MOST_FILES = 200_000
 """The most files to include; in a larger project, only those that tools wrote are."""
 MOST_WALKED = 20_000
-"""The most files if git is not available to say which files are ignored."""
+"""The most files to include if git can't tell which files are ignored."""
 _LIMIT = 60.0
 """The time limit for git, in seconds."""
 _GIT_FILE = 4096

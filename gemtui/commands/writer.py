@@ -12,7 +12,7 @@ _AHEAD = 4 * 1024 * 1024
 
 
 class Writer:
-    """Writes data in the background, in order; calls `failed` when nobody reads it."""
+    """Writes data to stdout in the background; calls `failed` if nobody reads stdout."""
 
     def __init__(self, failed: Callable[[], None]) -> None:
         self._failed = failed

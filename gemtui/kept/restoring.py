@@ -189,7 +189,7 @@ def put_back_first(id: str) -> str:
 
 
 def _add_header(session: Summary, place: Path, root: str | None) -> None:
-    """Add a first line to a saved log without one, so that the CLI doesn't delete it.
+    """Add the header that a saved log lacks, so that the CLI doesn't delete the log.
 
     Raises RestoreFailed or OSError.
     """

@@ -54,9 +54,9 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls before the CLI's first output.
+"""Seconds between two calls until the CLI's first output.
 
-Any ghost exists by that time.
+By then, the CLI has created any ghost (an empty second file of a resumed session).
 """
 STEP = 0.02
 _RECENT = 50_000_000

@@ -269,7 +269,7 @@ def detach(path: Path) -> None:
 
 
 def _names(path: Path) -> list[Path]:
-    """Return a path's names in the vault's trees whose files are never replaced."""
+    """Return a file's existing paths in all of the vault's trees except `COPIES`."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
     return [name for name in names if facts_of(name) is not None]
 

@@ -117,7 +117,7 @@ class LineRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A file at some moment, as far as records show it.
+    """A file at some moment, rebuilt from records.
 
     `lines`: if the last line is empty, it is the end after the last line feed. `crlf`: whether
     lines end with CRLF. `newest`: the source of the latest information. `notes`: notes for the

@@ -240,7 +240,7 @@ class RunBudget:
         ]
 
     def _why(self) -> str | None:
-        """Return why the model must not be called again, as far as that is recorded."""
+        """Return why the recorded costs forbid another model call; None if they don't."""
         if self._spent.unpriced:
             named = ", ".join(sorted(self._spent.unpriced))
             return (

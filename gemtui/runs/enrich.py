@@ -132,10 +132,10 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """Return the positions of the counterpart and of textless messages before it.
+    """Return the positions of the counterpart, and of messages to show before it.
 
-    Messages whose text is not in `message` are left for their own counterparts, because a stored
-    answer may precede the call of an earlier answer.
+    These are the earlier stored messages without any text that `message` lacks. Messages with other
+    text are left for their own counterparts.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)

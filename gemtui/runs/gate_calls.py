@@ -43,7 +43,7 @@ class CallWatch:
         self._lines = NewLines(output)
         self._announced: dict[str, _Announced] = {}
         self._others: Counter[str] = Counter()
-        """For each tool, how many calls hooks reported differently from the stream."""
+        """Number of calls, by tool, whose arguments in the hook differ from the stream's."""
 
     def update(self) -> None:
         """Process the CLI's new output."""

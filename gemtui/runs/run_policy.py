@@ -121,7 +121,7 @@ class RunPolicy:
 
 
 def _words(rule: Rule) -> str:
-    """Return a rule's place with its file; "" for a built-in rule."""
+    """Return a rule's location and file; "" for a built-in rule."""
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:

@@ -104,7 +104,7 @@ class FileDocuments(NamedTuple):
 def documents_of(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield a session's documents, as far as it has been read.
+    """Yield the documents of the part of a session that has been read.
 
     Dropped messages are included. `start`, `stop`: yield only these messages' documents, numbered
     as in `placed_messages`.

@@ -45,7 +45,7 @@ class Following:
             self._logs.popitem()[1].log.close()
 
     def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
-        """Return those of `places` to follow; `places` must be sorted newest first."""
+        """Return the files to follow; `places` must be sorted newest first."""
         now = time.time()
         found = {
             place
@@ -70,7 +70,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, and those of its messages that are indexed and final."""
+    """A growing log, with its messages that are indexed and won't change any more."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)

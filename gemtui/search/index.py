@@ -180,7 +180,7 @@ class WriteIndex:
         return _is_there(self._folder, self._list)
 
     def stale(self, places: Iterable[ChatFile]) -> list[ChatFile]:
-        """Return those of `places` whose current version is not indexed."""
+        """Return the files whose current version is not indexed."""
         return [place for place in places if not self._knows(place)]
 
     def _knows(self, place: ChatFile) -> bool:

@@ -162,7 +162,7 @@ class _Program:
         os._exit(1)
 
     def run(self) -> None:
-        """Keep the index up to date whenever no other gemtui does."""
+        """Keep the index up to date while no other gemtui process does so."""
         while not self._ended.is_set():
             try:
                 with only_writer(self._folder) as mine:

@@ -45,7 +45,10 @@ class SessionHits(Struct, frozen=True, kw_only=True):
 
 
 Rank = tuple[float, int, str, int]
-"""A match's sort key, smallest first; with equal `now`, the same in every index."""
+"""A match's sort key, smallest first.
+
+With the same `now`, the keys are the same in every index.
+"""
 
 
 class Page(Struct, frozen=True, kw_only=True):

@@ -237,19 +237,19 @@ class Index:
         return {file.name: line for file, line in lines if line is not None}
 
     def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
-        """Cache the lines of files, by path, and no others."""
+        """Cache these lines, by path; all other cached lines are removed."""
         files = self.files()
         self._cache.put_lines(files, [lines.get(file.name) for file in files])
 
     def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
-        """Return the project of a file as far as it is known by its folder or by that hash."""
+        """Return a file's project, by the file's folder or the hash; None if unknown."""
         return self._projects.root_of(file.project_key, project_hash)
 
     def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
         """Learn every path by which sessions may be assigned to projects.
 
-        The paths are in the headers, and in what the sessions in unknown folders named by a hash
-        have written. `heads`: the result of `heads`.
+        The paths come from the headers, and from the writes of sessions whose folder is named by
+        the hash of an unknown project. `heads`: the result of `heads`.
         """
         named = chain.from_iterable(head.directories for _, head in heads if head.directories)
         with self._lock:

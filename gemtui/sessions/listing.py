@@ -368,7 +368,7 @@ class Listing:
         return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Return those of the keys that belong to the store's sessions."""
+        """Return the keys that belong to the store's sessions."""
         return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:

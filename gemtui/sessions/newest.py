@@ -146,7 +146,7 @@ def _live_since() -> float:
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether any file may be a working subagent, whose parent is live as well."""
+    """Return whether a subagent may be working, so that its parent is live as well."""
     since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 

@@ -52,7 +52,7 @@ def read_file(
 
 
 def summarise(log: SessionLog, place: ChatFile) -> Summary:
-    """Return the summary of one file, as far as `log` has read it.
+    """Return a summary of the part of a file that `log` has read.
 
     The flags `LIVE`, `GHOST`, and `DUPLICATE` can't be determined from one file alone. Neither can
     the project of a folder named by a hash.

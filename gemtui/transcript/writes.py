@@ -31,7 +31,7 @@ class Letter(StrEnum):
 
 
 class WriteStatus(StrEnum):
-    """The state of a file's change, as far as the calls or the disk show it."""
+    """The state of a file's change, according to the calls or the disk."""
 
     YES = "written"
     PENDING = "writing"

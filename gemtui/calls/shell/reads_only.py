@@ -415,7 +415,7 @@ def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
 
 
 def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why the arguments are not ones that only read, as a clause, or None."""
+    """Return why these arguments may do more than read, as a clause, or None."""
     operands: list[PlainWord] = []
     left = iter(words)
     for word in left:

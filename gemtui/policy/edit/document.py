@@ -138,7 +138,7 @@ class Document:
         return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return those of `rules` that the document lacks or has disabled."""
+        """Return the rules that the document lacks or has disabled."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
