@@ -27,7 +27,7 @@ class Damaged(ValueError):
 
 
 class Newer(Exception):
-    """Raised for a file that a newer gemtui wrote."""
+    """Raised for a file written by a newer version of gemtui."""
 
     def __init__(self) -> None:
         super().__init__("it was written by a newer gemtui")

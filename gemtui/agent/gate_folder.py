@@ -39,7 +39,7 @@ LARGEST = 192_000_000
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
 _POLLS = 50
-"""How often to poll for questions between two updates of the presence file."""
+"""Number of polls for questions between two updates of the presence file."""
 _AGAIN = 0.5
 """Seconds to wait before trying again to write an answer."""
 

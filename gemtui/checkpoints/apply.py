@@ -1,4 +1,4 @@
-"""Carry out a plan so that even if killed, each file is either old or new.
+"""Carry out a plan so that each file is either old or new, even after a crash.
 
 The plan is saved in the store before the first file is changed. If this process is killed, the next
 process that opens the store completes the plan.

@@ -52,7 +52,7 @@ _STALE = 3600
 QUIET = 300
 """Seconds without a change after which a link is replaced with a copy."""
 _ROOM = 1 << 30
-"""How many bytes to leave free on the disk; if there are fewer, links are kept."""
+"""Bytes to leave free on the disk; with less space, links are not replaced."""
 
 
 def is_on() -> bool:

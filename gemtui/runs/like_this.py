@@ -99,7 +99,7 @@ def _opens(text: str, prefix: Prefix) -> str:
 
 
 def _file(path: str, cwd: Path) -> LikeThis:
-    """Return the similar writes, which are those to this file, even through links."""
+    """Describe all writes to this file as similar, including writes through links."""
     if not is_plain(path):
         return LikeThis(words="Gemini CLI would read its path as a different file")
     place = place_of(path, cwd)

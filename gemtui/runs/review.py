@@ -250,7 +250,7 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
 def _record(
     calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
 ) -> RecordedCalls:
-    """Return the recorded changes of those calls that have no checkpoints."""
+    """Return the recorded changes of the calls that have no checkpoints."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for each in calls:

@@ -309,7 +309,7 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
 
 
 def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return those runs that worked in a worktree, in the same order."""
+    """Return the runs that worked in a worktree, in the same order."""
     return tuple(run for run in runs if _is_in(worktree, run))
 
 

@@ -29,7 +29,7 @@ Increase it when either changes, so that every index is rebuilt.
 """
 _APPLICATION = 0x67657300
 _WAIT = 2.0
-"""Seconds to wait for another gemtui, which locks the file only for milliseconds."""
+"""Seconds to wait for another process, which locks the file for milliseconds."""
 _TABLES = """
     create table file (path blob primary key, data blob, checksum integer) without rowid;
     create table replaced (number integer primary key);

@@ -59,7 +59,7 @@ class IndexerState(StrEnum):
     DONE = "done"
     """The whole store is indexed, and the indexer is waiting for changes."""
     WAITING = "waiting"
-    """Another gemtui is keeping the index up to date."""
+    """Another gemtui process is keeping the index up to date."""
     FAILED = "failed"
     """The index can't be written, as `IndexProgress.note` explains. Indexing will be retried."""
     ENDED = "ended"
@@ -177,7 +177,7 @@ class _Program:
                 self._ended.wait(_AGAIN)
 
     def run_once(self) -> None:
-        """Update the index once, unless another gemtui is writing to it."""
+        """Update the index once, unless another gemtui process is writing to it."""
         with suppress(OSError, ValueError, sqlite3.Error), only_writer(self._folder) as mine:
             if mine:
                 with closing(WriteIndex(self._folder)) as index:

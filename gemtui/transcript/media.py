@@ -96,7 +96,7 @@ def main_type_of_file(name: str) -> str:
 
 
 def stored_images(block: Block | None) -> tuple[Image, ...]:
-    """Return those images of a block whose content is stored."""
+    """Return a block's images whose content is stored."""
     match block:
         case Image():
             images: Sequence[Image] = (block,)

@@ -105,8 +105,8 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
 def why_not_searched(folder: Path) -> str | None:
     """Return why a git search in a folder may show files from elsewhere, or None.
 
-    The reason is a clause. The CLI leaves out files whose path from git leads upwards, but with
-    `grep.fullName` no path does (assets/gemini-cli.md#searches).
+    The reason is a clause. The CLI leaves out results whose path begins with `../`, but if
+    `grep.fullName` is set, git prints no such paths (assets/gemini-cli.md#searches).
     """
     found = _repository(folder)
     if found is None:

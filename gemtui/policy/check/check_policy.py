@@ -156,7 +156,7 @@ def _rest_draft(problem: SchemaProblem) -> FindingDraft:
 
 
 def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """Return a syntax error, with the number of the rule that contains it or 0."""
+    """Return a syntax error, with the number of the rule that contains it, or 0."""
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
