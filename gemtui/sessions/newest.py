@@ -154,9 +154,9 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
 def _grouped(
     heads: Sequence[tuple[ChatFile, Head]],
 ) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
-    """Split groups of files: sessions with one file, and sessions with several.
+    """Group files by session, apart from files that are their session's only one.
 
-    Returns the only files of their sessions, and the files of each other session.
+    Returns these single files, and a list of files for each other session.
     """
     count = Counter([head.id for _, head in heads])
     single: list[tuple[ChatFile, Head]] = []
