@@ -288,7 +288,7 @@ class CheckpointStore:
         )
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of these names, of all names above, and of all names below.
+        """Return the states of these paths, their parent folders, and the files below.
 
         The states show whether each of `names` can be created without replacing anything.
         """

@@ -374,7 +374,7 @@ class ResumeGuard:
 
     Use it as `GeminiAdapter(guard=ResumeGuard())`. The SessionKeeper works in the run's supervisor,
     so that it is active as long as the run, no matter which process follows the run. If the
-    supervisor was killed, the next gemtui does the SessionKeeper's final work.
+    supervisor was killed, the next gemtui process does the SessionKeeper's final work.
     """
 
     supervisor = "gemtui.runs.supervisor"

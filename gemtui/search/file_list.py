@@ -53,7 +53,7 @@ def list_file(folder: Path) -> Path:
 
 
 class NoIndex(Exception):
-    """Raised if there is no index that this gemtui can use; the message says why.
+    """Raised if there is no usable index; the message says why.
 
     `is_there`: whether an index exists. `damaged`: whether the existing index is corrupt.
     """

@@ -34,7 +34,7 @@ VERSION = 13
 APPLICATION = 0x67656D00
 FILE = "sessions.sqlite3"
 _WAIT = 0.25
-"""Seconds to wait for another gemtui, which locks the file only for milliseconds."""
+"""Seconds to wait for another process, which locks the file only for milliseconds."""
 _AT_ONCE = 500
 _TABLES = (
     "drop table if exists summary",
@@ -207,7 +207,7 @@ class Cache(Generic[T]):
             self._change(insert, [(*row, _checksum(*row))])
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
-        """Yield the rows of these files, or all of the store's rows if there are many."""
+        """Yield these files' rows, or all of the store's rows if there are many files."""
         if len(paths) > _AT_ONCE:
             return database.execute(f"{_SELECT} where home = ?", [self._home])
         marks = ",".join("?" * len(paths))
@@ -251,7 +251,7 @@ class Cache(Generic[T]):
     def _used(self) -> Iterator[sqlite3.Connection | None]:
         """Yield the open database; on failure, replace it or stop using it.
 
-        If another gemtui is holding the lock, only this change is lost, and the files affected are
+        If another process is holding the lock, only this change is lost, and the files affected are
         read again later.
         """
         with self._lock:

@@ -131,10 +131,10 @@ def check_names(permissions: Permissions) -> None:
 
 
 def check_tools(permissions: Permissions) -> None:
-    """Raise OptionError for a name that no tool has.
+    """Raise OptionError for a name that can't be a tool's, such as a misspelt name.
 
-    The error names the position. Denying such a name would deny nothing. Rules accept any name,
-    because there may be tools gemtui doesn't know.
+    Denying such a name would deny nothing. The error says where the name was given. Rules accept
+    any name, because there may be tools gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):

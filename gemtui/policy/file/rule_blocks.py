@@ -144,7 +144,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """What a line is from a rule's point of view; EMPTY includes comments."""
+    """The kinds of lines in a policy file; EMPTY includes comments."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
