@@ -6,6 +6,7 @@ as early as the next call.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -39,6 +40,16 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
     if any(_git_starts(each, project, path) for each in programs_of(project)):
         return "git runs it automatically, for example when you commit"
     return None
+
+
+def is_program(path: Path, environ: Mapping[str, str]) -> bool:
+    """Return whether shells find a file by its name, because PATH leads to its folder.
+
+    `path`: absolute, with links resolved. A new file is no program, because no tool makes it
+    executable.
+    """
+    folders = (entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/"))
+    return os.access(path, os.X_OK) and any(resolved(Path(each)) == path.parent for each in folders)
 
 
 def _git_starts(named: GitProgram, project: Path, path: Path) -> bool:

@@ -22,7 +22,7 @@ from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
 from gemtui.calls.shell.git_repository import why_not_searched
-from gemtui.calls.started_files import agents_that_start, starts_it
+from gemtui.calls.started_files import agents_that_start, is_program, starts_it
 from gemtui.files import resolved
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
@@ -247,6 +247,10 @@ class GatePolicy:
             return "It has other names (hard links), under which it changes as well."
         if any(path.is_relative_to(place) for place in self._rule_places):
             return "Later runs of Gemini CLI read their rules from it."
+        if is_program(path, self._environ):
+            return (
+                f"Shells run it as the command {clean_line(path.name)}, because PATH leads to it."
+            )
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)
         return None if why is None else _sentence(why)

@@ -271,6 +271,7 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
         Policy(),
         Setup(workspace=tmp_path, settings=settings),
         ApprovalMode.AUTO_EDIT,
+        {"PATH": f"/bin:{tmp_path}/on:."},
         policies=[tmp_path / "named.toml"],
     )
 
@@ -293,9 +294,22 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
     for named in f"{started} {by_git} bin/discover one.txt".split():
         assert judged(named).way is Way.ASK, named
     assert judged("agent").why == "Gemini CLI's settings start it as a program."
+    for program in (tmp_path / "on" / "lint", tmp_path / "off" / "lint"):
+        program.parent.mkdir()
+        program.touch(0o755)
+    assert judged("on/lint").why.startswith("Shells run it as the command lint")
     for named in ("rules/a.toml", "none.toml", "named.toml"):
         assert judged(named).why == "Later runs of Gemini CLI read their rules from it."
-    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x", "log"):
+    for named in (
+        "tools/other.sh",
+        "server.js",
+        "srv/other.js",
+        "three.txt",
+        "ci/x",
+        "log",
+        "off/lint",
+        "on/new",
+    ):
         assert judged(named).way is Way.THROUGH, named
 
 
