@@ -11,16 +11,19 @@ from typing import NamedTuple
 
 import orjson
 
+from gemtui.checkpoints.folders import TOP
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.project_files import ProjectFiles
-from gemtui.checkpoints.states import ABSENT, FileState, decode
+from gemtui.checkpoints.states import ABSENT, FOLDER, GONE, FileState, decode
 from gemtui.checkpoints.store import CheckpointStore
 
 _MEANWHILE = "has just changed"
+_WRITABLE = 0o700
+"""The permission bits that the owner of a folder needs to change the files in it."""
 
 
 class Task(NamedTuple):
-    """A change to one file, from its present state to another."""
+    """A change to one file or folder, from its present state to another."""
 
     path: bytes
     now: FileState
@@ -41,9 +44,20 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
     """Return a plan's tasks, in an order in which they can be carried out."""
     wanted = [step for step in steps if step.action is not Action.KEEP]
     removed = [step for step in wanted if step.result.kind == ABSENT]
-    others = [step for step in wanted if step.result.kind != ABSENT]
-    ordered = [*sorted(removed, key=lambda step: step.path, reverse=True), *others]
-    return [Task(step.path, step.now, step.result) for step in ordered]
+    folders = [step for step in wanted if step.result.kind == FOLDER]
+    others = [step for step in wanted if step.result.kind not in (ABSENT, FOLDER)]
+    folders.sort(key=lambda step: (step.path != TOP, step.path))
+    opened = [step for step in folders if _opens(step)]
+    closed = [step for step in reversed(folders) if not _opens(step)]
+    removed.sort(key=lambda step: step.path, reverse=True)
+    return [
+        Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)
+    ]
+
+
+def _opens(step: Step) -> bool:
+    """Return whether files in the folder may become writable by the step."""
+    return step.now.kind == FOLDER and bool(step.result.mode & ~step.now.mode & _WRITABLE)
 
 
 def encode(tasks: Iterable[Task]) -> str:
@@ -90,6 +104,9 @@ class _ChangedMeanwhile(Exception):
 
 
 def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -> None:
+    if task.result.kind == FOLDER:
+        _set_mode(files, task)
+        return
     state, _ = files.state(task.path)
     if state == task.result:
         if state.kind == ABSENT:  # an interrupted undo may have left the folder
@@ -101,3 +118,13 @@ def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -
         files.remove(task.path)
     else:
         files.write(task.path, task.result, store.content(task.result.content), spare)
+
+
+def _set_mode(files: ProjectFiles, task: Task) -> None:
+    """Restore a folder's mode, unless the folder is missing."""
+    state = files.folder_state(task.path)
+    if state in (GONE, task.result):
+        return
+    if task.now not in (GONE, state):
+        raise _ChangedMeanwhile
+    files.set_folder_mode(task.path, task.result.mode)

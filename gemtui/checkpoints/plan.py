@@ -11,11 +11,19 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
-from gemtui.checkpoints.states import ABSENT, FILE, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import CheckpointStore, Tree, WritingCall, digest_of, folders_of
+from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNKEPT, FileState
+from gemtui.checkpoints.store import (
+    CheckpointStore,
+    Tree,
+    WritingCall,
+    digest_of,
+    folders_of,
+    is_folder_name,
+)
 
 _EDITED = "edited since in the same lines"
 _DELETED = "deleted since"
@@ -48,7 +56,7 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The planned change to one file.
+    """The planned change to one file, or to a folder's mode; a folder's path ends with a slash.
 
     `why`: why the file is left alone; "" if it is changed. `target`: the file's state before the
     changes to undo. `left`: its state after these changes. `now`: its present state. `result`: its
@@ -63,15 +71,20 @@ class Step:
     now: FileState
     result: FileState
 
+    @property
+    def implied(self) -> bool:
+        """Whether the step only sets the mode of a folder that restored files bring back."""
+        return is_folder_name(self.path) and self.now.kind == ABSENT
+
 
 Histories = Mapping[bytes, Sequence[Delta]]
-"""Each file's changes, oldest first."""
+"""The changes of each file and folder, oldest first."""
 
 
 def histories(
     store: CheckpointStore, wanted: Callable[[WritingCall], bool]
 ) -> dict[bytes, list[Delta]]:
-    """Return each file's known changes, from the first one to undo onwards.
+    """Return the known changes of each file and folder, from the first one to undo onwards.
 
     `wanted`: returns whether to undo a call's changes.
     """
@@ -79,7 +92,7 @@ def histories(
     chosen = {id for id, call in calls.items() if wanted(call)}
     times = {each.id: each.time for each in store.checkpoints()}
     found: dict[bytes, list[Delta]] = {}
-    for id, change in store.changes(by_calls=True):
+    for id, change in chain(store.changes(by_calls=True), store.folder_changes()):
         undo = change.call in chosen
         if undo or change.path in found:
             delta = Delta(times.get(id, 0.0), change.before, change.after, undo)
@@ -117,9 +130,9 @@ def _step(
             )  # fmt: skip
         merged |= reverted.content not in (before.content, result.content)
         result = reverted
-    if result == now:
-        return None
-    if result.kind != ABSENT and not store.has_contents(result.content):
+    if result == now or (is_folder_name(path) and result.kind == ABSENT):
+        return None  # an empty folder is removed together with its last file
+    if result.kind not in (ABSENT, FOLDER) and not store.has_contents(result.content):
         return Step(
             path=path, action=Action.KEEP, why=_DROPPED, target=target, left=left, now=now,
             result=now,
@@ -151,6 +164,8 @@ def _revert(
     """
     if states_equal(now, before):
         return now
+    if FOLDER in (before.kind, after.kind):  # somebody else's mode wins, as a file's mode does
+        return before if now == after else now
     if before.kind == UNKEPT:
         return f"its earlier contents were not stored: {before.why}"
     if now.kind == UNKEPT and not states_equal(now, after):
@@ -198,7 +213,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
     """Change a step to KEEP if something that stays is in its file's place."""
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
-    there = {path for path in tree if path not in removed}
+    there = {path for path in tree if path not in removed and not is_folder_name(path)}
     folders = {folder for path in there for folder in folders_of(path)}
     for at, step in enumerate(done):
         if step.action not in (Action.RESTORE, Action.MERGE):
@@ -234,7 +249,7 @@ def _unless_needed(
     This is assumed if the file had contents that would be lost, or if it was created at the moment
     when a file that can't be restored was removed.
     """
-    if step.action is Action.KEEP:
+    if step.action is Action.KEEP or is_folder_name(step.path):
         return step
     undone = [delta for delta in deltas if delta.undo]
     had = (lost[each.after.content] for each in undone if each.after.content in lost)

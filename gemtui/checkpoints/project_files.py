@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gemtui.checkpoints.states import (
     FILE,
+    FOLDER,
     GONE,
     LINK,
     SPECIAL,
@@ -28,6 +29,9 @@ from gemtui.checkpoints.store import Facts, Keeper, digest_of
 LARGEST = 32_000_000
 """The largest file, in bytes, whose contents are stored."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNREAD = (
+    os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None
+)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
@@ -153,7 +157,33 @@ class ProjectFiles:
         times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
         return max(times)
 
+    def folder_state(self, name: bytes) -> FileState:
+        """Return a folder's state; GONE if there is something else. `name` ends with a slash."""
+        seen = self.facts(name[:-1])
+        if seen is None or not stat.S_ISDIR(seen.st_mode):
+            return GONE
+        return FileState(FOLDER, seen.st_mode & 0o777)
+
     # --- writing -------------------------------------------------------------------------------
+
+    def set_folder_mode(self, name: bytes, mode: int) -> None:
+        """Change the permission bits of a folder, but not its setgid and sticky bits.
+
+        `name` ends with a slash. Raises OSError.
+        """
+        with self.folder(name[:-1]) as (place, last):
+            try:
+                handle, target = os.open(last, _FOLDER, dir_fd=place), ""
+            except PermissionError:  # the folder can't be read, but Linux can name it
+                if _UNREAD is None:
+                    raise
+                handle = os.open(last, _UNREAD, dir_fd=place)
+                target = f"/proc/self/fd/{handle}"
+            try:
+                kept = os.fstat(handle).st_mode & 0o7000
+                os.chmod(target or handle, kept | mode)  # noqa: PTH101  (a handle is no path)
+            finally:
+                os.close(handle)
 
     def write(self, name: bytes, state: FileState, data: bytes, spare: bytes) -> None:
         """Create a file or link atomically, replacing an existing file or link.

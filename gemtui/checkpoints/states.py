@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-FILE, LINK, ABSENT, UNKEPT = "file", "link", "absent", "unkept"
+FILE, LINK, FOLDER, ABSENT, UNKEPT = "file", "link", "folder", "absent", "unkept"
 TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor a link"
 
 
 class FileState(NamedTuple):
     """A file's kind, mode and contents.
 
-    `kind`: FILE, LINK, ABSENT, or UNKEPT for a file whose contents no checkpoint holds. `mode`: a
-    FILE's permission bits. `content`: the digest of a file's bytes or of a link's target; for
-    UNKEPT, the reason, with facts that identify this version.
+    `kind`: FILE, LINK, FOLDER, ABSENT, or UNKEPT for a file whose contents no checkpoint holds.
+    `mode`: the permission bits of a FILE or FOLDER. `content`: the digest of a file's bytes or of a
+    link's target; for UNKEPT, the reason, with facts that identify this version.
     """
 
     kind: str

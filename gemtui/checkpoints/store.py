@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from gemtui.checkpoints.states import GONE, FileState, decode
+from gemtui.checkpoints.states import FOLDER, GONE, FileState, decode
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import locked, make_folder
 from gemtui.paths import make_own_file, make_own_folder
@@ -72,6 +72,14 @@ _TABLES = """
     );
     create table fork (child text primary key, parent text not null) without rowid;
 """
+_FOLDER_TABLES = """
+    create table if not exists folder (path blob primary key, mode integer not null) without rowid;
+    create table if not exists folder_change (
+        checkpoint integer not null, path blob not null, before text not null, after text not null,
+        call integer, sure integer not null, primary key (checkpoint, path)
+    ) without rowid;
+"""
+"""Tables that the first stores did not have."""
 
 
 class Reason(StrEnum):
@@ -143,8 +151,9 @@ class WritingCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """The change of one file between two checkpoints.
+    """The change of one file, or of a folder's mode, between two checkpoints.
 
+    `path`: relative to the root; a folder's ends with a slash.
     `call`: the id of the call that changed the file; None if the user or another program did.
     `sure`: whether, judging by the times, nothing else can have changed the file.
     """
@@ -290,12 +299,16 @@ class CheckpointStore:
     def states_around(self, names: Iterable[bytes]) -> Tree:
         """Return the states of these paths, their parent folders, and the files below.
 
-        The states show whether each of `names` can be created without replacing anything.
+        The states show whether each of `names` can be created without replacing anything. Folders
+        are included if they are among `names`.
         """
         wanted = set(names)
+        modes = {each: mode for each, mode in self.folders().items() if each in wanted}
+        found = {name: (FileState(FOLDER, mode), UNTRUSTED) for name, mode in modes.items()}
+        wanted = {name for name in wanted if not is_folder_name(name)}
         if len(wanted) > _MANY:
-            return self.tree()
-        found = self.states(wanted | {above for name in wanted for above in folders_of(name)})
+            return self.tree() | found
+        found |= self.states(wanted | {above for name in wanted for above in folders_of(name)})
         for name in wanted:
             found |= self.files_under(name)
         return found
@@ -327,6 +340,21 @@ class CheckpointStore:
 
     def _forget_gone(self) -> None:
         self._database.execute("delete from tree where state = ? and indexed < 1", (GONE.encode(),))
+
+    def folders(self) -> dict[bytes, int]:
+        """Return the modes of the folders at the newest checkpoint, by name.
+
+        Empty if no checkpoint contains folders yet.
+        """
+        return dict(self._database.execute("select path, mode from folder"))
+
+    def set_folders(self, changed: Mapping[bytes, int | None]) -> None:
+        """Record the modes of changed folders; None if a folder is missing."""
+        self._database.executemany("delete from folder where path = ?", [(p,) for p in changed])
+        self._database.executemany(
+            "insert into folder values (?,?)",
+            [(path, mode) for path, mode in changed.items() if mode is not None],
+        )
 
     # --- git's index ---------------------------------------------------------------------------
 
@@ -393,20 +421,25 @@ class CheckpointStore:
         notes: Iterable[str],
         changes: Iterable[FileChange],
     ) -> Checkpoint:
-        """Store a checkpoint with the changes since the previous one, and return it."""
+        """Store a checkpoint with the changes since the previous one, and return it.
+
+        `changes`: those of files and of folders.
+        """
         told = tuple(notes)
         done = self._database.execute(
             "insert into checkpoint (time, reason, run, session, notes) values (?,?,?,?,?)",
             (time, reason.value, run, session, orjson.dumps(told).decode()),
         )
         id = done.lastrowid or 0
-        self._database.executemany(
-            "insert into change values (?,?,?,?,?,?)",
-            [
-                (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
-                for each in changes
-            ],
-        )
+        every = [
+            (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
+            for each in changes
+        ]
+        for table, folders in (("change", False), ("folder_change", True)):
+            self._database.executemany(
+                f"insert into {table} values (?,?,?,?,?,?)",
+                [row for row in every if is_folder_name(row[1]) is folders],
+            )
         return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
 
     def checkpoints(self) -> list[Checkpoint]:
@@ -425,14 +458,23 @@ class CheckpointStore:
     def changes(
         self, *, after: int = 0, by_calls: bool = False
     ) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes after the checkpoint `after`, in order, with checkpoint ids.
+        """Yield the changes of files after the checkpoint `after`, in order, with checkpoint ids.
 
         `by_calls`: yield only changes to files that some call changed. This skips most of a large
         project's first checkpoint.
         """
-        only = "and path in (select path from change where call is not null)" if by_calls else ""
+        return self._changes("change", after, by_calls=by_calls)
+
+    def folder_changes(self) -> Iterator[tuple[int, FileChange]]:
+        """Yield the changes of folders that some call changed, as `changes` does."""
+        return self._changes("folder_change", 0, by_calls=True)
+
+    def _changes(
+        self, table: str, after: int, *, by_calls: bool
+    ) -> Iterator[tuple[int, FileChange]]:
+        only = f"and path in (select path from {table} where call is not null)" if by_calls else ""
         rows = self._database.execute(
-            "select checkpoint, path, before, after, call, sure from change where checkpoint > ?"
+            f"select checkpoint, path, before, after, call, sure from {table} where checkpoint > ?"
             f" {only} order by checkpoint, path",
             (after,),
         )
@@ -542,12 +584,14 @@ class CheckpointStore:
         """Remove all checkpoints with smaller ids, and the data that only they needed."""
         for table, column in (
             ("change", "checkpoint"),
+            ("folder_change", "checkpoint"),
             ("checkpoint", "id"),
             ("undo", "checkpoint"),
         ):
             self._database.execute(f"delete from {table} where {column} < ?", (checkpoint,))
         self._database.execute(
             "delete from call where id not in (select call from change where call is not null)"
+            " and id not in (select call from folder_change where call is not null)"
             " and id not in (select call from undo) and ended is not null and ended <"
             " coalesce((select min(time) from checkpoint), 0)"
         )
@@ -576,6 +620,11 @@ class CheckpointStore:
 def digest_of(data: bytes) -> str:
     """Return the digest that identifies contents."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()
+
+
+def is_folder_name(path: bytes) -> bool:
+    """Return whether a name in a project is a folder's: only these end with a slash."""
+    return path.endswith(b"/")
 
 
 def folders_of(path: bytes) -> list[bytes]:
@@ -641,6 +690,8 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
         database.execute("commit")
     if identity(database) != (APPLICATION, VERSION):
         raise Newer
+    for command in filter(str.strip, _FOLDER_TABLES.split(";")):
+        database.execute(command)
     database.execute("pragma synchronous = full")
     database.execute("pragma secure_delete = off").fetchall()
 

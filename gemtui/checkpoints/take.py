@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from gemtui.checkpoints.folders import folder_modes, folder_names, folder_state
 from gemtui.checkpoints.git_index import encode_index
 from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
-from gemtui.checkpoints.states import FILE, GONE, UNREADABLE, FileState, unkept
+from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNREADABLE, FileState, unkept
 from gemtui.checkpoints.store import (
     UNTRUSTED,
     Checkpoint,
@@ -26,6 +27,7 @@ from gemtui.checkpoints.store import (
     Reason,
     Tree,
     WritingCall,
+    folders_of,
     open_store,
 )
 from gemtui.checkpoints.tree import TreeListing, index_file, is_tracked_name, list_files
@@ -106,6 +108,7 @@ class Taker:
                 if (before := first.get(path) or tree.get(path, (GONE, None))[0]) != state
                 for call, sure in [_owner(path, state, files, known, owned or {}, moved)]
             ]
+            changes += self._folders_changed(files, found, known, owned or {})
             taken = None
             if always or changes:
                 notes = (*notes, *listing.notes)
@@ -117,6 +120,40 @@ class Taker:
         for path in spare:
             path.unlink(missing_ok=True)
         return taken
+
+    def _folders_changed(
+        self,
+        files: ProjectFiles,
+        found: Tree,
+        calls: Sequence[WritingCall],
+        owned: Mapping[bytes, int],
+    ) -> list[FileChange]:
+        """Record the modes of all folders; return the changes.
+
+        `found`: the changed files. If no checkpoint contains folders yet, nothing is known to have
+        changed.
+        """
+        known = self._store.folders()
+        there = {name for name, (state, _) in found.items() if state != GONE}
+        if not known:
+            there |= self._store.tree().keys()
+        now = folder_modes(self._root, known.keys() | folder_names(there))
+        changed = {name: mode for name, mode in now.items() if mode != known.get(name)}
+        self._store.set_folders(changed)
+        if not known:
+            return []
+        above = {folder + b"/": call for name, call in owned.items() for folder in folders_of(name)}
+        changes = []
+        for name, mode in changed.items():
+            before, after = folder_state(known.get(name)), folder_state(mode)
+            if not owned:
+                call, sure = _owner(name[:-1], after, files, calls, {}, frozenset())
+            else:
+                made_or_removed = GONE in (before, after)  # together with a file
+                call = owned.get(name, above.get(name) if made_or_removed else None)
+                sure = True
+            changes.append(FileChange(path=name, before=before, after=after, call=call, sure=sure))
+        return changes
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
         """Return the known files in folders that have been replaced by something else.
@@ -256,7 +293,7 @@ def _owner(
     if not calls:
         return None, True
     when = files.moved_at(path) if path in moved else files.changed_at(path)
-    vague = state == GONE or path in moved
+    vague = state.kind in (ABSENT, FOLDER) or path in moved
     able = [
         each
         for each in calls

@@ -197,6 +197,7 @@ class Project:
             steps = planned()
             tasks = tasks_of(steps)
             notes = (*self._settled, *(() if taken is None else taken.notes))
+            steps = [step for step in steps if not step.implied]
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
             if dry_run or taken is None:
                 return told

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.checkpoints.states import ABSENT, LINK, UNKEPT, FileState
+from gemtui.checkpoints.states import ABSENT, FOLDER, LINK, UNKEPT, FileState
 from gemtui.checkpoints.store import (
     Checkpoint,
     CheckpointStore,
@@ -404,6 +404,8 @@ def step_texts(folder: Path, step: Step) -> StepTexts:
 def _state_text(store: CheckpointStore, state: FileState) -> StateText:
     if state.kind == ABSENT:
         return StateText(None, "the file does not exist")
+    if state.kind == FOLDER:
+        return StateText(None, f"a folder with permissions {state.mode:o}")
     if state.kind == UNKEPT:
         return StateText(None, state.why)
     data = _text(store, state.content)

@@ -1,5 +1,7 @@
 """Checkpoints of projects, and an undo of ten files, beside `git status` of the same tree.
 
+The first checkpoint copies every file, so it is also compared with `git add` to a new repository.
+
 Seconds are those of the processor, of git's processes too: other programs don't count.
 """
 
@@ -19,7 +21,7 @@ from tests.bench.measure import Cost, Row, medians, resident
 FILES = (2_000, 20_000, 100_000)
 FOLDERS = 200
 CHANGED = 10
-FLOOR = "git status"
+FLOOR, COPIED = "git status", "git add"
 
 
 def rows(folder: Path, repeat: int) -> Iterator[Row]:
@@ -40,8 +42,13 @@ def _project(place: Path, files: int, repeat: int) -> Iterator[Row]:
         with open_project(store, root) as project:
             project.taker.take(Reason.PROMPT)
 
+    def copy() -> None:
+        repository = {**os.environ, "GIT_DIR": str(place / "copied"), "GIT_WORK_TREE": str(root)}
+        for words in (("init", "-q"), ("add", ".")):
+            subprocess.run(["git", *words], cwd=root, env=repository, check=True)
+
     git()
-    first = _timed(take)
+    first, copied = _timed(take), _timed(copy)
     runs = [[_timed(git), _timed(take), *_again(store, root)] for _ in range(repeat)]
     floor, new, later, undone = medians(runs)
     for what, cost in (
@@ -51,6 +58,8 @@ def _project(place: Path, files: int, repeat: int) -> Iterator[Row]:
         (f"undo of {CHANGED} files", undone),
     ):
         yield Row(what=f"{what}, {files:,} files", cost=cost, floor=FLOOR, least=floor.seconds)
+    what = f"the first checkpoint, {files:,} files"
+    yield Row(what=what, cost=first, floor=COPIED, least=copied.seconds)
 
 
 def _again(store: Path, root: Path) -> tuple[Cost, Cost]:

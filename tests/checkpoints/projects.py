@@ -15,7 +15,7 @@ from gemtui.checkpoints.undo import Project, UndoTarget, open_project
 Tree = dict[bytes, tuple[str, int, bytes]]
 
 
-def tree_of(root: Path) -> Tree:
+def files_of(root: Path) -> Tree:
     """All files and links below a folder but repositories' own: kind, mode, content."""
     found: Tree = {}
     for place in [root, *root.rglob("*")]:
@@ -25,6 +25,16 @@ def tree_of(root: Path) -> Tree:
         elif place.is_file() and ".git" not in place.parts:
             found[inside] = "file", place.stat().st_mode & 0o777, place.read_bytes()
     return found
+
+
+def tree_of(root: Path) -> Tree:
+    """The same, and the folders in which they are, whose names end with a slash."""
+    found = files_of(root)
+    return found | {
+        bytes(above) + b"/": ("folder", (root / above).stat().st_mode & 0o777, b"")
+        for name in found
+        for above in path_of(Path(), name).parents
+    }
 
 
 def path_of(root: Path, name: bytes) -> Path:

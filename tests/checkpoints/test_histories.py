@@ -20,7 +20,7 @@ NAMES = [b"a", b"b.txt", b"d/x", b"d/e/y", b"d", b"\xff\n", b"l"]
 LINES = [b"one\n", b"two\r\n", b"three\n", b"\xfe\n", b"last"]
 CONTENTS = st.lists(st.sampled_from(LINES), max_size=6).map(b"".join)
 STEP = st.tuples(
-    st.sampled_from(["write", "drop", "move", "mode", "link", "append"]),
+    st.sampled_from(["write", "drop", "move", "mode", "folder", "link", "append"]),
     st.sampled_from(NAMES),
     st.sampled_from(NAMES),
     CONTENTS,
@@ -53,6 +53,8 @@ def act(root: Path, step: Step) -> None:
         put(root, other, data)
     elif what == "mode" and is_file:
         path.chmod(0o755 if len(content) % 2 else 0o600)
+    elif what == "folder" and path.parent.is_dir() and not path.parent.is_symlink():
+        path.parent.chmod(0o755 if len(content) % 2 else 0o700)
     elif what == "append" and is_file:
         path.write_bytes(path.read_bytes() + content)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Set
+from collections.abc import Callable, Set
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
@@ -18,7 +20,7 @@ from gemtui.checkpoints.states import UNKNOWN
 from gemtui.checkpoints.store import Reason, WritingCall
 from gemtui.checkpoints.take import Before
 from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
-from tests.checkpoints.projects import Session, put, tree_of
+from tests.checkpoints.projects import Session, drop, put, tree_of
 from tests.conftest import nobody
 
 TEN = b"".join(b"line %d\n" % number for number in range(10))
@@ -371,3 +373,89 @@ def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
         "First, an interrupted undo in this folder was completed.",
         "It left g alone: has just changed",
     )
+
+
+def nothing(root: Path) -> None:
+    """What somebody does who changes nothing."""
+
+
+def chmod(mode: int, name: str = "d") -> Callable[[Path], object]:
+    return lambda root: (root / name).chmod(mode)
+
+
+def make_again(root: Path) -> None:
+    drop(root, b"d")
+    put(root, b"d/x", b"new")
+
+
+@pytest.mark.parametrize("git", [True, False])
+@pytest.mark.parametrize(
+    ("work", "mine", "mode"),
+    [
+        (chmod(0o777), nothing, 0o750),
+        (chmod(0o000), nothing, 0o750),
+        (chmod(0o2700), nothing, 0o2750),
+        (chmod(0o700), chmod(0o711), 0o711),
+        (lambda root: drop(root, b"d"), nothing, 0o750),
+        (make_again, nothing, 0o750),
+        (lambda root: put(root, b"d", b"a file"), nothing, 0o750),
+    ],
+    ids=["opened", "closed", "setgid", "changed since", "deleted", "made again", "a file"],
+)
+def test_the_modes_of_folders_are_undone_unless_somebody_changed_them_since(
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    work: Callable[[Path], object],
+    mine: Callable[[Path], object],
+    mode: int,
+    git: bool,
+) -> None:
+    if not git:
+        monkeypatch.setenv("PATH", "/nowhere")
+    put(session.root, b"d/x", b"one")
+    (session.root / "d").chmod(0o750)
+    session.prompt()
+    session.call(work)
+    session.person(mine)
+    before, place = tree_of(session.root), session.root / "d"
+    with session.opened() as project:
+        done = project.undo(session.target(1))
+    assert place.stat().st_mode & 0o7777 == mode
+    assert (place / "x").read_bytes() == b"one"
+    assert not done.paths(Action.KEEP)
+    if done.undo is not None:
+        with session.opened() as project:
+            project.redo()
+    assert tree_of(session.root) == before
+
+
+def test_a_store_without_folders_learns_their_modes_with_its_next_checkpoint(
+    session: Session,
+) -> None:
+    put(session.root, b"d/x", b"one")
+    session.prompt()
+    with closing(sqlite3.connect(next(session.data.rglob("*.sqlite3")))) as database:
+        database.executescript("drop table folder; drop table folder_change")
+    session.prompt()
+    session.call(chmod(0o700))
+    with session.opened() as project:
+        done = project.undo(session.target(1))
+    assert done.paths(Action.RESTORE) == [b"d/"]
+    assert tree_of(session.root) == session.trees[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such a folder can't be opened")
+def test_files_in_a_folder_that_was_closed_to_its_owner_are_undone(open_folder: Path) -> None:
+    with nobody():
+        session = Session(open_folder)
+        put(session.root, b"d/x", b"one")
+        session.prompt()
+        session.call(lambda root: put(root, b"d/x", b"two"))
+        session.call(chmod(0o000))
+        assert undo(session) == {Action.RESTORE: [b"d/", b"d/x"]}
+        assert tree_of(session.root) == session.trees[0]
+        with session.opened() as project:
+            project.redo()
+        assert (session.root / "d").stat().st_mode & 0o777 == 0
+        (session.root / "d").chmod(0o700)
+        assert (session.root / "d/x").read_bytes() == b"two"

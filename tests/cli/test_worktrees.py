@@ -13,7 +13,7 @@ from gemtui.agent import trust
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.worktrees import make_worktree
 from gemtui.worktree_records import list_worktrees
-from tests.checkpoints.projects import put, tree_of
+from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import repository
 from tests.cli.conftest import Gemtui
 from tests.model_server import ModelServer, answer, call, text
@@ -62,11 +62,11 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     assert "+right" in gemtui("worktrees", "diff", "one", "two").out
     assert gemtui("worktrees", "diff", "two", "two").code == 1
 
-    before = tree_of(top)
+    before = files_of(top)
     asked = gemtui("worktrees", "apply", "two")
     assert (asked.code, "--yes" in asked.err) == (2, True)
     planned = gemtui("worktrees", "apply", "two", "--dry-run")
-    assert (planned.out, tree_of(top)) == ("would be written: other\n", before)
+    assert (planned.out, files_of(top)) == ("would be written: other\n", before)
     done = gemtui("worktrees", "apply", "latest", "--yes", "--json")
     assert (done.code, done.json["written"]) == (0, ["other"])
     assert list(done.json) == names(SHAPES["worktrees apply"])
@@ -127,7 +127,7 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
     top = repository(on_loopback.project)
     trust.remember(top)
-    before = tree_of(top)
+    before = files_of(top)
     turns = [
         answer(call("write_file", file_path="a.txt", content="hi\n")),
         answer(call("run_shell_command", command="echo two >> tracked; pwd")),
@@ -139,7 +139,7 @@ def test_a_run_in_a_worktree_leaves_the_project_until_it_is_applied(
     (worktree,) = list_worktrees()
     assert f"working in the new worktree {worktree.name}, on branch {worktree.branch}" in err
     assert f"the worktree is trusted until it is removed, because {top} is" in err
-    assert tree_of(top) == before
+    assert files_of(top) == before
     (ran,) = list_runs(runs_dir())
     assert (ran.cwd, ran.worktree) == (str(worktree.folder), worktree.branch)
     shown = gemtui("worktrees", "--json").json["worktrees"][0]
@@ -169,7 +169,7 @@ def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui:
     assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
     rows = gemtui("runs", "--json").json["runs"]
     assert {each["worktree"] for each in rows} == {one.branch, two.branch}
-    assert tree_of(top) == {
+    assert files_of(top) == {
         b"tracked": ("file", 0o644, b"one\n"),
         b"d/tracked": ("file", 0o644, b"one\n"),
     }

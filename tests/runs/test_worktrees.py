@@ -35,7 +35,7 @@ from gemtui.worktree_records import (
     origin_of,
     worktree_of,
 )
-from tests.checkpoints.projects import put, tree_of
+from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import git, repository, submodules
 
 TEN = "".join(f"{number}\n" for number in range(10))
@@ -58,7 +58,7 @@ def made(top: Path, prompt: str = "Do it") -> Worktree:
 def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     put(top, b"ten", b"not committed")
     put(top, b"new", b"untracked")
-    before = tree_of(top)
+    before = files_of(top)
     worktree, notes = make_worktree(top / "d", "Fix the ../../parser\x1b[2J; now")
     assert worktree.name.startswith("fix-the-parser-2j-no-")
     assert worktree.folder == worktree.tree / "d"
@@ -66,7 +66,7 @@ def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     assert (worktree.tree / "ten").read_text() == TEN
     assert not (worktree.tree / "new").exists()
     assert notes == (f"2 uncommitted files of {top} are not in the worktree",)
-    assert tree_of(top) == before
+    assert files_of(top) == before
     assert told(worktree.tree, "status", "--short", "-b") == f"## {worktree.branch}\n"
     assert (
         worktree_of(worktree.folder) == worktree == find_worktree("fix-the") == list_worktrees()[0]
@@ -150,9 +150,9 @@ def test_edits_of_the_person_survive_what_is_applied(top: Path) -> None:
     put(top, b"tracked", b"mine\n")
     put(top, b"d/tracked", b"mine\n")
     (top / "gone").chmod(0o664)
-    before = tree_of(top)
+    before = files_of(top)
     planned = apply_worktree(worktree, dry_run=True)
-    assert tree_of(top) == before
+    assert files_of(top) == before
     done = apply_worktree(worktree)
     assert planned.steps == done.steps
     found = done.to_dict()
@@ -169,7 +169,7 @@ def test_edits_of_the_person_survive_what_is_applied(top: Path) -> None:
     assert os.access(top / "other", os.X_OK)
     assert losses_of(find_worktree(worktree.name)).files == ("d/tracked", "tracked")
     redo_project(top)
-    assert tree_of(top) == before
+    assert files_of(top) == before
 
 
 def test_only_named_files_are_applied(top: Path) -> None:
@@ -228,7 +228,7 @@ def test_settings_that_are_not_committed_hold_in_a_worktree(top: Path) -> None:
     put(top, b"d/.env", b"A=b\n")
     (top / ".gemini/agents/gone.md").unlink()
     worktree = make_worktree(top / "d", "Settings")[0]
-    assert tree_of(worktree.tree / ".gemini") == {
+    assert files_of(worktree.tree / ".gemini") == {
         b"settings.json": ("file", 0o644, b'{"committed": false}')
     }
     assert (worktree.tree / "d/.env").read_text() == "A=b\n"

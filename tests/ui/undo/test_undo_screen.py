@@ -129,6 +129,27 @@ async def test_calls_whose_changes_are_in_a_checkpoint_are_marked(project: Path)
         assert "sea.py" not in above
 
 
+async def test_a_folder_whose_mode_a_call_changed_is_a_row_of_its_own(project: Path) -> None:
+    (project / "keys").mkdir(mode=0o700)
+    (project / "keys/public").write_text("one\n")
+    take(project, Reason.PROMPT)
+    began = time.time()
+    (project / "keys").chmod(0o777)
+    call = WritingCall(run="r", session=uuid(1), use="c9", tool="t", began=began)
+    take(project, Reason.CALL, call)
+    async with person(gemini_home(), WIDE, project=project) as me:
+        await to_second_prompt(me)
+        await me.press("U")
+        await me.sees("restore keys/")
+        await me.press("down", "down")
+        await me.sees("permissions change from 777 to 700")
+        await me.press("enter", "tab")
+        await me.sees("a folder with permissions 700")
+        await me.press("escape", "y")
+        await me.sees("done")
+    assert (project / "keys").stat().st_mode & 0o777 == 0o700
+
+
 def take(project: Path, reason: Reason, *calls: WritingCall) -> None:
     with open_project(*project_of(project)) as checkpoints:
         checkpoints.taker.take(reason, run="r", session=uuid(1), calls=calls)
