@@ -102,13 +102,10 @@ class Approval:
         arguments: Mapping[str, Any] | None = None,
         *,
         rules: str = "",
-        always: bool = False,
         shown: str = "",
     ) -> Approval:
         """Return an approval; `arguments`, if given, replace the call's arguments."""
-        return cls(
-            consent=Consent.ALLOWED, arguments=arguments, rules=rules, always=always, shown=shown
-        )
+        return cls(consent=Consent.ALLOWED, arguments=arguments, rules=rules, shown=shown)
 
     @classmethod
     def deny(cls, reason: str = "") -> Approval:

@@ -179,6 +179,6 @@ def end(
     return len(known) - len(alive(known))
 
 
-def end_tagged(run_id: str, *, grace: float = 0.0) -> int:
+def end_tagged(run_id: str) -> int:
     """End all processes that carry the run's tag, like `end`."""
-    return end(lambda: tagged(run_id), grace=grace)
+    return end(lambda: tagged(run_id))

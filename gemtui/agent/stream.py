@@ -122,7 +122,7 @@ def _clock() -> int:
 class Stream:
     """The events of one run, fed line by line and ended by `finish`.
 
-    * `model`, `cwd`, `tools`: for the init event, as requested.
+    * `model`, `cwd`: for the init event, as requested.
     * `session_id`: the requested id. `resumed`: the id of the session to resume.
     * `turn_limit`: the number of turns after which the supervisor ends the run; None if it doesn't
       count turns.
@@ -137,7 +137,6 @@ class Stream:
         *,
         cwd: str,
         model: str | None = None,
-        tools: tuple[str, ...] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         session_id: str | None = None,
         resumed: str | None = None,
@@ -151,7 +150,7 @@ class Stream:
         """Objects of unknown types; they yield no events."""
         self._turns = TurnLimit(turn_limit)
         self._asks, self._hides = asks, hides
-        self._cwd, self._model, self._tools = cwd, model, tools
+        self._cwd, self._model = cwd, model
         self._capabilities = capabilities
         self._clock = clock
         self._began = clock()
@@ -243,9 +242,7 @@ class Stream:
             return
         self._started = True
         model = self._model or string(event.get("model")) or "unknown"
-        self._say(
-            Init(model=model, cwd=self._cwd, tools=self._tools, capabilities=self._capabilities), at
-        )
+        self._say(Init(model=model, cwd=self._cwd, capabilities=self._capabilities), at)
 
     def _message(self, event: Part, at: int) -> None:
         if event.get("role") == "user":

@@ -15,9 +15,9 @@ STEP = 0.02
 
 
 async def tail(
-    path: Path, *, ended: Callable[[], bool], offset: int = 0, step: float = STEP
+    path: Path, *, ended: Callable[[], bool], step: float = STEP
 ) -> AsyncIterator[bytes]:
-    """Yield what is written to `path` from `offset` on, in chunks of at most 256 KiB.
+    """Yield what is written to `path`, in chunks of at most 256 KiB.
 
     `ended`: returns whether the writer has ended; whatever it had written by then is still yielded.
     `step`: seconds between two reads. An empty chunk follows each read that found nothing new, so
@@ -32,7 +32,6 @@ async def tail(
         yield b""
         await asyncio.sleep(step)
     with file:
-        file.seek(offset)
         while True:
             last = ended()
             while chunk := file.read(CHUNK):

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.pick_session import index_of_user
+from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
 from gemtui.sessions.scope import listed, read_store
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative

@@ -19,8 +19,7 @@ from gemtui.commands.output import note
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import forked, options_of, prompt_of
-from gemtui.commands.run_show import Show
-from gemtui.commands.writer import Writer
+from gemtui.commands.run_show import Show, Writer
 from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter

@@ -16,8 +16,7 @@ from gemtui.commands.run import Stop, answer_in_terminal, report_before_run, sho
 from gemtui.commands.run_ask import AskingTerminal
 from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of, prompt_of
-from gemtui.commands.run_show import Show
-from gemtui.commands.writer import Writer
+from gemtui.commands.run_show import Show, Writer
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.runs.adapter import GeminiAdapter

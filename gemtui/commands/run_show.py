@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
-from gemtui.commands.output import note, stdout_encoding
+from gemtui.commands.output import note, stdout_encoding, to_stdout
 from gemtui.jsonout import encode
 from gemtui.runs.ending import Status
 from gemtui.runs.outcome import GO_ON, RunProgress, one_line, retry_words
@@ -33,6 +34,8 @@ from gemtui.transcript.tools import target
 NO_RESULT = "GEMINI_NO_RESULT"
 """The error that precedes an end without a result; the outcome explains more."""
 _WIDTH = 160
+_AHEAD = 4 * 1024 * 1024
+"""The most bytes that may be waiting for the reader."""
 _CODES = {
     Status.OK: 0,
     Status.WARNING: 0,
@@ -186,3 +189,52 @@ def _failure(result: ToolResult) -> str:
     output = result.output if isinstance(result.output, str) else ""
     why = next((line for line in output.splitlines() if line.strip()), "")
     return f"{word}: {result.tool_name}" + (f": {why}" if why else "")
+
+
+class Writer:
+    """Writes to stdout in the background, in order, so that a slow reader doesn't delay ctrl+c.
+
+    `failed`: called when nobody reads the data.
+    """
+
+    def __init__(self, failed: Callable[[], None]) -> None:
+        self._failed = failed
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._closed = False
+        self._more, self._room = asyncio.Event(), asyncio.Event()
+        self._task = asyncio.ensure_future(self._write())
+
+    async def write(self, data: bytes) -> None:
+        """Queue `data`, waiting while the reader is far behind.
+
+        Data that can't be written is discarded.
+        """
+        if self._task.done():
+            return
+        self._waiting.append(data)
+        self._size += len(data)
+        self._more.set()
+        if self._size > _AHEAD:
+            self._room.clear()
+            await self._room.wait()
+
+    async def close(self) -> None:
+        """Wait until everything has been written. Raises the writer's errors."""
+        self._closed = True
+        self._more.set()
+        await self._task
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting or not self._closed:
+                await self._more.wait()
+                self._more.clear()
+                data, self._waiting, self._size = self._waiting, [], 0
+                await asyncio.to_thread(to_stdout, data)
+                self._room.set()
+        except OSError:
+            self._failed()
+            raise
+        finally:
+            self._room.set()

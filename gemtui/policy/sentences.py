@@ -384,12 +384,10 @@ def _hits(rule: Rule, command: str) -> bool:
 # --- suggestions ---------------------------------------------------------------------------------
 
 
-def completions(
-    text: str, *, folders: Sequence[str] = (), commands: Sequence[str] = OFFERED
-) -> tuple[str, ...]:
+def completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str, ...]:
     """Return completions of the last sentence, each with the text before it.
 
-    `folders`: the project's folders, such as "src". `commands`: commands to offer.
+    `folders`: the project's folders, such as "src".
     """
     at = max(text.rfind(";"), text.rfind("\n")) + 1
     blanks = len(text) - at - len(text[at:].lstrip())
@@ -401,7 +399,7 @@ def completions(
     paths = [f"{kind} {folder}/**" for kind in ("edit", "read") for folder in folders]
     kinds = [kind for kind in _KINDS if kind not in ("write", "shell", "web")]
     names = [tool.name for tool in TOOLS]
-    every = (*kinds, *paths, *commands, _REST[0], *names)
+    every = (*kinds, *paths, *OFFERED, _REST[0], *names)
     return tuple(
         f"{front}{verb} {each}"
         for each in every

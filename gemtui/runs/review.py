@@ -330,15 +330,15 @@ def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
     return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
 
-def hunk_text(hunk: ReviewHunk, *, most: int = _MOST_LINES) -> str:
+def hunk_text(hunk: ReviewHunk) -> str:
     """Format a hunk as in a unified diff; bytes that aren't UTF-8 become surrogates.
 
-    `most`: the most lines to show. If there are more, a last line says how many.
+    If there are more than 2,000 lines, a last line says how many.
     """
     lines = list(diff_lines(hunk))
-    told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:most]]
-    if len(lines) > most:
-        told.append(f"\\ {counted(len(lines) - most, 'more line')}")
+    told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        told.append(f"\\ {counted(len(lines) - _MOST_LINES, 'more line')}")
     if hunk.about:
         told.insert(0, hunk.about)
     if hunk.removed or hunk.added:

@@ -142,12 +142,9 @@ def parse_name(name: str) -> tuple[int, str | None] | None:
     return None if found is None else (int(found[1]), found[2])
 
 
-def outcome_of(run: Run, number: int, *, patience: float = _SETTLES) -> Settled | None:
-    """Return a question's outcome; None if there is none in time.
-
-    `patience`: seconds to wait for the outcome.
-    """
-    gate, until = GateFolder.of(run.folder), time.monotonic() + patience
+def outcome_of(run: Run, number: int) -> Settled | None:
+    """Return a question's outcome; None if there is none within seconds."""
+    gate, until = GateFolder.of(run.folder), time.monotonic() + _SETTLES
     while (settled := gate.settled(number)) is None and time.monotonic() < until:
         if run.folder.exit() is not None:
             return gate.settled(number)

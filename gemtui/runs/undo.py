@@ -33,6 +33,7 @@ from gemtui.checkpoints.undo import (
     open_project,
 )
 from gemtui.errors import CheckpointsUnreadable, UndoError
+from gemtui.extension.live import LiveFolder, LiveState
 from gemtui.files import resolved
 from gemtui.paths import checkpoints_dir, gemini_home, hooked_dir
 from gemtui.runs.checkpointing import name_in, project_of
@@ -41,7 +42,6 @@ from gemtui.runs.fork import Fork, fork_session
 from gemtui.runs.hooked_checkpoints import take_hooked_checkpoints
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
-from gemtui.sessions.live import LiveFolder, LiveState
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.records import SessionLog
 from gemtui.sessions.summary import Summary

@@ -11,8 +11,8 @@ from gemtui.paths import live_dir
 from gemtui.text import clean
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import LIVE_SESSIONS, fits
+from tests.extension.live_files import hook_input, process, write_live
 from tests.hostile import ATTACK
-from tests.sessions.live_files import hook_input, process, write_live
 
 HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"
 

@@ -24,10 +24,10 @@ from gemtui.runs.undo import Undone, checkpoint_list, sessions_with_checkpoints,
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.cli.conftest import start
+from tests.extension.live_files import hook_input, process, write_live
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses
 from tests.patience import PATIENCE
 from tests.sessions import logs
-from tests.sessions.live_files import hook_input, process, write_live
 from tests.sessions.stores import marker, session, uuid
 from tests.terminal import Terminal
 

@@ -14,8 +14,8 @@ import pytest
 from gemtui.notify import PAUSE, Notification, Ringer
 from gemtui.paths import config_file, live_dir
 from gemtui.text import Clean, clean_line
+from tests.extension.live_files import hook_input, write_live
 from tests.fake_cli import INIT, OK, FakeCli, says
-from tests.sessions.live_files import hook_input, write_live
 from tests.terminal import Terminal
 from tests.ui.people import copy_store
 

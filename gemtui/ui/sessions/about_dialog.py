@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 
-from gemtui.sessions.live import LiveSession
+from gemtui.extension.live import LiveSession
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own

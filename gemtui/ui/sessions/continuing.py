@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from gemtui.extension.live import GONE, LiveState
 from gemtui.paths import current_folder
-from gemtui.sessions.live import GONE, LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.ui.kit.full_screen import dialog

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widget import Widget
 
-from gemtui.sessions.live import LiveSession
+from gemtui.extension.live import LiveSession
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
 
+from gemtui.extension.live import LiveFolder, LiveSession
 from gemtui.paths import make_own_folder
-from gemtui.sessions.live import LiveFolder, LiveSession
 
 TICK = 2.0
 """Seconds between two checks if no event arrives, as when a process is killed."""

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.sessions.live import LiveQuestion, LiveSession
+from gemtui.extension.live import LiveQuestion, LiveSession
 from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap

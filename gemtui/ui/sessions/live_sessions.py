@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gemtui.config import Ring
-from gemtui.sessions.live import LiveSession, LiveState
+from gemtui.extension.live import LiveSession, LiveState
 from gemtui.sessions.summary import Summary
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.kit.keys import BY_ID
@@ -69,7 +69,7 @@ class LiveSessions(SessionsPart):
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
         """Notify the user unless the session is on screen or another gemtui has done so."""
-        from gemtui.sessions.live import LiveFolder
+        from gemtui.extension.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
         screen = self.screen
@@ -85,7 +85,7 @@ class LiveSessions(SessionsPart):
 
     @dialog
     async def action_waiting(self) -> None:
-        from gemtui.sessions.live import terminal_of
+        from gemtui.extension.live import terminal_of
         from gemtui.ui.sessions.live_question import LiveQuestionScreen
 
         gemtui = self.screen.gemtui

@@ -9,8 +9,8 @@ from pathlib import PurePath
 from textual.content import Content
 from textual.style import Style
 
+from gemtui.extension.live import LiveSession, LiveState
 from gemtui.notify import Notification
-from gemtui.sessions.live import LiveSession, LiveState
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import Glyphs, Role
 from gemtui.ui.kit.keys import BY_ID

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
-from gemtui.sessions.live import LiveState
+from gemtui.extension.live import LiveState
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line, counted, ellipsis

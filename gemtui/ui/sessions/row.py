@@ -14,9 +14,9 @@ from msgspec import Struct
 from rich.style import Style
 from textual.strip import Strip
 
+from gemtui.extension.live import LiveState
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import DayHeading, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
-from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, counted, ellipsis, relative

@@ -12,13 +12,13 @@ import pytest
 
 from gemtui.config import Config
 from gemtui.extension.content import write
+from gemtui.extension.live import LiveSession
 from gemtui.paths import extension_dir, gemini_home, live_dir
-from gemtui.sessions.live import LiveSession
 from gemtui.ui.draw.theme import ASCII, UNICODE
 from gemtui.ui.sessions.live_feed import follow_live
+from tests.extension.live_files import hook_input, process, write_live
 from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
-from tests.sessions.live_files import hook_input, process, write_live
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
 HAIKU = "63a18d40-df0d-4a78-8965-77892f4a9218"

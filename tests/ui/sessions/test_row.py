@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual.strip import Strip
 
+from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
 from gemtui.sessions.days import Days
 from gemtui.sessions.listing import (
@@ -18,7 +19,6 @@ from gemtui.sessions.listing import (
     Sort,
     View,
 )
-from gemtui.sessions.live import LiveState
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import NO_TITLE, Flag, Summary
 from gemtui.text import Clean, clean_line

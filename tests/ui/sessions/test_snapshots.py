@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
+from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
 from gemtui.sessions.listing import SessionRow
-from gemtui.sessions.live import LiveQuestion, LiveSession, LiveState
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.live_question import LiveQuestionScreen
-from tests.sessions.live_files import hook_input, write_live
+from tests.extension.live_files import hook_input, write_live
 from tests.ui.demos import demo_store
 from tests.ui.people import NARROW, NOW, WIDE, Person, person
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from gemtui.sessions.live import LiveFolder, LiveSession, LiveState
+from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from tests.gated import put_hooks
 from tests.model_server import Gate, ModelServer, Turn, answer, call, text
 from tests.patience import PATIENCE

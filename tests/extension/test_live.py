@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.live import (
+from gemtui.extension.live import (
     LARGEST,
     MOST_FILES,
     LiveFolder,
@@ -18,7 +18,7 @@ from gemtui.sessions.live import (
     LiveState,
     terminal_of,
 )
-from tests.sessions.live_files import hook_input, made_old, process, write_live
+from tests.extension.live_files import hook_input, made_old, process, write_live
 from tests.terminal import Terminal
 
 SHELL = {"type": "exec", "title": "Confirm", "command": "sleep 6", "rootCommand": "sleep"}
