@@ -169,21 +169,18 @@ class GemtuiApp(AppBase):
     # --- app-wide actions --------------------------------------------------------------------
 
     async def action_run_key(self, id: str) -> None:
-        """Run the action of the key with this id, wherever the focus is."""
         for key, node in (*acting(self.screen), *reachable(self.screen)):
             if key.id == id:
                 await self.run_action(key.call, node)
                 return
 
     def action_help(self) -> None:
-        """Show the most important keys that work here, and a row that lists them all."""
         found = acting(self.screen)
         ranked = sorted((key for key, _ in found if key.rank), key=lambda key: key.rank)
         few = ranked[:_FEW_KEYS] if len(found) > _FEW_KEYS else ()
         self._offer("Keys", found, few)
 
     def action_command_palette(self) -> None:
-        """Show a searchable list of all commands."""
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
     def _offer(
@@ -205,7 +202,6 @@ class GemtuiApp(AppBase):
             self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)
 
     def action_change_theme(self) -> None:
-        """Open the theme dialog."""
         from gemtui.ui.kit.theme_screen import ThemeScreen
 
         self.push_screen(ThemeScreen(self.theme), self._keep_theme)
@@ -220,7 +216,6 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
-        """Show the sessions that Gemini CLI has lost, so the user can restore one."""
         from gemtui.ui.kit.put_back import show_lost
 
         await show_lost(self, self.sessions.kept())
@@ -228,19 +223,16 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:
-        """Show the folders the user has told gemtui to trust."""
         from gemtui.ui.run.actions import show_trusted
 
         await show_trusted(self)
 
     @work(group="dialog", exclusive=True)
     async def action_worktrees(self) -> None:
-        """Show the git worktrees that runs have used."""
         await self.runs.show_worktrees()
 
     @work(group="extension")
     async def action_extension(self) -> None:
-        """Show the dialog to install, repair or remove gemtui's extension for Gemini CLI."""
         from gemtui.ui.kit.extension_dialog import show_extension
 
         await show_extension(self)
@@ -257,20 +249,16 @@ class GemtuiApp(AppBase):
             self._job.suspend()
 
     async def action_sessions(self) -> None:
-        """Switch to the sessions pane."""
         await self.switch_mode(self.DEFAULT_MODE)
 
     async def action_stats(self) -> None:
-        """Show usage statistics for the stored sessions."""
         await self.action_sessions()
         await self.run_action("stats", self.sessions)
 
     async def action_runs(self) -> None:
-        """Switch to the run pane."""
         await self.runs.show()
 
     async def action_policies(self) -> None:
-        """Switch to the policy pane."""
         await self.policies.show()
 
     # --- requests from panes -------------------------------------------------------------------

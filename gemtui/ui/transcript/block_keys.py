@@ -30,7 +30,6 @@ class BlockKeys(KeyPart):
         self._view = view
 
     def action_prompts(self) -> None:
-        """Let the user choose a prompt to jump to."""
         from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
         look, outlines = self._view.page.look, self._view.page.transcript.outlines
@@ -59,7 +58,6 @@ class BlockKeys(KeyPart):
             self._view.post_message(FileRequested(*file))
 
     def action_history(self) -> None:
-        """Show all writes to a tool call's file."""
         if (file := self._file()) is not None:
             self._view.post_message(HistoryRequested(file[0]))
 
@@ -71,7 +69,6 @@ class BlockKeys(KeyPart):
         return file
 
     def action_raw(self) -> None:
-        """Show the stored record."""
         if (spoken := self._view.page.current_message) is not None:
             self._view.post_message(RawRequested(spoken, self._view.page.block))
 
@@ -88,7 +85,6 @@ class BlockKeys(KeyPart):
             self._view.app.push_screen(CopyScreen(copies), self._copy)
 
     def action_copy_message(self) -> None:
-        """Copy the message under the cursor."""
         if (spoken := self._view.page.current_message) is not None:
             self._copy(copy_of_message(spoken))
 

@@ -224,7 +224,6 @@ class SearchedView(ScrollView, inherit_bindings=False):
         self.finder.find(query, wanted)
 
     async def action_find(self) -> None:
-        """Show and focus the search field below the view."""
         assert isinstance(self.parent, Widget)
         if self._bar is None or not self._bar.is_attached:
             self._bar = FindBar(self)
@@ -291,7 +290,6 @@ class FindBar(Horizontal):
         self._view = view
 
     def compose(self) -> ComposeResult:
-        """Build the slash, the input and the count."""
         yield Static(own("/"), classes="slash")
         yield Input(
             visible_line(self._view.found.query), placeholder=own("find in this transcript")
@@ -299,7 +297,6 @@ class FindBar(Horizontal):
         yield Static(classes="count")
 
     def on_mount(self) -> None:
-        """Focus the input, and keep the count up to date."""
         self.query_one(Input).focus()
         self.watch(self._view, "found", self._say)
 
@@ -330,6 +327,5 @@ class FindBar(Horizontal):
         self._view.action_match(step)
 
     def action_close(self) -> None:
-        """Remove the bar and focus the transcript."""
         self._view.focus()
         self.remove()

@@ -125,15 +125,12 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         return self.page.cursor.message
 
     def on_mount(self) -> None:
-        """Redraw when the theme changes."""
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._fit())
 
     def on_resize(self) -> None:
-        """Wrap lines for the new width."""
         self._fit()
 
     def on_show(self) -> None:
-        """Update the view after it was hidden."""
         self._fit()
 
     def spread(self, *, whole: bool) -> None:
@@ -219,7 +216,6 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self._frame = None
 
     def on_focus(self) -> None:
-        """Redraw the cursor, which looks different with the focus."""
         self._redraw()
 
     def on_blur(self) -> None:
@@ -289,7 +285,6 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.act(self.page.start)
 
     def action_follow(self) -> None:
-        """Move to the end, and follow new messages."""
         self.act(self.page.follow)
 
     async def action_jump(self, kind: str, step: int) -> None:
@@ -304,7 +299,6 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     # --- folding and opening -------------------------------------------------------------------
 
     def action_fold(self) -> None:
-        """Fold or unfold the block under the cursor."""
         self._unselect()
         self.act(self.page.fold, "nothing to fold here")
 
@@ -325,7 +319,6 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
             self.action_fold()
 
     def action_dropped(self) -> None:
-        """Show or hide messages that are no longer part of the conversation."""
         self.post_message(DroppedRequested())
 
     def key_label(self, action: str) -> str | None:
