@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -13,13 +13,17 @@ ROOT = Path(__file__).parents[1]
 _MODULE = re.compile(r"\b(?:gemtui|tests)(?:\.\w+)+")
 _IMPORTED = re.compile(r"\bfrom ((?:gemtui|tests)[\w.]*) import (\([^)]*\)|[^\n]*)")
 _NAME = re.compile(r"\w+")
+_BUILT = re.compile(r"f\"((?:gemtui|tests)[\w.]*)\.\{")
+_SCRIPT = re.compile(r"\"([\w/]+\.py)\"")
 
 
 def covered(test: Path) -> frozenset[Path]:
     """Return every file of gemtui and its tests that `test` names, directly or through another.
 
-    A module is named by an import, wherever that is, and by its dotted name in a string, as when
-    children are started. The packages around a module and the conftest modules belong to it.
+    A module is named by an import, wherever that is, by its dotted name in a string, as when
+    children are started, and by its path beside the module that starts it. A name that is put
+    together names all modules of its package. The packages around a module, with the data in their
+    folders, and the conftest modules belong to it.
     """
     found, waiting = set[Path](), [test]
     while waiting:
@@ -51,10 +55,19 @@ def _data() -> frozenset[Path]:
 def _named(file: Path) -> frozenset[Path]:
     if file.suffix != ".py":
         return frozenset()
-    return frozenset((*_of_modules(file.read_text()), *_around(file)))
+    text = file.read_text()
+    return frozenset((*_of_modules(text), *_of_scripts(text, file.parent), *_around(file)))
+
+
+def _of_scripts(text: str, folder: Path) -> Iterator[Path]:
+    for name in _SCRIPT.findall(text):
+        if (found := folder / name).is_file():
+            yield found
 
 
 def _of_modules(text: str) -> Iterator[Path]:
+    for package in _BUILT.findall(text):
+        yield from ROOT.joinpath(*package.split(".")).glob("*.py")
     for module in _MODULE.findall(text):
         yield from _files(module)
     for package, names in _IMPORTED.findall(text):
@@ -72,8 +85,17 @@ def _around(file: Path) -> Iterator[Path]:
         yield from _beside(file.parent)
 
 
-def _beside(folder: Path) -> Iterable[Path]:
-    return (each for each in folder.iterdir() if each.is_file() and each.suffix != ".py")
+def _beside(folder: Path) -> Iterator[Path]:
+    """Yield the data of a package: all files that are no modules of it or of packages in it."""
+    for each in folder.iterdir():
+        if each.is_file() and each.suffix != ".py":
+            yield each
+        elif each.is_dir() and each.name != "__pycache__" and not (each / "__init__.py").exists():
+            yield from (file for file in each.rglob("*") if _is_source(file))
+
+
+def _is_source(file: Path) -> bool:
+    return file.is_file() and file.suffix != ".pyc"
 
 
 @cache

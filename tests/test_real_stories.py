@@ -14,6 +14,7 @@ from tests import covered, real_stories
 from tests.covered import ROOT
 
 GATE = ROOT / "tests/runs/test_gate_real.py"
+RUNS = ROOT / "tests/cli/test_run_real.py"
 REAL = ("tmp_path", "gemini_program")
 
 
@@ -28,6 +29,17 @@ def test_all_that_a_test_names_directly_or_not_is_covered() -> None:
         "tests/runs/conftest.py",
     } <= found
     assert not any(each.startswith("gemtui/ui/") for each in found)
+
+
+def test_what_is_no_import_is_covered() -> None:
+    gate = {str(file.relative_to(ROOT)) for file in covered.covered(GATE)}
+    assert {"gemtui/extension/files/ask.py", "gemtui/extension/files/hook.sh"} <= gate
+    runs = {str(file.relative_to(ROOT)) for file in covered.covered(RUNS)}
+    assert {
+        "gemtui/commands/vault.py",  # loaded by a name that the command line puts together
+        "tests/agent/child.py",  # started by its path
+    } <= runs
+    assert not any("__pycache__" in each for each in gate | runs)
 
 
 @pytest.mark.parametrize("changed", ["gemtui/runs/adapter.py", "tests/data/policy/cases.jsonl"])

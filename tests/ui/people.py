@@ -183,6 +183,14 @@ class Person:
         over = (str(each.message) for each in self.app._notifications)
         return [*told, *over, *_HEARD[self.app]]
 
+    def heard(self, text: str) -> int:
+        """Return how often the app has said something with this text."""
+        return sum(text in said for said in _HEARD[self.app])
+
+    async def hears(self, text: str, times: int) -> None:
+        """Wait until the app has said something with this text so often."""
+        await self.until(lambda: self.heard(text) >= times)
+
 
 @asynccontextmanager
 async def person(

@@ -54,6 +54,7 @@ async def test_a_hunk_is_reverted_and_comments_become_the_next_prompt(
         await me.until(lambda: not screen._marked)
         assert (project / "a.txt").read_text() == "".join(LINES).replace("line 7", "mine")
         await me.until(lambda: any("Reverted hunks in 1 file" in each for each in me.said))
+        await me.until(lambda: not screen.asking)  # until then, keys do nothing
         await me.press("p")
         await me.until(lambda: isinstance(me.app.screen, RunScreen))
         pane = me.app.screen

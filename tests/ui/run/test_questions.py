@@ -99,31 +99,24 @@ async def test_a_question_takes_the_keys_and_yes_lets_it_run(
         assert me.app.focused is me.pane.prompt
 
 
-@pytest.mark.parametrize(
-    ("key", "expected"),
-    [("n", Approval.deny()), ("x", Approval.stop())],
-)
-async def test_no_and_stop_are_one_key(
-    home: Path, project: Path, fake_cli: FakeCli, key: str, expected: Approval
+async def test_no_and_stop_are_one_key_and_no_takes_a_reason(
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    async with somebody(home, project, fake_cli) as me:
-        await me.asked(1)
-        await me.ready(1)
-        await me.press(key)
-        assert await me.answered(1) == expected
-
-
-async def test_no_with_a_reason(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
-        await me.asked(1)
-        await me.ready(1)
+        for number, key, expected in ((1, "n", Approval.deny()), (2, "x", Approval.stop())):
+            await me.asked(number)
+            await me.ready(number)
+            await me.press(key)
+            assert await me.answered(number) == expected
+        await me.asked(3)
+        await me.ready(3)
         await me.press("r")
         await me.sees("the model reads it")
         await me.press("enter")
         await me.sees("Enter a reason")
         await me.type("use a branch")
         await me.press("enter")
-        assert await me.answered(1) == Approval.deny("use a branch")
+        assert await me.answered(3) == Approval.deny("use a branch")
 
 
 async def test_a_word_is_offered_as_long_as_the_run_hears_it(
@@ -250,24 +243,25 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
         )
 
 
-@pytest.mark.parametrize("key", ["y", "a"])
 async def test_a_yes_is_for_the_file_as_it_was_shown(
-    home: Path, project: Path, fake_cli: FakeCli, key: str
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
-    (project / "a.txt").write_text("one\n")
-    args = {"file_path": "a.txt", "content": "two\n"}
     async with somebody(home, project, fake_cli) as me:
-        await me.asked(1, "write_file", arguments=args)
-        await me.sees("1 − one", "1 + two")
-        await me.ready(1)
-        (project / "a.txt").write_text("by somebody else\n")
-        await me.press(key)
-        await me.until(lambda: any("changed since this call was shown" in said for said in me.said))
-        await me.sees("1 − by somebody else")
-        assert me.gate.answer_to(1) is None
-        await me.ready(1)
-        await me.press(key)
-        assert (await me.answered(1)).consent is Consent.ALLOWED
+        for number, key in enumerate(("y", "a"), 1):
+            file = project / f"{key}.txt"
+            file.write_text("one\n")
+            args = {"file_path": file.name, "content": f"two {key}\n"}
+            await me.asked(number, "write_file", arguments=args)
+            await me.sees("1 − one", f"1 + two {key}")
+            await me.ready(number)
+            file.write_text(f"by somebody else {key}\n")
+            await me.press(key)
+            await me.hears("changed since this call was shown", number)
+            await me.sees(f"1 − by somebody else {key}")
+            assert me.gate.answer_to(number) is None
+            await me.ready(number)
+            await me.press(key)
+            assert (await me.answered(number)).consent is Consent.ALLOWED
 
 
 async def test_arguments_are_changed_as_json(
@@ -521,56 +515,49 @@ async def test_one_that_is_settled_elsewhere_goes(
 
 HIDDEN = set("\x1b\x07\0\u202e\u200b")
 HOSTILE = "ls \x1b]0;own\x07 \x1b[2J \u202e txt\u200b \0 \ud800"
+HOSTILE_CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (SHELL, {"command": HOSTILE, HOSTILE: HOSTILE}),
+    ("write_file", {"file_path": HOSTILE.replace("\ud800", ""), "content": HOSTILE}),
+    ("replace", {"file_path": "a.txt", "old_string": "", "new_string": HOSTILE}),
+    (f"mcp_{HOSTILE}", {HOSTILE: [HOSTILE, {HOSTILE: None}]}),
+)
 
 
 @SIZES
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        (SHELL, {"command": HOSTILE, HOSTILE: HOSTILE}),
-        ("write_file", {"file_path": HOSTILE.replace("\ud800", ""), "content": HOSTILE}),
-        ("replace", {"file_path": "a.txt", "old_string": "", "new_string": HOSTILE}),
-        (f"mcp_{HOSTILE}", {HOSTILE: [HOSTILE, {HOSTILE: None}]}),
-    ],
-)
 async def test_hostile_arguments_are_drawn_and_pass_unchanged(
-    home: Path,
-    project: Path,
-    fake_cli: FakeCli,
-    size: tuple[int, int],
-    tool: str,
-    arguments: dict[str, Any],
+    home: Path, project: Path, fake_cli: FakeCli, size: tuple[int, int]
 ) -> None:
     async with somebody(home, project, fake_cli, size) as me:
-        await me.asked(1, tool, arguments=arguments, because=HOSTILE)
-        await me.ready(1)
-        assert not set(me.text) & HIDDEN
-        await me.press("enter")
-        await me.sees("what will run if")
-        assert not set(me.text) & HIDDEN
-        await me.press("escape")
-        await me.ready(1)
-        await me.press("y")
-        assert await me.answered(1) == Approval.allow()
+        for number, (tool, arguments) in enumerate(HOSTILE_CALLS, 1):
+            await me.asked(number, tool, arguments=arguments, because=HOSTILE)
+            await me.ready(number)
+            assert not set(me.text) & HIDDEN
+            await me.press("enter")
+            await me.sees("what will run if")
+            assert not set(me.text) & HIDDEN
+            await me.press("escape")
+            await me.ready(number)
+            await me.press("y")
+            assert await me.answered(number) == Approval.allow()
 
 
-@pytest.mark.parametrize("tool", [SHELL, "write_file", "mcp_docs_find"])
 async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
-    home: Path, project: Path, fake_cli: FakeCli, tool: str
+    home: Path, project: Path, fake_cli: FakeCli
 ) -> None:
     huge = "echo 0123456789\n" * 320_000
     async with somebody(home, project, fake_cli) as me:
-        key = "command" if tool == SHELL else "content"
-        await me.asked(1, tool, arguments={"file_path": "a.txt", key: huge})
-        await me.ready(1)
-        await me.press("end")
-        await me.sees("press enter to see everything")
-        await me.press("enter")
-        await me.sees("what will run if you allow it")
-        await me.press("escape")
-        await me.ready(1)
-        await me.press("n")
-        assert await me.answered(1) == Approval.deny()
+        for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
+            key = "command" if tool == SHELL else "content"
+            await me.asked(number, tool, arguments={"file_path": "a.txt", key: huge})
+            await me.ready(number)
+            await me.press("end")
+            await me.sees("press enter to see everything")
+            await me.press("enter")
+            await me.sees("what will run if you allow it")
+            await me.press("escape")
+            await me.ready(number)
+            await me.press("n")
+            assert await me.answered(number) == Approval.deny()
 
 
 async def test_the_card_tells_what_was_answered(
@@ -699,13 +686,13 @@ async def test_the_danger_at_the_end_of_a_long_command_is_shown_first(
         assert await me.answered(1) == Approval.allow()
 
 
-@pytest.mark.parametrize("key", ["n", "x"])
-async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli, key: str) -> None:
+async def test_a_no_counts_at_once(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
-        await me.asked(1, arguments={"command": LONG_COMMAND})
-        await me.ready(1)
-        await me.press(key)
-        assert (await me.answered(1)).consent is not Consent.ALLOWED
+        for number, key in enumerate(("n", "x"), 1):
+            await me.asked(number, arguments={"command": LONG_COMMAND})
+            await me.ready(number)
+            await me.press(key)
+            assert (await me.answered(number)).consent is not Consent.ALLOWED
 
 
 async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
