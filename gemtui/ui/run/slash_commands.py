@@ -24,7 +24,7 @@ class OwnCommand:
 
 
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
-    """Return a command; without its own help, it has that of the action's key."""
+    """Return a command; its help defaults to that of the action's key."""
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)
 

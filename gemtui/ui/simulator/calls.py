@@ -72,7 +72,10 @@ def found_text(found: SearchedRows[Reference]) -> str:
 async def _recorded(
     app: AppBase, history: CallHistory, reference: Reference | None
 ) -> RecordedCall | None:
-    """Return a call with its arguments, or None after saying its session is gone."""
+    """Return a call with its arguments; if its session is gone, say so.
+
+    Returns None if there is no such call.
+    """
     if reference is None:
         return None
     recorded = await asyncio.to_thread(history.find, reference)
