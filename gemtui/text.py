@@ -185,8 +185,8 @@ def command_line(command: str) -> Clean:
 def clean_line(text: str) -> Clean:
     """Clean a name, title or path, and put it on one line.
 
-    Unlike `clean()`, this turns colours into marks. Whitespace is collapsed to single spaces and
-    stripped from both ends.
+    Unlike `clean()`, this replaces colour codes with visible characters. Whitespace is collapsed to
+    single spaces and stripped from both ends.
     """
     return Clean(" ".join(_cleaned(text, _HARMFUL).split()))
 

@@ -140,7 +140,7 @@ class Fold:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: AgentEvent) -> _Open:
-        """Return the growing message, starting a new one if one of its tools has ended."""
+        """Return the message being built; start a new one if a tool call in it has ended."""
         if self._open is None or self._open.answered:
             self._close()
             self._made += 1

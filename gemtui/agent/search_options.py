@@ -1,8 +1,8 @@
 """Decide whether a run must deny searches that pass options to git grep.
 
-Such a search can run any program (`gemtui/policy/file/levels.py: DENY_OPTION`). If a run may
-execute any command without asking, such a search allows nothing more. In any other run, it would
-get around restrictions by the mode, the options, the policies or the settings.
+Such a search can run any program. If a run may execute any command without asking, such a search
+allows nothing more. In any other run, it would get around restrictions by the mode, the options,
+the policies or the settings.
 """
 
 from __future__ import annotations
@@ -48,12 +48,15 @@ def denies_options(
     """Return whether a run's own policy has to deny searches with options.
 
     `ruled`: the rules that come from the run's options. `policies`: the run's other policy files.
-    `settings`: the CLI's settings. `environ`: the CLI's environment. If the options restrict no
-    command, only a run that may search in a git repository needs this rule. Elsewhere, no search
-    runs a program, and a run without options needs no policy file.
+    `settings`: the CLI's settings. `environ`: the CLI's environment. A run whose options name no
+    rule and no policy gets no policy file, so its searches run what they would run in Gemini CLI
+    itself. If the options restrict no command, only a run that may search in a git repository needs
+    this rule, because elsewhere no search runs a program.
     """
     if _restricts_commands(ruled):
         return True
+    if not ruled and not options.policies:
+        return False
     allowed = any(not _SHELL.isdisjoint(rule.tools) for rule in ruled)
     if allowed or options.approval_mode is ApprovalMode.YOLO:
         cwd = options.cwd or current_folder()

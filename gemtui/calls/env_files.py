@@ -178,7 +178,7 @@ def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Map each variable that decides where conversations are sent to its host."""
+    """Return the host set by each variable that decides where conversations are sent."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 

@@ -1,4 +1,4 @@
-"""Encode where the next page of a list begins, as one word that scripts pass back."""
+"""Encode where a list's next page begins as a token that scripts pass back."""
 
 from __future__ import annotations
 

@@ -54,7 +54,9 @@ _Cursor = Annotated[
     str,
     Meta(max_length=100, description="The cursor from the previous result, to get the next page."),
 ]
-_Limit = Annotated[int, Meta(ge=1, le=50, description="The number of entries in one result.")]
+_Limit = Annotated[
+    int, Meta(ge=1, le=50, description="The maximum number of entries in one result.")
+]
 
 
 class SearchArguments(Struct, forbid_unknown_fields=True):

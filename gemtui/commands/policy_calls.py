@@ -117,7 +117,7 @@ def _explanation(
         yield Clean(f"{HOLDS_CONTROLS}:")
     told = encode(call.args).decode()[: _CUT // 2]
     yield visible_line(f"{call.tool} {told}" + (f" by {call.subagent}" if call.subagent else ""))
-    unseen = "no: the tool is hidden from the model, and a call of it fails as not found"
+    unseen = "no: the tool is hidden from the model, and calls to it fail as “not found”"
     facts = [
         ("situation", situation.words),
         ("decision", f"{answer.decision}{_as_refusal(answer, situation)}"),

@@ -212,7 +212,7 @@ def _by_status(status: int | None) -> Cause | None:
     if status is None:
         return None
     if status >= 500:
-        return _cause(f"Gemini is overloaded or not working ({status})", *_SERVICE)
+        return _cause(f"Gemini is overloaded or unavailable ({status})", *_SERVICE)
     return _HTTP.get(status) or _cause(f"Gemini rejected the request ({status})", *_LATER)
 
 

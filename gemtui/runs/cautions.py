@@ -12,7 +12,7 @@ from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import HOLDS_CONTROLS, look_alikes
 from gemtui.transcript.tools import args_hold_controls, asked_path
 
-_NO_LOCK = "If gemtui's hook is killed, one call of an MCP tool can run before the run is stopped"
+_NO_LOCK = "If gemtui's hook is killed, one call to an MCP tool can run before the run is stopped"
 _LONGEST_PIECE = 60
 """The longest part of a command, in characters, that is quoted in full."""
 

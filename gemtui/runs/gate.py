@@ -483,7 +483,7 @@ class Gate:
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
-        """Make a waiting call that an “allow similar” answer to another call now covers.
+        """Let a waiting call proceed, because “allow similar” for another call covers it.
 
         The call is made even if its effect has changed since the question.
         """

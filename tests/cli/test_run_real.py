@@ -134,7 +134,7 @@ def test_a_search_runs_no_program_where_nobody_is_asked(
     ]
     for mode in ("auto_edit", "plan"):
         with ModelServer(turns) as model:
-            process = begin(on_loopback, model, "Go", "--approval-mode", mode)
+            process = begin(on_loopback, model, "Go", "--approval-mode", mode, "--network", "deny")
             assert finish(process)[0] == 0
             told = json.dumps(model.asked[-1].body)
         assert "Write its first character as" in told

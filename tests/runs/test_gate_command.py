@@ -75,16 +75,17 @@ def test_no_search_runs_a_command_that_the_mode_denies(
     project = tmp_path / "project"
     (project / repository).mkdir(parents=True)
     option = Call("grep_search", {"pattern": "-Osh x", "include_pattern": "x"})
+    mine = [tmp_path / "mine.toml"]
     for mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN):
-        for more in ({}, {"ask": True}, {"approved_tools": ["web_fetch"]}):
+        for more in ({"policies": mine}, {"disallowed_tools": ["glob"]}):
             made = command(tmp_path, cwd=project, approval_mode=mode, **more)
-            assert ("policy-first.toml" in policies(made.argv)) is denied
             policy = Policy.parse(made.files.get("policy-first.toml", ""))
             policy += Policy.parse(RULE.format("grep_search", "allow", 999))
             outcome = Engine(policy, mode=mode).outcome(option)
             assert (outcome.decision is Decision.DENY) is denied
-    added = command(tmp_path, include_directories=[project])
-    assert bool(policies(added.argv)) is denied
+        assert not policies(command(tmp_path, cwd=project, approval_mode=mode).argv)
+    added = command(tmp_path, include_directories=[project], policies=mine)
+    assert ("policy-first.toml" in policies(added.argv)) is denied
 
 
 @pytest.mark.parametrize(
@@ -98,8 +99,8 @@ def test_searches_are_limited_if_anything_limits_commands(
 
     def limits(rules: str = "", *files: SettingsFile) -> bool:
         (tmp_path / "mine.toml").write_text(rules)
-        made = command(tmp_path, CliSettings(files, tmp_path), **free)
-        return "policy-first.toml" in policies(made.argv)
+        made = command(tmp_path, CliSettings(files, tmp_path), disallowed_tools=["glob"], **free)
+        return "grep_search" in made.files["policy-first.toml"]
 
     assert not limits()
     assert not limits(RULE.format("run_shell_command", "allow", 9))
@@ -112,7 +113,8 @@ def test_searches_are_limited_if_anything_limits_commands(
 def test_where_repositories_can_not_be_ruled_out_searches_have_no_options(tmp_path: Path) -> None:
     for number in range(1001):
         (tmp_path / str(number)).mkdir()
-    assert policies(command(tmp_path).argv) == ["policy-first.toml", "mine.toml"]
+    made = command(tmp_path, policies=[tmp_path / "mine.toml"])
+    assert policies(made.argv)[0] == "policy-first.toml"
 
 
 def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "err404": (Status.FAILED, "There is no such model"),
     "err429quota": (Status.FAILED, "The quota of this model is used up"),
     "err500mid": (Status.FAILED, "Gemini did not accept the request (400)"),
-    "err503always": (Status.FAILED, "Gemini is overloaded or not working (503)"),
+    "err503always": (Status.FAILED, "Gemini is overloaded or unavailable (503)"),
     "errevent_mid": (Status.FAILED, BROKE_OFF),
     "hook-block-prompt": (
         Status.WARNING,
@@ -341,7 +341,7 @@ def test_a_policy_for_no_tool_is_a_warning() -> None:
         (130, "The run was cancelled"),
         (144, "Gemini did not accept the request (400)"),
         (173, "Too many requests, or the quota is used up (429)"),
-        (244, "Gemini is overloaded or not working (500)"),
+        (244, "Gemini is overloaded or unavailable (500)"),
         (151, "Gemini rejected the request (407)"),
         (-9, "Gemini CLI was killed by something else (SIGKILL)"),
         (137, "Gemini CLI was killed by something else (SIGKILL)"),

@@ -89,7 +89,7 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
         near = _near(call.tool)
         meant = f" Did you mean {near}?" if near else ""
         why = availability.known.absent
-        return f"The tool does not exist here, so a call of it fails as not found: {why}.{meant}"
+        return f"The tool does not exist here, so calls to it fail as “not found”: {why}.{meant}"
     if not availability.found:
         return _hidden(availability.by.rule if availability.by else None)
     text = _decided(evaluator, evaluation)
@@ -107,7 +107,7 @@ def _near(name: str) -> str | None:
 
 
 def _hidden(rule: Rule | None) -> str:
-    end = "so the tool is hidden from the model, and a call of it fails as not found."
+    end = "so the tool is hidden from the model, and calls to it fail as “not found”."
     if rule is None:
         return f"No rule applies to it, which means deny in headless runs, {end}"
     return _upper(f"{rule_place(rule)} denies it for all arguments, {end}")

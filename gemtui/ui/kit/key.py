@@ -31,7 +31,7 @@ class Where(StrEnum):
     HISTORY = "File history"
     PATCH = "Patch"
     UNDO = "Undo"
-    UNDO_FILE = "A file in an undo"
+    UNDO_FILE = "A file that an undo changes"
     RECOVER = "Recovered file"
     REVIEW = "Review"
     NOTICE = "Message"

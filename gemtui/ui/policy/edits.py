@@ -145,5 +145,8 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
-    """Set levels or lists. Raises OptionError for a tool name that can't exist."""
+    """Return the document with a simple policy's levels or tool lists written to it.
+
+    `what`: the change, in words, for undo. Raises OptionError for a tool name that can't exist.
+    """
     return EditedDocument(with_levels(document, simple), what, None)

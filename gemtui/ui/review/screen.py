@@ -312,7 +312,7 @@ class ReviewScreen(DialogGuardScreen[str]):
     def _tell(self, done: Reverted) -> None:
         files = counted(len(done.paths), "file")
         words = (
-            f"Reverted hunks in {files}. To undo this, run gemtui redo."
+            f"Reverted hunks in {files}. To reverse this, run gemtui redo."
             if done.paths
             else "Nothing reverted."
         )

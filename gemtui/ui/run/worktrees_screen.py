@@ -297,7 +297,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
     def _tell(self, done: AppliedWorktree) -> None:
         changed = len(done.steps) - len(done.kept)
-        back = "To undo this, run gemtui redo in the repository."
+        back = "To reverse this, run gemtui redo in the repository."
         words = f"Applied: {counted(changed, 'file')} changed. {back}"
         if not done.kept:
             self.gemtui.show_message(words)

@@ -135,7 +135,7 @@ class OpenStore:
         return () if self.snapshot is None else self.snapshot.sessions
 
     def find(self, id: str) -> Summary | None:
-        """Return the session with this id if lists show it, or else None."""
+        """Return the session with this id, or None if lists don't show it."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
     async def follow(self, project: Path | None, marks: asyncio.Event) -> None:

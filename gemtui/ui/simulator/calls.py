@@ -105,7 +105,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.read()
 
     def scan_again(self) -> None:
-        """Scan the calls of another scope."""
+        """Clear the list, and scan the calls again because the scope has changed."""
         self.searched.show((), fresh=True)
         self.read()
 
