@@ -33,7 +33,9 @@ async def left_alone(me: Person) -> None:
 
 async def texts(me: Person) -> None:
     await left_alone(me)
-    await me.press("enter", "tab")
+    await me.press("enter")
+    await me.sees("before the prompt", "1 of 5")
+    await me.press("tab")
     await me.sees("as the session left it")
 
 
