@@ -46,6 +46,12 @@ def prompt() -> str:
 # --- what is shown -------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def small_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A current folder of which the first checkpoint needs no progress, on a busy machine too."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("current"))
+
+
 def test_text_to_stdout_and_progress_to_stderr(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli(
         f"print:{INIT}",
