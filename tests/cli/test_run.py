@@ -43,6 +43,14 @@ def prompt() -> str:
     return run.folder.prompt.read_bytes().decode()
 
 
+@pytest.fixture(autouse=True)
+def small_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start in a folder whose first checkpoint takes too little time to be announced."""
+    project = tmp_path / "current"
+    project.mkdir()
+    monkeypatch.chdir(project)
+
+
 # --- what is shown -------------------------------------------------------------------------------
 
 

@@ -303,13 +303,14 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.show_status("reverting")
         with self.gemtui.reporting("Not reverted"):
             done = await asyncio.to_thread(revert, self._subject, ids)
+            words = self._words_about(done)
             self._marked.clear()
-            self._tell(done)
             await self._read()
+            self.gemtui.show_message(words, problem=bool(done.left))
             return
         self._say_state()
 
-    def _tell(self, done: Reverted) -> None:
+    def _words_about(self, done: Reverted) -> str:
         files = counted(len(done.paths), "file")
         words = (
             f"Reverted hunks in {files}. To reverse this, run gemtui redo."
@@ -317,15 +318,14 @@ class ReviewScreen(DialogGuardScreen[str]):
             else "Nothing reverted."
         )
         if not done.left:
-            self.gemtui.show_message(words)
-            return
+            return words
         names = {
             hunk.id: f"{os.fsdecode(file.path)}:{hunk.now}"
             for file in (() if self._review is None else self._review.files)
             for hunk in file.hunks
         }
         left = [f"{names.get(what, what)}: {why}" for what, why in done.left]
-        self.gemtui.show_message(f"{words} {left_alone(left)}", problem=True)
+        return f"{words} {left_alone(left)}"
 
     # --- comments ------------------------------------------------------------------------------
 

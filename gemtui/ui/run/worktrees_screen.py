@@ -278,9 +278,9 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         if not sure:
             return
         done = await self._applied(worktree, dry_run=False)
+        await self._read()
         if done is not None:
             self._tell(done)
-        await self._read()
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply the changes, or only plan that; if it fails, show why and return None."""
