@@ -14,9 +14,9 @@ from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import dropped_of
 from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.resolve import LATEST
-from gemtui.sessions.scope import find_session, listed, read_store
+from gemtui.sessions.scope import find_session, listed_sessions, read_store
+from gemtui.sessions.session_log import SessionLog, read_record
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Dropped
@@ -82,7 +82,7 @@ def list_sessions(
     folder = _folder(project)
     with closing(_index(home)) as index:
         snapshot = read_store(index, project=folder)
-    return list(listed(snapshot, project=folder, hidden=hidden))
+    return list(listed_sessions(snapshot, project=folder, hidden=hidden))
 
 
 def load_session(

@@ -10,8 +10,8 @@ from gemtui.api import DroppedRecord, problem_dict
 from gemtui.jsonout import encode, encode_array
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.load import dropped_of, records_of, transcript_of, unified_of
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.redacted import redacted_summary
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 
 

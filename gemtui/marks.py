@@ -23,7 +23,15 @@ from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.paths import make_own_file, marks_file
-from gemtui.sqlite_file import DAMAGE, Damaged, Newer, checksum, connect, identity, why
+from gemtui.sqlite_file import (
+    DAMAGE,
+    Damaged,
+    Newer,
+    application_and_version,
+    checksum,
+    connect,
+    why,
+)
 
 VERSION = 2
 """The version of the file format; newer files are left alone."""
@@ -275,12 +283,12 @@ def _prepare(database: sqlite3.Connection) -> None:
 
     Raises Damaged, Newer.
     """
-    if identity(database) == (APPLICATION, VERSION):
+    if application_and_version(database) == (APPLICATION, VERSION):
         if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
             raise Damaged("its contents are corrupt")
         return
     database.execute("begin immediate")
-    application, version = identity(database)
+    application, version = application_and_version(database)
     if (application, version) == (0, 0) and not _has_tables(database):
         database.execute(_TABLE)
         database.execute(f"pragma user_version = {VERSION}")

@@ -24,7 +24,7 @@ from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich
-from gemtui.runs.outcome import RunProgress, one_line
+from gemtui.runs.outcome import RunProgress, outcome_line
 from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
@@ -264,7 +264,7 @@ class _Gathered:
         level = logging.WARNING if failed else logging.INFO
         if said := meaningful_lines(stderr):
             _LOG.log(level, "session %s: stderr: %s", self._session, said)
-        words = one_line(outcome)
+        words = outcome_line(outcome)
         _LOG.log(level, "session %s ended: %s: %s", self._session, done.status, words)
         if failed:
             folder = self._run.folder

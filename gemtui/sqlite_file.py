@@ -54,7 +54,7 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
     )
 
 
-def identity(database: sqlite3.Connection) -> tuple[int, int]:
+def application_and_version(database: sqlite3.Connection) -> tuple[int, int]:
     """Return a file's application id and version; (0, 0) for a new file."""
     application: int = database.execute("pragma application_id").fetchone()[0]
     version: int = database.execute("pragma user_version").fetchone()[0]

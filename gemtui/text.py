@@ -309,7 +309,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def listed(names: Iterable[str]) -> str:
+def or_list(names: Iterable[str]) -> str:
     """Join names for a sentence: `a, b or c`. There must be at least one name."""
     *head, last = names
     return f"{', '.join(head)} or {last}" if head else last

@@ -9,7 +9,7 @@ import pytest
 
 from gemtui.jsonin import loads
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Text
 
 

@@ -20,11 +20,11 @@ from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import IN_FLIGHT, transcript_of
 from gemtui.sessions.merge import is_live
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.call_text import file_lines
 from gemtui.transcript.export import to_text
-from gemtui.transcript.media import decoded, pixels
+from gemtui.transcript.media import image_bytes, pixels
 from gemtui.transcript.model import Image, Notice, NoticeLevel, ToolCall, ToolStatus, Transcript
 from gemtui.ui.transcript.message import draw_message
 from tests.model_server import Gate, ModelServer, answer, call, text
@@ -179,11 +179,11 @@ def test_images_have_the_names_that_the_prompt_and_the_call_gave_them(gemini: Ge
         log.refresh()
         blocks = [block for message in transcript_of(log) for block in message.blocks]
     sent = [block for block in blocks if isinstance(block, Image)]
-    found = {each.name: pixels(decoded(each)) for each in sent}
+    found = {each.name: pixels(image_bytes(each)) for each in sent}
     assert found == areas
     (read,) = (block for block in blocks if isinstance(block, ToolCall))
     (given,) = read.images
-    assert (given.name, decoded(given)) == ("shot.png", png(64, 48))
+    assert (given.name, image_bytes(given)) == ("shot.png", png(64, 48))
 
 
 def test_a_session_waits_for_a_subagent_also_behind_words(gemini: GeminiCli) -> None:

@@ -16,7 +16,7 @@ import pytest
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import records_of, transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.watch import Changed, watch
 from gemtui.transcript.display_model import DiffDisplay

@@ -21,9 +21,9 @@ from gemtui.text import (
     ellipsis,
     file_name,
     holds_controls,
-    listed,
     look_alikes,
     one_line,
+    or_list,
     relative,
     size,
     visible,
@@ -342,7 +342,7 @@ def test_a_number_stands_with_its_noun() -> None:
         *("0 files", "1 file", "2 files", "1,204 files")
     ]
     assert [counted(number, "match", "matches") for number in (1, 2)] == ["1 match", "2 matches"]
-    assert [listed("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
+    assert [or_list("abc"[:length]) for length in (1, 2, 3)] == ["a", "a or b", "a, b or c"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import orjson
 from gemtui.agent.capabilities import STREAM_JSON, Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_errors import errors_in_user_policies, remarks
+from gemtui.agent.policy_errors import errors_in_user_policies, policy_warnings
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
 from gemtui.agent.search_options import DENY_OPTION, denies_options
 from gemtui.agent.settings import SETTINGS_VARIABLE
@@ -27,7 +27,7 @@ from gemtui.errors import OptionError
 from gemtui.files import path_exists
 from gemtui.paths import gemini_home
 from gemtui.policy.file.levels import rules
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
 
@@ -176,7 +176,7 @@ def command_of(
     """
     options.check()
     known = machine.capabilities
-    warnings = remarks(options.policies, options.approval_mode)
+    warnings = policy_warnings(options.policies, options.approval_mode)
     ruled = rules(options.tools)
     files = _policy_files(ruled, options, machine)
     settings = machine.settings_unread is None
@@ -286,7 +286,7 @@ def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine
     if denies_options(options, ruled, policies, machine.settings, environ):
         others.append(DENY_OPTION)
     pairs = ((DENIES, others), (ALLOWS, allows))
-    return {name: text_of(part) for name, part in pairs if part}
+    return {name: rules_to_toml(part) for name, part in pairs if part}
 
 
 def _policies(

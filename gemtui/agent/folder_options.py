@@ -28,7 +28,7 @@ from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import CAPABILITIES
 
 
-def remembered(folder: Path) -> AgentOptions | None:
+def options_for(folder: Path) -> AgentOptions | None:
     """Return the remembered options for a run in this folder; None if there are none.
 
     Files and folders that the options name may no longer exist. Raises OSError if the options can't
@@ -48,7 +48,7 @@ def remembered(folder: Path) -> AgentOptions | None:
         ) from None
 
 
-def remember(options: AgentOptions) -> None:
+def remember_options(options: AgentOptions) -> None:
     """Save the options for their folder. Raises OSError."""
     assert options.cwd is not None
     path, kept = _file(options.cwd), rememberable(options)
@@ -67,10 +67,10 @@ def remember_mode(options: AgentOptions) -> None:
     assert options.cwd is not None
     if rememberable(options).approval_mode is not options.approval_mode:
         return
-    before = remembered(options.cwd) or AgentOptions(cwd=options.cwd)
+    before = options_for(options.cwd) or AgentOptions(cwd=options.cwd)
     after = replace(before, approval_mode=options.approval_mode, ask=options.ask)
     if after != before:
-        remember(after)
+        remember_options(after)
 
 
 def _require_text(path: Path) -> None:
@@ -82,7 +82,7 @@ def _require_text(path: Path) -> None:
         raise OSError(errno.EILSEQ, words, str(path)) from None
 
 
-def forget(folder: Path) -> None:
+def forget_options(folder: Path) -> None:
     """Delete the options that are remembered for this folder. Raises OSError."""
     _file(folder).unlink(missing_ok=True)
 
@@ -99,7 +99,7 @@ def rememberable(options: AgentOptions) -> AgentOptions:
     return with_values(AgentOptions(cwd=options.cwd), given)
 
 
-def left_out(options: AgentOptions) -> Iterator[str]:
+def not_rememberable(options: AgentOptions) -> Iterator[str]:
     """Yield a description of each option that is too dangerous to remember."""
     for each in run_options():
         if each.dangerous(option_value(options, each.name)):

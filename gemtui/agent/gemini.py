@@ -28,6 +28,7 @@ from gemtui.agent.events import AgentEvent
 from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions, Approve
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import (
     KILLED,
     SETTINGS,
@@ -46,7 +47,6 @@ from gemtui.agent.settings import (
     system_settings,
 )
 from gemtui.agent.stderr import last_words
-from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
 from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
@@ -197,9 +197,9 @@ class GeminiRun:
         return GateFolder.of(self.folder)
 
     @property
-    def steering(self) -> Steering:
+    def queue(self) -> PromptQueue:
         """The messages to the agent and the prompt queue."""
-        return Steering.of(self.folder)
+        return PromptQueue.of(self.folder)
 
     def stderr(self) -> str:
         """Return the contents of stderr, which may report, for example, a broken policy.

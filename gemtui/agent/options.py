@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 from gemtui.agent.approval import Approval, ApprovalRequest, Away
-from gemtui.agent.run_option import Kept, OptionKind, RunOption, kind_of
+from gemtui.agent.run_option import Kept, OptionKind, RunOption, option_kind
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
@@ -504,7 +504,7 @@ def _declared() -> Iterator[RunOption]:
     defaults = AgentOptions()
     for name, (wanted, about) in _annotated():
         if isinstance(about, RunOption):
-            kind, values = kind_of(wanted, about)
+            kind, values = option_kind(wanted, about)
             default = getattr(defaults, name)
             yield replace(about, name=name, kind=kind, default=default, values=values)
         else:
@@ -522,7 +522,7 @@ def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 @cache
 def _kinds() -> tuple[tuple[str, OptionKind], ...]:
-    return tuple((name, kind_of(*declared)[0]) for name, declared in _annotated())
+    return tuple((name, option_kind(*declared)[0]) for name, declared in _annotated())
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
@@ -555,13 +555,13 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 def seconds_text(limit: float) -> str:
     """Format a time limit in the largest unit that divides it: `10m`, `90s`.
 
-    `seconds` is the inverse.
+    `parse_seconds` is the inverse.
     """
     unit = next(unit for unit in "hms" if unit == "s" or limit % _UNITS[unit] == 0)
     return f"{limit / _UNITS[unit]:g}{unit}"
 
 
-def seconds(text: str) -> float:
+def parse_seconds(text: str) -> float:
     """Parse a time limit as users write it, such as `90`, `90s`, `10m` or `1.5h`.
 
     Returns the number of seconds. Raises OptionError.

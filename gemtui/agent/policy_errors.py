@@ -16,7 +16,7 @@ from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 _SHOWN = 3
 
 
-def remarks(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
+def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
     """Return the first few warnings about these files, and how to see the rest.
 
     `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError for

@@ -150,7 +150,7 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def end(
+def end_processes(
     find: Callable[[], set[psutil.Process]],
     *,
     grace: float = 0.0,
@@ -180,5 +180,5 @@ def end(
 
 
 def end_tagged(run_id: str) -> int:
-    """End all processes that carry the run's tag, like `end`."""
-    return end(lambda: tagged(run_id))
+    """End all processes that carry the run's tag, like `end_processes`."""
+    return end_processes(lambda: tagged(run_id))

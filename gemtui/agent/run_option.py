@@ -91,7 +91,7 @@ class RunOption:
     values: tuple[str, ...] = ()
 
 
-def kind_of(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
+def option_kind(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
     """Return a field's kind and, for a choice, its values.
 
     `wanted`: the field's type. `about`: its declaration, which may name the kind itself.

@@ -287,7 +287,7 @@ class Stream:
         use = self._uses.get(result.id, _UNKNOWN)
         name = use.name or result.name or UNKNOWN_TOOL
         status = result.status
-        if status is ResultStatus.ERROR and wire.refused(result, hidden=self._hides(name)):
+        if status is ResultStatus.ERROR and wire.is_refusal(result, hidden=self._hides(name)):
             status = ResultStatus.DENIED
         if use.substitutes and shell_output.is_blocked(string(result.output)):
             status = ResultStatus.DENIED

@@ -200,7 +200,7 @@ class Supervisor:
     def _take_over(self, started: datetime) -> None:
         """End the run after its supervisor was killed; called in the guardian process."""
         if self.folder.exit() is None:
-            self._ended_others = process_tree.end(self._left)
+            self._ended_others = process_tree.end_processes(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
             self._problem = KILLED
             self._finish(None, started)
@@ -247,7 +247,7 @@ class Supervisor:
             self._stand_still(child)
         if not self._killed:
             self._wait_for_group(child.pid)
-            self._ended_others += process_tree.end(
+            self._ended_others += process_tree.end_processes(
                 self._left,
                 grace=self.request.grace,
                 at_once=lambda: self._how() is Abort.KILL,

@@ -112,7 +112,7 @@ def tool_result(event: Part) -> WireToolResult:
     )
 
 
-def refused(result: WireToolResult, *, hidden: bool) -> bool:
+def is_refusal(result: WireToolResult, *, hidden: bool) -> bool:
     """Return whether an error result means that the call was not allowed.
 
     See assets/gemini-cli.md#refusals. `hidden`: whether the CLI has the tool but rules or the mode

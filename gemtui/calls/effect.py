@@ -179,7 +179,7 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
     wanted = arguments.get("dir_path")
     folder = str(context.project)
     if isinstance(wanted, str) and wanted:
-        folder = paths.resolved(folder, wanted)
+        folder = paths.absolute(folder, wanted)
     remarks = []
     if runs != given.strip(javascript.BLANKS):
         remarks.append("Gemini CLI removes the outer shell and runs only this command")
@@ -206,7 +206,7 @@ class _File:
 
     @property
     def text(self) -> str | None:
-        return None if self.data is None else javascript.decoded(self.data)
+        return None if self.data is None else javascript.decode_utf8(self.data)
 
 
 class _FailsError(Exception):
@@ -256,7 +256,7 @@ def _plan_path(path: str, context: CallContext) -> str:
     """Resolve a path in plan mode: in `plans` if it's a plan, else in the project."""
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
-        real = paths.follow(paths.resolved(folder, path))
+        real = paths.follow(paths.absolute(folder, path))
         if paths.within(plans, real):
             return real
     raise _FailsError("plan mode allows writing only plans")

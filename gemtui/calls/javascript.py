@@ -55,6 +55,6 @@ def encoded(text: str) -> bytes:
         return data.decode("utf-16-le", "replace").encode()
 
 
-def decoded(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """Decode UTF-8 like Node.js: invalid bytes become U+FFFD."""
     return data.decode("utf-8", "replace")

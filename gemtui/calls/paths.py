@@ -17,7 +17,7 @@ _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
 
 
-def resolved(folder: str, path: str) -> str:
+def absolute(folder: str, path: str) -> str:
     """Return `path`, relative to `folder`, as an absolute path; links aren't followed."""
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
@@ -32,7 +32,7 @@ def _folded(path: str) -> str:
     return path.lower() if sys.platform == "darwin" else path
 
 
-def decoded(path: str) -> str:
+def percent_decoded(path: str) -> str:
     """Decode percent escapes such as `%20` in a path, unless one of them is invalid."""
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
@@ -58,7 +58,7 @@ def follow(path: str) -> str:
     The end of the path need not exist. Raises OSError where the CLI reports an error (a link to
     itself, or a folder that can't be entered), and ValueError for a NUL.
     """
-    path = resolved("/", decoded(path))
+    path = absolute("/", percent_decoded(path))
     try:
         return os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):
@@ -74,7 +74,7 @@ def tool_path(path: str, project: str) -> str:
 
     `project`: the run's absolute folder. Raises OSError and ValueError like `follow`.
     """
-    return follow(resolved(project, without_at(path.replace("\0", ""), project)))
+    return follow(absolute(project, without_at(path.replace("\0", ""), project)))
 
 
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
@@ -85,13 +85,13 @@ def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
     """
     if len(path) < 2 or not path.startswith("@"):
         return path
-    if on_disk and _is_there(resolved(project, path)):
+    if on_disk and _is_there(absolute(project, path)):
         return path
     rest = path[1:].lstrip("/\\")
     if path[1] in "/\\":
         return rest or path
     first = _SLASHES.split(rest)[0]
-    literal = on_disk and _is_there(resolved(project, f"@{first}"))
+    literal = on_disk and _is_there(absolute(project, f"@{first}"))
     return path if not first or literal else rest
 
 

@@ -60,15 +60,15 @@ def _opens(step: Step) -> bool:
     return step.now.kind == FOLDER and bool(step.result.mode & ~step.now.mode & _WRITABLE)
 
 
-def encode(tasks: Iterable[Task]) -> str:
-    """Serialise tasks to a string, which `decoded` parses."""
+def encode_tasks(tasks: Iterable[Task]) -> str:
+    """Serialise tasks to a string, which `decode_tasks` parses."""
     return orjson.dumps(
         [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
     ).decode()
 
 
-def decoded(text: str) -> list[Task]:
-    """Parse the tasks that `encode` serialised. Raises ValueError."""
+def decode_tasks(text: str) -> list[Task]:
+    """Parse the tasks that `encode_tasks` serialised. Raises ValueError."""
     return [
         Task(bytes.fromhex(path), decode(now), decode(result))
         for path, now, result in orjson.loads(text)

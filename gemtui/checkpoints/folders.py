@@ -18,7 +18,7 @@ TOP = b"./"
 """The name of the project's own folder."""
 
 
-def folder_names(files: Iterable[bytes]) -> set[bytes]:
+def folders_above(files: Iterable[bytes]) -> set[bytes]:
     """Return the names of all folders above these files."""
     direct = {name.rpartition(b"/")[0] for name in files} - {b""}
     above = {folder for name in direct for folder in folders_of(name)}

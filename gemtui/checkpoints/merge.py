@@ -9,7 +9,7 @@ MOST_LINES = 20_000
 """The most lines to compare; longer texts could take minutes."""
 MOST_CHANGED = 4_000
 
-Hunk = tuple[int, int, Sequence[bytes]]
+LineHunk = tuple[int, int, Sequence[bytes]]
 """A change: the first line in the base, the end (exclusive), and the new lines."""
 
 
@@ -39,7 +39,7 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     return b"".join([*merged, *lines[0][at:]])
 
 
-def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
+def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[LineHunk]:
     """Return the changes between two lists of lines; a very long change is one hunk."""
     head = 0
     while head < min(len(base), len(text)) and base[head] == text[head]:
@@ -54,7 +54,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[Hunk]:
     return [(head + i, head + j, new[k:m]) for kind, i, j, k, m in codes if kind != "equal"]
 
 
-def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
+def _together(mine: Sequence[LineHunk], other: Sequence[LineHunk]) -> Iterator[LineHunk]:
     """Yield all hunks in order. A hunk in both lists is yielded once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
@@ -63,11 +63,11 @@ def _together(mine: Sequence[Hunk], other: Sequence[Hunk]) -> Iterator[Hunk]:
     )
 
 
-def _same(one: Hunk | None, other: Hunk) -> bool:
+def _same(one: LineHunk | None, other: LineHunk) -> bool:
     return one is not None and list(one[2]) == list(other[2])
 
 
-def _touch(mine: Sequence[Hunk], other: Sequence[Hunk]) -> bool:
+def _touch(mine: Sequence[LineHunk], other: Sequence[LineHunk]) -> bool:
     return any(
         one[0] <= two[1] and two[0] <= one[1] and not (one[:2] == two[:2] and _same(one, two))
         for one in mine

@@ -100,7 +100,7 @@ def histories(
     return found
 
 
-def plan(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
+def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
     """Return the steps, sorted by path; files that need no change are omitted."""
     steps = [
         step

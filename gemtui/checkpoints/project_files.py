@@ -115,25 +115,25 @@ class ProjectFiles:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
             target = os.readlink(last, dir_fd=place)
-            return FileState(LINK, 0, _digest(target, store)), facts_of(seen)
+            return FileState(LINK, 0, _digest(target, store)), stat_facts(seen)
         if stat.S_ISDIR(seen.st_mode):
             return GONE, None
         if not stat.S_ISREG(seen.st_mode):
-            return unkept(SPECIAL, stat.S_IFMT(seen.st_mode)), facts_of(seen)
+            return unkept(SPECIAL, stat.S_IFMT(seen.st_mode)), stat_facts(seen)
         if seen.st_size > LARGEST:
-            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
+            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), stat_facts(seen)
         try:
             handle = os.open(last, _READ, dir_fd=place)
         except PermissionError:
-            return unkept(UNREADABLE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
+            return unkept(UNREADABLE, seen.st_size, seen.st_mtime_ns), stat_facts(seen)
         try:
             seen = os.fstat(handle)
             data = _all_of(handle, seen.st_size)
         finally:
             os.close(handle)
         if data is None:
-            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), facts_of(seen)
-        return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), facts_of(seen)
+            return unkept(TOO_LARGE, seen.st_size, seen.st_mtime_ns), stat_facts(seen)
+        return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), stat_facts(seen)
 
     def changed_at(self, name: bytes) -> float:
         """Return when a file, or its nearest existing parent folder, last changed.
@@ -236,10 +236,10 @@ def facts_at(place: int, last: bytes) -> Facts | None:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
         return None
-    return None if stat.S_ISDIR(seen.st_mode) else facts_of(seen)
+    return None if stat.S_ISDIR(seen.st_mode) else stat_facts(seen)
 
 
-def facts_of(seen: os.stat_result) -> Facts:
+def stat_facts(seen: os.stat_result) -> Facts:
     """Return the facts that reveal later changes to the file."""
     return Facts(
         seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,

@@ -38,7 +38,7 @@ class CheckpointsUsage:
         return {"folder": str(self.folder), "projects": self.projects, "bytes": self.bytes}
 
 
-def usage(place: Path) -> CheckpointsUsage:
+def checkpoints_usage(place: Path) -> CheckpointsUsage:
     """Return the disk usage of the checkpoints under `place`. Never raises."""
     folders = list(_folders(place))
     return CheckpointsUsage(
@@ -46,7 +46,7 @@ def usage(place: Path) -> CheckpointsUsage:
     )
 
 
-def prune(
+def remove_old_checkpoints(
     place: Path,
     *,
     before: float,
@@ -68,7 +68,7 @@ def prune(
         _prune_one(folder, goes_on, lambda each: each.time >= before)
     for folder in sorted(was, key=_used_last):
         for step in range(1, _ROUNDS + 1):
-            if usage(place).bytes <= most_bytes:
+            if checkpoints_usage(place).bytes <= most_bytes:
                 break
             if not _prune_one(folder, goes_on, partial(_is_among, _newest(folder, step))):
                 break

@@ -71,7 +71,7 @@ class OwnedChange(NamedTuple):
     owner: HunkOwner
 
 
-class Part(StrEnum):
+class HunkPart(StrEnum):
     """What a hunk changes in a file: some lines, the mode, or the whole file."""
 
     LINES = "lines"
@@ -93,7 +93,7 @@ class ReviewHunk:
     """
 
     id: str
-    part: Part
+    part: HunkPart
     owner: HunkOwner
     changed: tuple[HunkOwner, ...] = ()
     before: int = 0
@@ -259,7 +259,7 @@ class FileReview:
             return None
         if b"\0" in data or len(data) > _MOST_BYTES or data.count(b"\n") > MOST_LINES:
             return None
-        return lines_of(data)
+        return git_lines(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
         """Return the weave of all versions; None if lines are not compared."""
@@ -287,8 +287,8 @@ class FileReview:
         if self.was.kind == self.now.kind and min(modes) >= 0 and modes[0] != modes[1]:
             owner = self._last(lambda old, new: old.mode != new.mode)
             about = f"mode {modes[0]:03o} → {modes[1]:03o}"
-            id = _id("h", self.path, owner, Part.MODE, modes)
-            yield ReviewHunk(id=id, part=Part.MODE, owner=owner, about=about)
+            id = _id("h", self.path, owner, HunkPart.MODE, modes)
+            yield ReviewHunk(id=id, part=HunkPart.MODE, owner=owner, about=about)
         elif not found:
             yield self._whole()
 
@@ -303,7 +303,7 @@ class FileReview:
             end = piece.now + len(added)
             yield ReviewHunk(
                 id=id,
-                part=Part.LINES,
+                part=HunkPart.LINES,
                 owner=piece.owner,
                 changed=tuple(sorted(piece.changed, key=lambda each: (each.kind, each.id))),
                 before=piece.before + 1,
@@ -326,8 +326,8 @@ class FileReview:
                 removed = removed or []
             fixed = "" if removed is not None else "its earlier contents are no longer stored"
         return ReviewHunk(
-            id=_id("h", self.path, owner, Part.WHOLE, self.was, self.now),
-            part=Part.WHOLE,
+            id=_id("h", self.path, owner, HunkPart.WHOLE, self.was, self.now),
+            part=HunkPart.WHOLE,
             owner=owner,
             before=1,
             removed=tuple(removed or ()),
@@ -375,13 +375,13 @@ class FileReview:
         chosen = [each for each in hunks if each.id in ids and not each.fixed]
         if not chosen:
             return None
-        if any(each.part is Part.WHOLE for each in chosen):
+        if any(each.part is HunkPart.WHOLE for each in chosen):
             return self.was if self.was.mode >= 0 else with_mode(self.was, self.now)
         assert self._weave is not None
-        data = self._weave.without([self._pieces[e.id] for e in chosen if e.part is Part.LINES])
+        data = self._weave.without([self._pieces[e.id] for e in chosen if e.part is HunkPart.LINES])
         if self.was.kind == ABSENT and not data and len(chosen) == len(hunks):
             return GONE
-        mode = self.was.mode if any(e.part is Part.MODE for e in chosen) else self.now.mode
+        mode = self.was.mode if any(e.part is HunkPart.MODE for e in chosen) else self.now.mode
         return FileState(FILE, mode, keeper.keep(data))
 
 
@@ -412,7 +412,7 @@ def file_reviews(
             yield review, told
 
 
-def lines_of(data: bytes) -> list[bytes]:
+def git_lines(data: bytes) -> list[bytes]:
     """Split contents after line feeds only, as git does, keeping the line feeds."""
     lines = data.split(b"\n")
     return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])

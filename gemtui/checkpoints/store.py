@@ -24,7 +24,7 @@ from gemtui.checkpoints.states import FOLDER, GONE, FileState, decode
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import locked, make_folder
 from gemtui.paths import make_own_file, make_own_folder
-from gemtui.sqlite_file import DAMAGE, Damaged, Newer, connect, identity, why
+from gemtui.sqlite_file import DAMAGE, Damaged, Newer, application_and_version, connect, why
 
 VERSION = 1
 APPLICATION = 0x67656D02
@@ -674,11 +674,11 @@ def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointSto
 
 def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
     database.execute("pragma auto_vacuum = incremental")
-    if identity(database) == (0, 0) and root is not None:
+    if application_and_version(database) == (0, 0) and root is not None:
         database.execute("pragma journal_mode = wal").fetchall()
         database.execute("begin immediate")
         try:
-            if identity(database) == (0, 0):
+            if application_and_version(database) == (0, 0):
                 for command in filter(str.strip, _TABLES.split(";")):
                     database.execute(command)
                 database.execute("insert into project values (?)", (bytes(root),))
@@ -688,7 +688,7 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
             database.execute("rollback")
             raise
         database.execute("commit")
-    if identity(database) != (APPLICATION, VERSION):
+    if application_and_version(database) != (APPLICATION, VERSION):
         raise Newer
     for command in filter(str.strip, _FOLDER_TABLES.split(";")):
         database.execute(command)

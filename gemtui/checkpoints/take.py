@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemtui.checkpoints.folders import folder_modes, folder_names, folder_state
+from gemtui.checkpoints.folders import folder_modes, folder_state, folders_above
 from gemtui.checkpoints.git_index import encode_index
 from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
 from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNREADABLE, FileState, unkept
@@ -137,7 +137,7 @@ class Taker:
         there = {name for name, (state, _) in found.items() if state != GONE}
         if not known:
             there |= self._store.tree().keys()
-        now = folder_modes(self._root, known.keys() | folder_names(there))
+        now = folder_modes(self._root, known.keys() | folders_above(there))
         changed = {name: mode for name, mode in now.items() if mode != known.get(name)}
         self._store.set_folders(changed)
         if not known:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.checkpoints.apply import Applied, apply, decoded, encode, tasks_of
-from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan
+from gemtui.checkpoints.apply import Applied, apply, decode_tasks, encode_tasks, tasks_of
+from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan_steps
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
 from gemtui.checkpoints.store import (
@@ -165,7 +165,7 @@ class Project:
     ) -> Callable[[], list[Step]]:
         def planned() -> list[Step]:
             chosen = _chosen(changes(), paths)
-            return plan(self.store, self.store.states_around(chosen), chosen)
+            return plan_steps(self.store, self.store.states_around(chosen), chosen)
 
         return planned
 
@@ -208,7 +208,7 @@ class Project:
                 prompt,
                 taken.id,
                 call,
-                encode(tasks),
+                encode_tasks(tasks),
                 None if redone is None else redone.id,
             )
         (undo,) = (each for each in self.store.undos() if each.id == id)
@@ -235,7 +235,7 @@ class Project:
 
         `interrupted`: note in the checkpoint that the undo had been interrupted.
         """
-        tasks = decoded(undo.plan or "[]")
+        tasks = decode_tasks(undo.plan or "[]")
         with ProjectFiles(self.root) as files:
             done = apply(self.store, files, tasks, undo.id)
         owned = dict.fromkeys(done.paths, undo.call)

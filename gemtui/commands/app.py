@@ -91,7 +91,7 @@ def _app(
             chosen = choose(session, index)
     first = project if config.scope is Scope.PROJECT else None
     opening = StorePreload(home, cache=cache, project=first, ahead=True)
-    from gemtui.ui.app import run as run_app
+    from gemtui.ui.app import run_app
     from gemtui.ui.kit.app_base import Start
 
     start = Start(

@@ -61,7 +61,7 @@ def install(yes: bool, mcp: bool | None) -> int:
             return 1
     elif mcp and not before.offers_mcp and not _agreed([MCP], "Enable it?", yes=yes):
         return 1
-    found = action.install(cli, mcp=mcp)
+    found = action.install_extension(cli, mcp=mcp)
     _say_state(found)
     return 0 if found.state is HookState.READY else 1
 
@@ -75,7 +75,7 @@ def remove(yes: bool) -> int:
         return 1
     if not _agreed(removal_notes(), "Remove it?", yes=yes):
         return 1
-    action.remove(detect_cli())
+    action.remove_extension(detect_cli())
     lines_to_stdout([clean_line("removed; sessions that you start from now on don't use it")])
     return 0
 

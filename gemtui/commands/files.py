@@ -23,9 +23,9 @@ from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary, iso
 from gemtui.sessions.written_files import (
     RecordedWrite,
-    files_of,
     recorded_changes,
     recorded_writes,
+    writes_by_file,
 )
 from gemtui.text import Clean, clean_line, relative, short_path
 
@@ -54,7 +54,7 @@ def run(
         changes = recorded_changes(sessions, since=since)
         return _print_patch(matching_writes(changes, path), where or _folder_of(one))
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
-    files = files_of(matching_writes(writes, path))
+    files = writes_by_file(matching_writes(writes, path))
     if as_json:
         head = b'{"version":1,"files":'
         to_stdout(encode_array(map(file_entry, files.values()), head=head, tail=b"}\n"))

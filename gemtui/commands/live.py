@@ -15,7 +15,7 @@ from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.scope import listed_sessions, read_store
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
@@ -53,7 +53,7 @@ def run(*, project: Path | None, as_json: bool) -> int:
     """List active sessions, in all projects or in one; waiting sessions come first."""
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
-    stored = {each.id: each for each in listed(snapshot, project=project, hidden=False)}
+    stored = {each.id: each for each in listed_sessions(snapshot, project=project, hidden=False)}
     live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
     if as_json:
         sessions = [stored[each.session].to_dict() for each in live if each.session in stored]

@@ -19,18 +19,18 @@ from msgspec import Meta, Struct
 
 from gemtui.commands.files import file_entry, matching_writes
 from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.search import SearchOptions, find, hit_entry
+from gemtui.commands.search import SearchOptions, find_results, hit_entry
 from gemtui.jsonout import encode
 from gemtui.mcp_server import ServedTool, ToolError
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.query import parse
-from gemtui.sessions.records import SessionLog
-from gemtui.sessions.scope import find_session, listed, read_store, sessions_with_calls
+from gemtui.sessions.query import parse_query
+from gemtui.sessions.scope import find_session, listed_sessions, read_store, sessions_with_calls
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary, iso
-from gemtui.sessions.written_files import files_of, recorded_writes
+from gemtui.sessions.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible
 from gemtui.transcript.export import message_lines
 
@@ -160,11 +160,11 @@ class SessionTools:
             raise ToolError(
                 f"A search returns at most {_DEEPEST} results: search for something more specific."
             )
-        query = parse(given.query, now=datetime.now().astimezone())
+        query = parse_query(given.query, now=datetime.now().astimezone())
         folder = index_folder(cache_dir(), gemini_home())
         with index_of_user() as index, closing(Search(folder)) as search:
             asked = SearchOptions(query, self._project, self._project is None, False, limit)
-            results = find(asked, index, search).results
+            results = find_results(asked, index, search).results
             found = results.hits
             hits = [
                 hit_entry(each, search.snippet(each, results.query))
@@ -182,7 +182,7 @@ class SessionTools:
         """Return one page of sessions. Raises ToolError, StoreUnreadable."""
         with index_of_user() as index:
             snapshot = read_store(index, project=self._project)
-        sessions = list(listed(snapshot, project=self._project, hidden=False))
+        sessions = list(listed_sessions(snapshot, project=self._project, hidden=False))
         start = 0
         if given.cursor:
             ids = [each.id for each in sessions]
@@ -232,7 +232,7 @@ class SessionTools:
             snapshot = read_store(index, project=self._project)
         sessions = sessions_with_calls(snapshot, project=self._project)
         writes = recorded_writes(sessions, home=index.home, cache=cache_dir())
-        found = files_of(matching_writes(writes, Path(given.path) if given.path else None))
+        found = writes_by_file(matching_writes(writes, Path(given.path) if given.path else None))
         page = islice(found.values(), start, start + given.limit)
         more = start + given.limit < len(found)
         return _marked({"files": [*map(_file, page)]}, str(start + given.limit) if more else None)

@@ -13,7 +13,7 @@ from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.index import Index
 from gemtui.sessions.resolve import LATEST
-from gemtui.sessions.scope import find_session, listed
+from gemtui.sessions.scope import find_session, listed_sessions
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, relative
 
@@ -71,7 +71,7 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
         error.add_note(f"and {len(found) - CANDIDATES} more")
 
 
-def completions(begun: str) -> list[tuple[str, str]]:
+def session_completions(begun: str) -> list[tuple[str, str]]:
     """Return the ids with this prefix, and the sessions' titles, for shell completion.
 
     The newest sessions come first.
@@ -79,7 +79,7 @@ def completions(begun: str) -> list[tuple[str, str]]:
     with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)
     offered = [(LATEST, "the newest session")]
-    for each in listed(snapshot, project=None, hidden=False):
+    for each in listed_sessions(snapshot, project=None, hidden=False):
         if _PLAIN_ID.fullmatch(each.id):
             offered.append((each.id, clean_line(each.title)))
     return [(id, title) for id, title in offered if id.startswith(begun)]

@@ -30,7 +30,7 @@ from gemtui.policy.suggest.replay import (
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.sessions.scope import listed, read_store, sessions_with_calls
+from gemtui.sessions.scope import listed_sessions, read_store, sessions_with_calls
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
@@ -43,7 +43,7 @@ _CUT = 1000
 # --- explain -------------------------------------------------------------------------------------
 
 
-def explain(
+def print_explanation(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
     """Print the decision for a call; return 1 if the CLI ignores one of the policies."""
@@ -222,7 +222,7 @@ def read_which(which: CallSelection) -> Read:
     project = which.project
     if project is None and one is None and not which.everywhere:
         here = folder_here()
-        found = here and next(listed(snapshot, project=here, hidden=False), None)
+        found = here and next(listed_sessions(snapshot, project=here, hidden=False), None)
         project = here if found else None
     workspace = project
     if one is not None:
@@ -245,7 +245,7 @@ def none_found(read: Read) -> int:
 # --- replay --------------------------------------------------------------------------------------
 
 
-def replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
+def print_replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
     """Print the decisions for recorded calls.
 
     Returns 1 if there are no calls, or if the CLI ignores one of the policies.
@@ -288,7 +288,11 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
                 "tool_refuses": share.decision is ReplayDecision.TOOL_REFUSES,
                 "calls": share.calls,
                 "examples": [
-                    {"session": each.session, "tool": each.call.tool, "args": shown(each.call.args)}
+                    {
+                        "session": each.session,
+                        "tool": each.call.tool,
+                        "args": shortened_args(each.call.args),
+                    }
                     for each in share.examples
                 ],
             }
@@ -310,7 +314,7 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
     }
 
 
-def shown(args: Mapping[str, Any]) -> dict[str, Any]:
+def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments for a report, with long strings truncated and marked by `…`."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value

@@ -138,7 +138,7 @@ def list_(as_json: bool) -> int:
     """List gemtui's policies, your Gemini CLI policies, and those that its settings name."""
     from gemtui.commands import policy_files as command
 
-    return command.list_all(as_json=as_json)
+    return command.print_policies(as_json=as_json)
 
 
 @policy.command(short_help="Print the rules of a policy.")
@@ -151,7 +151,7 @@ def show(name: str, as_json: bool) -> int:
     """
     from gemtui.commands import policy_files as command
 
-    return command.show(name, as_json=as_json)
+    return command.print_policy(name, as_json=as_json)
 
 
 @policy.command(short_help="Find mistakes in policy files.")
@@ -194,7 +194,7 @@ def check(
     replay = None
     if since is not None:
         replay = command.ReplayRequest(since=since, which=which, mode=ApprovalMode(mode))
-    return command.check(files, strict=strict, as_json=as_json, replay=replay)
+    return command.print_findings(files, strict=strict, as_json=as_json, replay=replay)
 
 
 @policy.command(short_help="Turn sentences into rules.")
@@ -220,7 +220,7 @@ def words(sentences: tuple[str, ...], name: str | None, mode: str, as_json: bool
     from gemtui.commands import policy_words as command
 
     text = ";".join(sentences)
-    return command.words(text, name=name, mode=mode, as_json=as_json)
+    return command.run(text, name=name, mode=mode, as_json=as_json)
 
 
 @policy.command(cls=SetupCommand, short_help="Print the command line for a run with a policy.")
@@ -233,7 +233,7 @@ def flags(name: str, **words: Any) -> int:
     """
     from gemtui.commands import run_dry as command
 
-    return command.flags(name, RunArguments.of(words))
+    return command.print_flags(name, RunArguments.of(words))
 
 
 @policy.command(short_help="Show how a tool call would be decided, and why.")
@@ -265,7 +265,7 @@ def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situati
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
 
-    return command.explain(
+    return command.print_explanation(
         Situation(**situation), tool=tool, args=args, subagent=subagent, as_json=as_json
     )
 
@@ -286,7 +286,7 @@ def replay(
     from gemtui.commands.policy_context import Situation
 
     which = command.CallSelection(session=session, project=project, everywhere=everywhere)
-    return command.replay(Situation(**situation), which, as_json=as_json)
+    return command.print_replay(Situation(**situation), which, as_json=as_json)
 
 
 @policy.command(short_help="Suggest rules from recorded tool calls.")
@@ -315,6 +315,6 @@ def suggest(
     from gemtui.commands.policy_context import Situation
 
     which = CallSelection(session=session, project=project, everywhere=everywhere)
-    return policy_suggest.suggest(
+    return policy_suggest.run(
         Situation(**situation), which, output=output, force=force, as_json=as_json
     )

@@ -48,7 +48,7 @@ _WHOSE = {
 # --- list ----------------------------------------------------------------------------------------
 
 
-def list_all(*, as_json: bool) -> int:
+def print_policies(*, as_json: bool) -> int:
     """Print all policies, each with its number of findings."""
     stands, here = effective_policy(workspace=folder_here()), current_folder()
     named = stands.settings.policy_paths(here)
@@ -124,7 +124,7 @@ def _built_in() -> Iterator[Clean]:
 # --- show ----------------------------------------------------------------------------------------
 
 
-def show(name: str, *, as_json: bool) -> int:
+def print_policy(name: str, *, as_json: bool) -> int:
     """Print the rules of one policy; return 1 if they can't be read.
 
     Raises PolicyNotFound.
@@ -212,7 +212,7 @@ class ReplayRequest:
     mode: ApprovalMode
 
 
-def check(
+def print_findings(
     files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None
 ) -> int:
     """Print the findings; return 1 on errors and, with `strict`, on warnings.

@@ -20,7 +20,7 @@ from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggest
 from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 
 
-def suggest(
+def run(
     situation: Situation,
     which: CallSelection,
     *,

@@ -15,7 +15,7 @@ from gemtui.commands.policy_calls import (
     read_which,
     reference_lines,
     rule_dict,
-    shown,
+    shortened_args,
 )
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
@@ -24,9 +24,9 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Referenc
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.suggest.replay import (
     ReplayDecision,
-    is_known,
     refusal_of_tool,
     replay_decision,
+    tool_may_exist,
 )
 from gemtui.policy.words import decision_word, rule_place
 from gemtui.sessions.summary import iso
@@ -143,7 +143,7 @@ def replay_since(
             continue
         if recorded.time is None:
             undated += 1
-        elif recorded.time >= since and not is_known(recorded.call.tool):
+        elif recorded.time >= since and not tool_may_exist(recorded.call.tool):
             gone += 1
         elif recorded.time >= since:
             outcome = engine.outcome(recorded.call)
@@ -181,7 +181,7 @@ def replay_json(found: Replayed) -> dict[str, Any]:
             {
                 "session": each.recorded.session,
                 "tool": each.recorded.call.tool,
-                "args": shown(each.recorded.call.args),
+                "args": shortened_args(each.recorded.call.args),
                 "decision": each.decision.value,
                 "rule": rule_dict(each.rule),
             }

@@ -11,10 +11,10 @@ from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, not
 from gemtui.errors import PolicyNotFound
 from gemtui.paths import folder_here
 from gemtui.policy.edit.named_policies import find_policy
-from gemtui.policy.edit.store import create, open_policy, save
+from gemtui.policy.edit.store import create, open_policy, save_policy
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import of
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.sentences import Sentence, read_sentences, rules_of
@@ -22,7 +22,7 @@ from gemtui.policy.words import decision_word, rule_words
 from gemtui.text import Clean, counted, short_path, visible_line
 
 
-def words(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
+def run(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
     """Print the rules that sentences describe, or add them to the policy `name`.
 
     Returns 1 if a sentence describes no rule.
@@ -59,7 +59,7 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
     for rule in missing:
         document = document.add(rule)
     if missing:
-        save(opened, document)
+        save_policy(opened, document)
     return short_path(opened.file.path), len(missing)
 
 
@@ -88,7 +88,7 @@ def _report(
             }
             for each in sentences
         ],
-        "toml": text_of(rules),
+        "toml": rules_to_toml(rules),
         "mode": mode.value,
         "tools": [
             {"tool": name, "otherwise": decision, "offered": offered}
@@ -123,5 +123,5 @@ def _lines(
         room=terminal_width(),
     )
     yield Clean("")
-    for line in text_of(rules).splitlines():
+    for line in rules_to_toml(rules).splitlines():
         yield visible_line(line)

@@ -32,7 +32,7 @@ from gemtui.text import Clean, clean_line, counted, visible
 _ID = re.compile(r"[hfc][0-9a-f]{10}")
 
 
-def review(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
+def run(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
     """Print a session's changes, or revert some of them.
 
     Returns 1 if something was left alone.

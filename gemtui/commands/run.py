@@ -26,7 +26,7 @@ from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
 from gemtui.runs.conversation import Conversation
-from gemtui.runs.listing import prune, waiting_words
+from gemtui.runs.listing import prune_runs, waiting_words
 from gemtui.runs.quota import until_words, wait_until
 from gemtui.runs.user_commands import report_failures
 from gemtui.runs.worktrees import require_new
@@ -56,14 +56,14 @@ def run(words: RunArguments) -> int:
     if words.dry_run:
         from gemtui.commands import run_dry
 
-        run_dry.show(adapter, prompt, options, as_json=words.as_json)
+        run_dry.print_dry_run(adapter, prompt, options, as_json=words.as_json)
         return 0
     options.check()
     if words.fork:
         require_new(replace(options, resume=words.fork))
     require_new(options)
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
-    prune(adapter.runs)
+    prune_runs(adapter.runs)
     if words.fork:
         options = forked(options, words.fork)
     report_before_run(options)
@@ -181,7 +181,7 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
         show.note(words)
     for words in await asyncio.to_thread(report_failures):
         note(words)
-    if left := await asyncio.to_thread(run.steering.undelivered):
+    if left := await asyncio.to_thread(run.queue.undelivered):
         note(waiting_words(left, run.folder.id))
 
 

@@ -25,9 +25,9 @@ from gemtui.paths import config_file
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
-from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form
 from gemtui.runs.questions import Question
+from gemtui.runs.similar_calls import similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
@@ -280,7 +280,7 @@ class TerminalQuestions:
             self._tell(f"{words}: {error}")
             return
         if question is not None:
-            like = await asyncio.to_thread(like_this, question.request, self._talk.cwd)
+            like = await asyncio.to_thread(similar_calls, question.request, self._talk.cwd)
             self._tell(f"Revoked: {like.words}")
 
     def _notice(self, asked: Asked) -> Notification:

@@ -160,7 +160,7 @@ def run_arguments(command: Any) -> Any:
 
 
 class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
-    """A time limit, as parsed by `gemtui.agent.options.seconds`."""
+    """A time limit, as parsed by `gemtui.agent.options.parse_seconds`."""
 
     name = "time"
 
@@ -168,11 +168,11 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number of seconds; an invalid value is a usage error."""
-        from gemtui.agent.options import seconds
+        from gemtui.agent.options import parse_seconds
         from gemtui.errors import OptionError
 
         try:
-            return seconds(str(value))
+            return parse_seconds(str(value))
         except OptionError as error:
             self.fail(f"{error}.", param, ctx)
 

@@ -18,7 +18,9 @@ from gemtui.text import clean_line
 from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 
-def show(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
+def print_dry_run(
+    adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool
+) -> None:
     """Print what `adapter` would run. Raises CliNotFound, OptionError."""
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
@@ -52,7 +54,7 @@ def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dic
     }
 
 
-def flags(name: str, words: RunArguments) -> int:
+def print_flags(name: str, words: RunArguments) -> int:
     """Print the files and the command that `gemtui run --policy NAME` would use.
 
     If no CLI is installed, the newest known version is assumed. Raises click.UsageError,

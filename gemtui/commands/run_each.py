@@ -20,7 +20,7 @@ from gemtui.commands.run_show import Show, Writer
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.listing import prune
+from gemtui.runs.listing import prune_runs
 from gemtui.runs.worktrees import require_new
 from gemtui.text import clean_line
 
@@ -47,7 +47,7 @@ def run(words: RunArguments) -> int:
     prompt, variants = prompt_of(words), list(_variants(words, options))
     terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
     adapter = GeminiAdapter()
-    prune(adapter.runs)
+    prune_runs(adapter.runs)
     report_before_run(options)
     return asyncio.run(_run_all(adapter, prompt, variants, words, terminal))
 

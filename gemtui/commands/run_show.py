@@ -26,7 +26,7 @@ from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding, to_stdout
 from gemtui.jsonout import encode
 from gemtui.runs.ending import Status
-from gemtui.runs.outcome import GO_ON, RunProgress, one_line, retry_words
+from gemtui.runs.outcome import GO_ON, RunProgress, outcome_line, retry_words
 from gemtui.text import Clean, clean, clean_line, command_line, counted, duration, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
@@ -142,7 +142,7 @@ class Show:
         outcome, done = self._progress.outcome(stderr), self._progress.done
         assert outcome is not None
         assert done is not None
-        words = one_line(outcome, resume=done.resume_token)
+        words = outcome_line(outcome, resume=done.resume_token)
         denied = self._fail_on_denied and bool(self._progress.denied)
         code = _CODES[outcome.status] or int(self._failed or denied)
         if code != 0 or (outcome.status is not Status.OK and not self._quiet):

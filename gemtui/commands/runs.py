@@ -12,7 +12,7 @@ import click
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.steering import Steering
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.commands.output import (
     columns,
     json_to_stdout,
@@ -35,15 +35,15 @@ from gemtui.runs.listing import (
     find_run,
     list_runs,
     orphaned_words,
-    prune,
+    prune_runs,
     runs_dir,
     waiting_words,
     with_outcome,
 )
-from gemtui.runs.listing import clear as clear_runs
+from gemtui.runs.listing import clear_runs as clear_runs
 from gemtui.runs.questions import Question, Questions
-from gemtui.runs.steered import load_steered
-from gemtui.runs.stop import stop as end_run
+from gemtui.runs.queue_state import load_queue
+from gemtui.runs.stop import stop_run as end_run
 from gemtui.sessions.summary import iso
 from gemtui.text import (
     Clean,
@@ -90,7 +90,7 @@ def list_(as_json: bool) -> None:
 def _list(*, as_json: bool) -> None:
     """List the runs, after removing the oldest ones beyond the limits."""
     place = runs_dir()
-    prune(place)
+    prune_runs(place)
     runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
     if as_json:
         head = b'{"version":1,"place":' + encode(str(place)) + b',"runs":'
@@ -127,7 +127,7 @@ def show(id: str, as_json: bool) -> None:
     )
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
-    waits = load_steered(Steering.of(run.folder)).undelivered
+    waits = load_queue(PromptQueue.of(run.folder)).undelivered
     if as_json:
         told = None if files is None else [each.to_dict() for each in files]
         more = {

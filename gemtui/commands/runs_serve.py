@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 
 from gemtui.agent.approval import Settled
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.steering import LARGEST, Steering
+from gemtui.agent.prompt_queue import LARGEST, PromptQueue
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import json_option, run_ids
@@ -23,6 +23,7 @@ from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
 from gemtui.runs.questions import Question
+from gemtui.runs.queue_state import load_queue
 from gemtui.runs.served import (
     WaitingQuestion,
     conversation_of,
@@ -32,7 +33,6 @@ from gemtui.runs.served import (
     token_of,
     waiting_questions,
 )
-from gemtui.runs.steered import load_steered
 from gemtui.text import Clean, clean_line, duration, visible_line
 from gemtui.transcript.model import Consent
 
@@ -253,7 +253,7 @@ def say(id: str, text: str, as_json: bool) -> int:
         )
         note(f"{why}: queue a prompt for later with gemtui runs queue")
         return 1
-    word = Steering.of(run.folder).send_message(words)
+    word = PromptQueue.of(run.folder).send_message(words)
     if as_json:
         _print({"run": run.id, "message": word.number})
     return 0
@@ -270,18 +270,18 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
     other runs, the app sends them.
     """
     run = find_run(runs_dir(), id)
-    steering = Steering.of(run.folder)
+    queue = PromptQueue.of(run.folder)
     if prompt is not None:
-        added = steering.queue(_text(prompt))
+        added = queue.add_prompt(_text(prompt))
         if not _is_listening(run):
             note("queued; the app will send the prompt when the run ends")
         if as_json:
-            _print({"run": run.id, "added": added.id, "waiting": _waiting(steering)})
+            _print({"run": run.id, "added": added.id, "waiting": _waiting(queue)})
         return
     if as_json:
-        _print({"run": run.id, "waiting": _waiting(steering)})
+        _print({"run": run.id, "waiting": _waiting(queue)})
         return
-    waiting = load_steered(steering).undelivered
+    waiting = load_queue(queue).undelivered
     lines_to_stdout(visible_line(each) for each in waiting)
     if not waiting:
         note("no queued prompts for this run")
@@ -295,10 +295,10 @@ def _is_listening(run: Run) -> bool:
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 
 
-def _waiting(steering: Steering) -> list[dict[str, Any]]:
+def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
     """Return undelivered messages, which have no id, followed by queued prompts."""
-    found = load_steered(steering)
-    words = [{"id": None, "text": word.text} for word, at in found.words if at is None]
+    found = load_queue(queue)
+    words = [{"id": None, "text": word.text} for word, at in found.messages if at is None]
     return words + [{"id": each.id, "text": each.text} for each in found.prompts]
 
 

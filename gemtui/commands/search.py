@@ -26,9 +26,9 @@ from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import Field, Query, is_of_sessions, parse
-from gemtui.sessions.resolve import newest_first
-from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.query import Field, Query, is_of_sessions, parse_query
+from gemtui.sessions.resolve import newest_files_first
+from gemtui.sessions.scope import listed_sessions, read_store
 from gemtui.sessions.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
@@ -56,13 +56,13 @@ def run(
     index first. Raises StoreUnreadable, MarksUnreadable, click.UsageError.
     """
     page = _page(cursor, text)
-    query = parse(text, now=datetime.fromtimestamp(page.now).astimezone())
+    query = parse_query(text, now=datetime.fromtimestamp(page.now).astimezone())
     folder = index_folder(cache_dir(), gemini_home())
     if update_index:
         _update(folder)
     with index_of_user() as index, closing(Search(folder)) as search:
         asked = SearchOptions(query, project, everywhere, dropped, limit, page)
-        answer = find(asked, index, search)
+        answer = find_results(asked, index, search)
         results = answer.results
         if as_json:
             _print_json(search, results, _cursor(results.next, text))
@@ -120,7 +120,7 @@ class SearchAnswer(NamedTuple):
     ids: Collection[str]
 
 
-def find(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
+def find_results(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Return the results of a search.
 
     If possible, only the summaries of the sessions with results are loaded, otherwise all
@@ -151,7 +151,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
 def _project_here(index: Index) -> Path | None:
     """Return the current folder if it has sessions to show, otherwise None."""
     here = folder_here()
-    files = () if here is None else newest_first(index.files(here))
+    files = () if here is None else newest_files_first(index.files(here))
     shown = (not each.hidden for file in files for each in index.sessions_in([file]))
     return here if any(shown) else None
 
@@ -163,7 +163,7 @@ def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswe
     asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
     *_, results = search.find(
         asked.query,
-        tuple(listed(snapshot, project=where, hidden=True)),
+        tuple(listed_sessions(snapshot, project=where, hidden=True)),
         limit=asked.limit,
         dropped=asked.dropped,
         page=asked.page,

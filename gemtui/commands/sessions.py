@@ -22,7 +22,7 @@ from gemtui.sessions.cache import SessionLine
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import NewestSessions, Unsure
-from gemtui.sessions.scope import listed, read_store
+from gemtui.sessions.scope import listed_sessions, read_store
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
@@ -144,8 +144,10 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
 
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     snapshot = read_store(index, project=asked.project)
-    where = _where(asked, partial(listed, snapshot))
-    sessions, last = _chosen(asked, listed(snapshot, project=where, hidden=asked.hidden), marks)
+    where = _where(asked, partial(listed_sessions, snapshot))
+    sessions, last = _chosen(
+        asked, listed_sessions(snapshot, project=where, hidden=asked.hidden), marks
+    )
     ids = {each.id for each in snapshot.sessions}
     return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
 
@@ -225,7 +227,7 @@ def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | N
     `project`: the folder the user named. By default, this is the current folder, or all folders if
     the current one has no sessions to show.
     """
-    return project or _here(partial(listed, snapshot, hidden=hidden))
+    return project or _here(partial(listed_sessions, snapshot, hidden=hidden))
 
 
 def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:

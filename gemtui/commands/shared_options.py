@@ -54,11 +54,11 @@ def session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Complete a session's id, or files if no id matches."""
-    from gemtui.commands.pick_session import completions
+    from gemtui.commands.pick_session import session_completions
     from gemtui.errors import GemtuiError
 
     try:
-        found = completions(incomplete)
+        found = session_completions(incomplete)
     except (GemtuiError, OSError):
         found = []
     items = [CompletionItem(id, help=title) for id, title in found]

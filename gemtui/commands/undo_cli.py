@@ -139,6 +139,6 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         """
         from gemtui.commands import review as command
 
-        return command.review(session, reverted=reverted, yes=yes, as_json=as_json)
+        return command.run(session, reverted=reverted, yes=yes, as_json=as_json)
 
     return undo, redo, review, checkpoints

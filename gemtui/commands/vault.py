@@ -29,14 +29,14 @@ from gemtui.kept.contents import (
     Removal,
     VaultStatus,
     contents,
+    delete_from_vault,
     deletion_date_text,
     only_kept,
     removal,
-    remove,
     vault_status,
 )
 from gemtui.kept.restoring import Restored, restore_from_run
-from gemtui.kept.restoring import restore as put_back
+from gemtui.kept.restoring import restore_from_vault as put_back
 from gemtui.kept.run_copies import backup_of, last_copies
 from gemtui.kept.vault import keep_all, switch_off, turn_on
 from gemtui.paths import gemini_home
@@ -153,7 +153,7 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
     found = removal(only_kept(_snapshot().sessions, project=project, before=before))
     if found.names and not yes:
         _ask(found)
-    freed = remove(found)
+    freed = delete_from_vault(found)
     if as_json:
         json_to_stdout({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
     elif found.names:

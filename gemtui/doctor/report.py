@@ -23,7 +23,7 @@ from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
 from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
 from gemtui.checkpoints.prune import CheckpointsUsage
-from gemtui.checkpoints.prune import usage as usage_of_checkpoints
+from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
 from gemtui.config import Checkpoints, Config, load_config
 from gemtui.doctor.policies import PolicyReport, look_at_policies, policy_problems, policy_rows
 from gemtui.doctor.search import SearchReport, look_at_search, search_rows
@@ -52,13 +52,13 @@ from gemtui.runs.listing import (
     DiskUsage,
     orphaned_words,
     runs_dir,
-    usage,
+    runs_usage,
 )
 from gemtui.runs.user_commands import failures
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.projects import registry_problem
-from gemtui.sessions.scope import listed
+from gemtui.sessions.scope import listed_sessions
 from gemtui.sessions.store import Problem, SessionKind, StoreState
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.stats.prices import load_prices
@@ -206,7 +206,7 @@ def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
         search=look_at_search(cache, home),
         vault=contents(),
         checkpoints=usage_of_checkpoints(checkpoints_dir()),
-        runs=usage(runs_dir()),
+        runs=runs_usage(runs_dir()),
         settings=settings_problems(environ, current_folder()),
         registry=registry_problem(home),
     )
@@ -225,7 +225,7 @@ def _system() -> str:
 
 
 def _store(environ: Mapping[str, str], home: Path, found: Snapshot) -> StoreReport:
-    sessions = list(listed(found, project=None, hidden=True))
+    sessions = list(listed_sessions(found, project=None, hidden=True))
     return StoreReport(
         home=home,
         home_from="GEMINI_CLI_HOME" if environ.get("GEMINI_CLI_HOME") else "home folder",

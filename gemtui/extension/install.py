@@ -32,7 +32,7 @@ _LONGEST = 10_000
 """The most bytes of the CLI's output to read; the last line explains a failure."""
 
 
-def install(
+def install_extension(
     cli: Detected, environ: Mapping[str, str] = os.environ, *, mcp: bool | None = None
 ) -> ExtensionState:
     """Write the extension's files, and register the extension with the CLI if needed.
@@ -47,7 +47,7 @@ def install(
     program = cli.program()
     _require_hooks(cli)
     if before.installed and not before.is_installed_here:
-        remove(cli, environ)
+        remove_extension(cli, environ)
     write(mcp=mcp)
     try:
         if not before.is_installed_here:
@@ -72,7 +72,7 @@ def _require_hooks(cli: Detected) -> None:
         )
 
 
-def remove(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
+def remove_extension(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
     """Unregister the extension from the CLI, and remove its folder and live files.
 
     Archived sessions are kept in the vault. Returns the state afterwards. Raises CliNotFound,

@@ -155,7 +155,7 @@ def _kept_names(file: Summary, trees: Sequence[Path]) -> Iterator[Path]:
 _COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
-def remove(removal: Removal) -> int:
+def delete_from_vault(removal: Removal) -> int:
     """Delete archived files permanently; return the bytes freed. Raises OSError."""
     return sum(map(_remove, removal.names))
 

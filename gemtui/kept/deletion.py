@@ -30,7 +30,7 @@ from gemtui.text import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class DeletionItem:
     """One file or folder to delete; `size` (in bytes) and `files` include its contents.
 
     `seen`: its state when the plan was made, for detecting changes.
@@ -47,13 +47,13 @@ class Item:
 class Deletion:
     """The plan for deleting a session: its items in order, its own files last.
 
-    `home`, `copies`: the arguments of `plan`.
+    `home`, `copies`: the arguments of `plan_deletion`.
     """
 
     session: Summary
     home: Path
     copies: bool
-    items: tuple[Item, ...]
+    items: tuple[DeletionItem, ...]
 
     @property
     def size(self) -> int:
@@ -73,7 +73,7 @@ class Deleted:
         return f"{count} moved to the trash" if self.trashed else f"{count} deleted permanently"
 
 
-def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
+def plan_deletion(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
     """Return the plan for deleting everything that belongs to this session alone.
 
     That is its files, its subagents' sessions, its tool outputs, and its plans
@@ -91,7 +91,7 @@ def plan(session: Summary, home: Path, *, copies: bool = True) -> Deletion:
     return Deletion(session=session, home=home, copies=copies, items=items)
 
 
-def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[Item, ...]:
+def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[DeletionItem, ...]:
     files = session.files if copies else session.files[:1]
     folders = [path for file in files for path in _folders(session, file, home, copies=copies)]
     return (
@@ -186,7 +186,7 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     yield from belongings(project, session.id)
 
 
-def _items(paths: Iterable[Path], home: Path) -> Iterator[Item]:
+def _items(paths: Iterable[Path], home: Path) -> Iterator[DeletionItem]:
     """Yield one item for each of these paths that exists in the store."""
     for path in dict.fromkeys(paths):
         if _in_store(path, home) and (item := _item(path)) is not None:
@@ -201,7 +201,7 @@ def _in_store(path: Path, home: Path) -> bool:
         return False
 
 
-def _item(path: Path) -> Item | None:
+def _item(path: Path) -> DeletionItem | None:
     """Return the item at a path; None if there is no file or folder, or only a link."""
     try:
         info = path.lstat()
@@ -213,7 +213,7 @@ def _item(path: Path) -> Item | None:
             return None
     except OSError:
         return None
-    return Item(
+    return DeletionItem(
         path=path,
         folder=stat.S_ISDIR(info.st_mode),
         size=sum(size for _, _, size, _ in seen),
@@ -246,7 +246,7 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
 # --- removing ------------------------------------------------------------------------------------
 
 
-def _remove(item: Item, trash: Trash, *, permanent: bool) -> bool:
+def _remove(item: DeletionItem, trash: Trash, *, permanent: bool) -> bool:
     """Remove one item; return True if it is in the trash. Raises OSError."""
     try:
         trash.put(item.path)

@@ -41,7 +41,7 @@ The usual reason is that the two paths are on different file systems.
 # --- comparing -----------------------------------------------------------------------------------
 
 
-def facts_of(path: Path) -> os.stat_result | None:
+def stat_if_present(path: Path) -> os.stat_result | None:
     """Return the result of `lstat`; None if the file does not exist. Raises OSError."""
     with suppress(FileNotFoundError):
         return path.lstat()

@@ -49,7 +49,7 @@ _FIRST = 4096
 """Number of bytes at the beginning of a log that are searched for its first line."""
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
-Rule = Callable[[Path | None], Retention]
+RetentionOf = Callable[[Path | None], Retention]
 """Returns how long the CLI keeps a project's sessions; the argument may be None.
 
 None means that there is no project.
@@ -91,7 +91,7 @@ class _Source:
     is_shared: Callable[[Path], bool]
 
 
-def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
+def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
     """Restore a session from the vault, never overwriting another conversation.
 
     `rule`: how long the CLI keeps sessions in its project. If this function is interrupted at any
@@ -115,7 +115,7 @@ def restore(session: Summary, home: Path, rule: Retention, now: datetime) -> Res
     return _restore(source, home, lambda _: rule, now)
 
 
-def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restored:
+def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> Restored:
     """Restore a session's missing files from a run's backup, in their newest state.
 
     If the conversation itself is missing, it is restored in the same way as from the vault. Raises
@@ -144,7 +144,7 @@ def restore_from_run(folder: RunFolder, rule_of: Rule, now: datetime) -> Restore
     return Restored(paths=back, in_the_way=less)
 
 
-def _restore(source: _Source, home: Path, rule_of: Rule, now: datetime) -> Restored:
+def _restore(source: _Source, home: Path, rule_of: RetentionOf, now: datetime) -> Restored:
     kept, place = source.kept, source.place
     session = read_session(kept)
     if session is None or not session.resumable:

@@ -73,7 +73,7 @@ _COPY = "copy-"
 file systems.
 """
 
-Stamp = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
 
 
 class SessionKeeper:
@@ -85,7 +85,7 @@ class SessionKeeper:
         self._done = newest_aftermath(folder)
         self._places = self._chats({*kept.seen, *kept.files})
         self._times: dict[Path, int] = {}
-        self._unclear: dict[Path, Stamp] = {}
+        self._unclear: dict[Path, FileStamp] = {}
         self._said = False
 
     def check(self) -> float:
@@ -188,7 +188,7 @@ class SessionKeeper:
         elif not _same_file(path, newest) and not self._handle_replaced(path, newest):
             self._unclear[path] = now
 
-    def _handle_new(self, path: Path, now: Stamp) -> None:
+    def _handle_new(self, path: Path, now: FileStamp) -> None:
         """Handle a file without a backup: the session's own, a ghost, or another's."""
         if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
@@ -344,7 +344,7 @@ def _lines(path: Path) -> int:
     return 0
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: Path) -> FileStamp:
     with suppress(OSError):
         facts = path.stat()
         return facts.st_ino, facts.st_size, facts.st_mtime_ns

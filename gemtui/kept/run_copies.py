@@ -25,7 +25,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_file, path_exists, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.kept.files import begins_with, copy_file, replace_with_copy, restore_file, size_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Summary, TitleSource
@@ -390,7 +390,7 @@ class LastCopy:
         return len(id) > 1 and (self.folder.id.startswith(id) or self.session_id.startswith(id))
 
 
-def title_of(copy: LastCopy) -> str:
+def copy_title(copy: LastCopy) -> str:
     """Return the session's title, found at the beginning of the copies.
 
     Returns "" if there is none.

@@ -33,11 +33,11 @@ from gemtui.kept.files import (
     append_rest,
     begins_with,
     copy_file,
-    facts_of,
     flush,
     link,
     replace_with_link,
     same_version,
+    stat_if_present,
     temporary,
 )
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
@@ -193,7 +193,7 @@ def keep(path: Path) -> bool:
         return False
     try:
         if path.suffix != ".json":
-            copy = facts_of(in_tree(vault_dir() / COPIES, path))
+            copy = stat_if_present(in_tree(vault_dir() / COPIES, path))
             if copy is not None and same_version(copy, facts):
                 return False
             if (linked := _link(path, facts)) is not None:
@@ -215,7 +215,7 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
     Raises OSError.
     """
     for kept in _numbered(path):
-        there = facts_of(kept)
+        there = stat_if_present(kept)
         if there is None:
             make_own_folder(kept.parent)
             with suppress(FileExistsError):  # another program was quicker
@@ -239,9 +239,9 @@ def _numbered(path: Path) -> Iterator[Path]:
 def _keep_apart(path: Path) -> None:
     """Rename the copy of a log with different contents, so that it is never replaced."""
     copy = in_tree(vault_dir() / COPIES, path)
-    if path.suffix == ".jsonl" and facts_of(copy) is not None:
+    if path.suffix == ".jsonl" and stat_if_present(copy) is not None:
         with _replacing():
-            if facts_of(copy) is not None and not begins_with(path, copy):
+            if stat_if_present(copy) is not None and not begins_with(path, copy):
                 _set_aside(path, copy)
                 copy.unlink()
 
@@ -271,12 +271,12 @@ def detach(path: Path) -> None:
 def _names(path: Path) -> list[Path]:
     """Return a file's existing paths in all of the vault's trees except `COPIES`."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
-    return [name for name in names if facts_of(name) is not None]
+    return [name for name in names if stat_if_present(name) is not None]
 
 
 def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
     kept = in_tree(vault_dir() / COPIES, path)
-    there = facts_of(kept)
+    there = stat_if_present(kept)
     if there is not None and same_version(there, facts):
         return False
     if there is not None and path.suffix == ".jsonl" and begins_with(path, kept):
@@ -295,10 +295,12 @@ def _replace_copy(path: Path, kept: Path) -> bool:
         copy_file(path, new)
         if path.suffix == ".json" and _message_ids(new) is None:
             facts = new.stat()
-            if facts_of(kept) is not None or not _is_quiet((facts.st_size, facts.st_mtime_ns)):
+            if stat_if_present(kept) is not None or not _is_quiet(
+                (facts.st_size, facts.st_mtime_ns)
+            ):
                 return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
-        if matters and facts_of(kept) is not None and not _holds_all(new, kept):
+        if matters and stat_if_present(kept) is not None and not _holds_all(new, kept):
             _set_aside(path, kept)
         new.replace(kept)
     return True

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.policy.match import command_patterns, path_patterns
-from gemtui.policy.match.path_patterns import files_of, projects_of
+from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.match.pattern_forms import anywhere_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, nearest, problem_with
@@ -124,14 +124,14 @@ def _candidates(rule: Rule) -> Iterator[str]:
     verb = next(word for word, decision in _VERBS.items() if decision is rule.decision)
     pattern = rule.args_pattern or ""
     commands = (
-        command_patterns.allowed_words(rule.command_regex or ""),
+        command_patterns.allowed_command(rule.command_regex or ""),
         command_patterns.mentioned_words(pattern),
     )
     for command in filter(None, commands):
         yield f"{verb} {command}"
         yield f"{verb} run {command}"
     kinds = [word for word, tools in _KINDS.items() if {*tools} & {*rule.tools}]
-    files = files_of(pattern) or ""
+    files = describe_files(pattern) or ""
     for front in ("files below ", "the file ", "paths that name "):
         if files.startswith(front):
             end = "**" if files.endswith("/") else ""
@@ -265,7 +265,7 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
             "name a folder, such as src/**, or a single file; * and ? can't be used in other ways"
         )
     folder = name.endswith("/") or (project is not None and (project / name).is_dir())
-    place = path_patterns.place_of(name, project)
+    place = path_patterns.locate_in_project(name, project)
     if isinstance(place, str) and decision is Decision.ALLOW:
         raise ValueError(place)
     path = name.strip("/") if isinstance(place, str) else place.path
@@ -354,7 +354,7 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
     closed = any(map(_closes_shell, every))
     more = []
     for rule in sentence.rules:
-        command = command_patterns.allowed_words(rule.command_regex or "")
+        command = command_patterns.allowed_command(rule.command_regex or "")
         over = next((each for each in every if command and _hits(each, command)), None)
         if over is not None:
             more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
@@ -384,7 +384,7 @@ def _hits(rule: Rule, command: str) -> bool:
 # --- suggestions ---------------------------------------------------------------------------------
 
 
-def completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str, ...]:
+def sentence_completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str, ...]:
     """Return completions of the last sentence, each with the text before it.
 
     `folders`: the project's folders, such as "src".

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from gemtui.policy.match.command_patterns import allowed_words, mentioned_words
-from gemtui.policy.match.path_patterns import files_of, projects_of
+from gemtui.policy.match.command_patterns import allowed_command, mentioned_words
+from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
@@ -48,7 +48,7 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
         prefixes = (f'"{visible_line(each[:most])}"' for each in rule.command_prefixes[:most])
         yield f"prefix {' or '.join(prefixes)}"
     if rule.command_regex is not None:
-        command = allowed_words(rule.command_regex)
+        command = allowed_command(rule.command_regex)
         words = f'command "{command}"' if command else f"command matches {rule.command_regex}"
         yield visible_line(words[:most])
     if rule.args_pattern is not None:
@@ -69,7 +69,7 @@ def _conditions(rule: Rule, most: int | None) -> Iterator[str]:
 def _arguments(pattern: str) -> str:
     if command := mentioned_words(pattern):
         return f'contains the words "{command}"'
-    files = files_of(pattern)
+    files = describe_files(pattern)
     if files is None:
         return f"arguments match {pattern}"
     projects = [str(short_path(Path(project))) for project in projects_of(pattern)]

@@ -135,7 +135,7 @@ class PushFolder:
             return
         try:
             yield from lines_in(path)
-        except (Damaged, EOFError) as error:
+        except (CompressionDamaged, EOFError) as error:
             raise PushError(f"{path} is corrupt ({error}): move it away and push again") from error
 
     # --- raw files ---------------------------------------------------------------------------
@@ -277,7 +277,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-Damaged = zstd.ZstdError
+CompressionDamaged = zstd.ZstdError
 _LEVEL = 9
 
 

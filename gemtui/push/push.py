@@ -11,10 +11,10 @@ from typing import Any
 
 from gemtui.errors import NotASession, PushError, SessionTooLarge
 from gemtui.push.folder import DATA, PushedFile, PushFolder
-from gemtui.push.rows import rows_of
+from gemtui.push.rows import message_rows
 from gemtui.redact.redactor import Redactor
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.redacted import redact, redacted_summary
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
@@ -151,7 +151,7 @@ def _rows(
         if folder.manifest.redact:
             redactor = redact(log, summary)
             about = redacted_summary(summary, redactor)
-        for number, row in enumerate(rows_of(log, about, raw=raw), 1):
+        for number, row in enumerate(message_rows(log, about, raw=raw), 1):
             rows[summary.id] = number
             yield row
 

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary, iso
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
@@ -31,7 +31,7 @@ SCHEMA = 1
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def rows_of(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
+def message_rows(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
     """Yield a session's messages as JSON lines, including dropped messages.
 
     `raw`: the SHA-256 of the session file; None if the file is not shared.

@@ -13,9 +13,9 @@ from pathlib import Path, PurePath
 from gemtui.calls import paths
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
+    CallEvidence,
     Diff,
     Rebuilt,
-    Record,
     RecordedEdit,
     RecordedLines,
     RecordedSource,
@@ -28,10 +28,10 @@ from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.read_cached import read_log
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import written_path
+from gemtui.sessions.written_files import normalized_path
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.file_output import files_read, part_read
@@ -97,7 +97,7 @@ def recover(
     return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)
 
 
-def _before_later(records: Sequence[Record]) -> Record | None:
+def _before_later(records: Sequence[CallEvidence]) -> CallEvidence | None:
     """Return a record of the file's contents before its first recorded change.
 
     Returns None if these contents were not recorded.
@@ -124,9 +124,9 @@ class _Named:
 def _spellings(project: str | None, name: str) -> Iterator[str]:
     if not name or (project is None and not name.startswith("/")):
         return
-    yield str(written_path(project, name))
+    yield str(normalized_path(project, name))
     plain = paths.without_at(name.replace("\0", ""), project or "/", on_disk=False)
-    yield paths.resolved("/", paths.decoded(paths.resolved(project or "/", plain)))
+    yield paths.absolute("/", paths.percent_decoded(paths.absolute(project or "/", plain)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ def _records(
     sessions: Sequence[Summary],
     is_it: Callable[[str | None, str], bool],
     cancelled: Callable[[], bool],
-) -> tuple[list[Record], list[Problem]]:
-    found: dict[tuple[str, datetime, str], Record] = {}
+) -> tuple[list[CallEvidence], list[Problem]]:
+    found: dict[tuple[str, datetime, str], CallEvidence] = {}
     problems = []
     for session in sessions:
         if cancelled():
@@ -190,7 +190,7 @@ def _mentions(path: Path, needle: bytes) -> bool:
 
 def _of_log(
     log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
-) -> list[Record]:
+) -> list[CallEvidence]:
     """Return one session's records, including rewound and failed calls.
 
     Such calls may have changed the file, too.
@@ -218,10 +218,10 @@ class _Seen:
 
 def _record(
     call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
-) -> Record:
+) -> CallEvidence:
     time = call.time or message.time or fallback
     source = RecordedSource(session=session, time=time, call=call.id, tool=call.name)
-    return Record(
+    return CallEvidence(
         source=source,
         begun=min(time, message.time or time),
         shown=seen.shown,

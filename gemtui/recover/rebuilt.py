@@ -74,7 +74,7 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class CallEvidence:
     """The evidence about the file from one call.
 
     `begun`: a time before the call was made. `writes`: whether the call changed the file.
@@ -167,7 +167,7 @@ class Rebuilt:
         return tuple(found)
 
 
-def rebuild(records: Iterable[Record]) -> Rebuilt | None:
+def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
     """Rebuild a file's newest contents from records.
 
     Returns None if the records show nothing.
@@ -190,9 +190,9 @@ class _State:
     newest: RecordedSource | None = None
     crlf: bool = False
     notes: list[str] = field(default_factory=list)
-    _last: Record | None = None
+    _last: CallEvidence | None = None
 
-    def add(self, record: Record) -> None:
+    def add(self, record: CallEvidence) -> None:
         """Update the state with what a record shows."""
         if self._last is not None and self._is_contested(record, self._last):
             if not record.writes and self._last.writes:
@@ -209,7 +209,7 @@ class _State:
                 self._edit(shown, record)
         self._last = record
 
-    def _is_contested(self, record: Record, last: Record) -> bool:
+    def _is_contested(self, record: CallEvidence, last: CallEvidence) -> bool:
         """Return whether two concurrent calls may have ended in the opposite order."""
         if record.begun > last.source.time or not (record.writes or last.writes):
             return False
@@ -222,7 +222,7 @@ class _State:
     def _texts(self) -> list[str | None]:
         return [None if line.text is None else line.text.removesuffix("\r") for line in self.lines]
 
-    def _whole(self, shown: Whole, record: Record) -> None:
+    def _whole(self, shown: Whole, record: CallEvidence) -> None:
         lines = _lines(shown.text)
         if not record.certain and _alike(self._texts(), lines):
             return
@@ -231,7 +231,7 @@ class _State:
         self._set(self._shown(lines, self.lines, record), record)
 
     def _shown(
-        self, texts: Sequence[str], old: Sequence[RebuiltLine], record: Record
+        self, texts: Sequence[str], old: Sequence[RebuiltLine], record: CallEvidence
     ) -> list[RebuiltLine]:
         """Return the lines that a record shows.
 
@@ -246,7 +246,7 @@ class _State:
             new[there : there + many] = kept
         return new
 
-    def _part(self, shown: RecordedLines, record: Record) -> None:
+    def _part(self, shown: RecordedLines, record: CallEvidence) -> None:
         texts = [line.removesuffix("\r") for line in shown.lines]
         many, total = len(texts), shown.total
         first = shown.first or max(1, len(self.lines) - many + 1)
@@ -263,7 +263,7 @@ class _State:
             rest = [*[GAP] * (after - len(kept)), *kept]
         self._set([*head, *new, *rest], record)
 
-    def _diff(self, shown: Diff, record: Record) -> None:
+    def _diff(self, shown: Diff, record: CallEvidence) -> None:
         try:
             hunks = hunks_of_diff(shown.text)
         except NoPatch:
@@ -283,7 +283,7 @@ class _State:
                 self._part(part, record)
                 self._know_again(known, record)
 
-    def _know_again(self, known: Sequence[bool], record: Record) -> None:
+    def _know_again(self, known: Sequence[bool], record: CallEvidence) -> None:
         """Mark lines as known again, because all hunks of a diff are known together."""
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
@@ -299,7 +299,7 @@ class _State:
             return False
         return True
 
-    def _apply(self, hunks: Sequence[Hunk], record: Record) -> None:
+    def _apply(self, hunks: Sequence[Hunk], record: CallEvidence) -> None:
         old, new, at = [replace(line, known=False) for line in self.lines], list[RebuiltLine](), 0
         for hunk in hunks:
             first = hunk.old_first - (len(hunk.removed) > 0)
@@ -309,7 +309,7 @@ class _State:
             at = first + len(hunk.removed)
         self._set([*new, *old[at:]], record)
 
-    def _edit(self, shown: RecordedEdit, record: Record) -> None:
+    def _edit(self, shown: RecordedEdit, record: CallEvidence) -> None:
         texts = self._texts()
         found = None
         if texts and None not in texts:
@@ -325,7 +325,7 @@ class _State:
         new = [RebuiltLine(text, False, record.source) for text in middle]
         self._set([*old[: same[0]], *new, *old[len(old) - same[1] :]], record)
 
-    def _set(self, lines: list[RebuiltLine], record: Record) -> None:
+    def _set(self, lines: list[RebuiltLine], record: CallEvidence) -> None:
         self.lines, self.newest = lines, record.source
 
 
@@ -357,5 +357,5 @@ def _same_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int
     return start, end
 
 
-def _unplaced(record: Record) -> str:
+def _unplaced(record: CallEvidence) -> str:
     return f"a change by {record.source.tool} was left out, because its position is unknown"

@@ -25,7 +25,7 @@ from gemtui.transcript.model import (
     Transcript,
     outline,
 )
-from gemtui.transcript.rows import Row, insert_row, of_rows
+from gemtui.transcript.rows import OutlineRow, insert_row, of_rows
 from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
@@ -94,7 +94,7 @@ class AnsweredCalls:
                 self.calls[question.number] = call.id
                 free.remove(call)
 
-    def _row(self, transcript: Transcript, at: int, by_call: _ByCall) -> Row:
+    def _row(self, transcript: Transcript, at: int, by_call: _ByCall) -> OutlineRow:
         line = transcript.outlines[at]
         if not line.calls:
             return line, at
@@ -115,7 +115,7 @@ class AnsweredCalls:
             made = self._made[at] = (line, asked, changed, outline(changed))
         return made[3], made[2]
 
-    def _insert(self, rows: list[Row], question: Question) -> None:
+    def _insert(self, rows: list[OutlineRow], question: Question) -> None:
         """Insert a separate card for the question, at the position given by its time."""
         key = -question.number
         made = self._made.get(key)

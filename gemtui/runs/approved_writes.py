@@ -146,7 +146,7 @@ def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
     return shown.get("filePath") == effect.path and shown.get("newContent") == effect.after
 
 
-def put_back(gate: GateFolder, number: int) -> Path:
+def restore_former(gate: GateFolder, number: int) -> Path:
     """Restore the former contents of a file that differs from what was approved.
 
     `number`: the question's number. Returns the file's path. A file that did not exist before is

@@ -27,7 +27,7 @@ from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError
 from gemtui.kept.run_copies import session_files
 from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.sessions.index import Index
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Store
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Sums

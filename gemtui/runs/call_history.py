@@ -15,7 +15,7 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import Call
 from gemtui.sessions.index import never
 from gemtui.sessions.load import calls_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import ToolStatus

@@ -22,7 +22,7 @@ from gemtui.agent import wire
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.tail import NewLines
 from gemtui.checkpoints.project_files import LARGEST
-from gemtui.checkpoints.prune import CheckpointsUsage, prune
+from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
 from gemtui.checkpoints.states import GONE, UNKNOWN
 from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, open_taker
@@ -199,9 +199,9 @@ class RunCheckpoints:
 
     def _look_at_prompts(self) -> None:
         """Check for queued prompts, which a gated run sends in the same process."""
-        from gemtui.agent.steering import Steering  # most runs don't need it
+        from gemtui.agent.prompt_queue import PromptQueue  # most runs don't need it
 
-        sent = sum(not each.run for each in Steering.of(self._folder).sent())
+        sent = sum(not each.run for each in PromptQueue.of(self._folder).sent())
         if sent > self._sent:
             self._sent = sent
             self._want(Reason.PROMPT)
@@ -354,7 +354,7 @@ def prune_checkpoints() -> CheckpointsUsage:
     Raises ConfigError.
     """
     config = load_config(config_file())
-    return prune(
+    return remove_old_checkpoints(
         checkpoints_dir(),
         before=time.time() - config.checkpoint_days * 86400,
         most_bytes=config.checkpoint_bytes,

@@ -23,9 +23,9 @@ from gemtui.jsonfile import read_object
 from gemtui.paths import gemini_home
 from gemtui.runs.cautions import Caution, cautions
 from gemtui.runs.granted import keep_always
-from gemtui.runs.like_this import LikeThis, like_this
 from gemtui.runs.proposal import Proposal, proposal_of
 from gemtui.runs.questions import Question, Questions
+from gemtui.runs.similar_calls import SimilarCalls, similar_calls
 
 _SERVER = "mcp_"
 
@@ -50,7 +50,7 @@ class Asked:
 
     question: Question
     proposal: Proposal
-    similar: LikeThis
+    similar: SimilarCalls
     changed: Proposal | None = None
 
     @property
@@ -194,7 +194,7 @@ class Conversation:
 
 def similar_to(
     request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
-) -> LikeThis:
+) -> SimilarCalls:
     """Return which calls are similar to this one.
 
     No calls are if more than one MCP server may provide the tool.
@@ -205,8 +205,8 @@ def similar_to(
         words = (
             f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
         )
-        return LikeThis(words=words)
-    return like_this(request, cwd)
+        return SimilarCalls(words=words)
+    return similar_calls(request, cwd)
 
 
 def servers_of(tool: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:

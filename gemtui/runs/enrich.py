@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gemtui.errors import GemtuiError
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, ToolStatus, Transcript
 
 

@@ -24,9 +24,9 @@ from gemtui.files import SMALL, changed_at, read_small, resolved
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.folder_state import FolderState
-from gemtui.runs.landed import landed
 from gemtui.runs.listing import Run
 from gemtui.runs.observed_files import MOST, OwnFiles, kept, too_large
+from gemtui.runs.unreported_writes import was_written
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import ToolCall, ToolStatus
@@ -179,7 +179,7 @@ class FileTracker:
         if call.status not in UNCONFIRMED:
             return call
         untouched = self._before is not None and self._before.untouched(path)
-        found = False if untouched else landed(call, path, ended=self._ended)
+        found = False if untouched else was_written(call, path, ended=self._ended)
         if found is None:
             return call
         if not found:

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
@@ -36,30 +36,30 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
     None if the queue is empty, the run did not start, or another gemtui process is sending. Raises
     OSError and the errors of `begin`. If no run started, the queue is unchanged.
     """
-    steering = Steering.of(run)
-    if not await asyncio.to_thread(steering.undelivered):
+    queue = PromptQueue.of(run)
+    if not await asyncio.to_thread(queue.undelivered):
         return None
     with ExitStack() as stack:
-        if not await _alone(steering, stack):
+        if not await _alone(queue, stack):
             return None
         await asyncio.to_thread(_settle, run)
         id = str(uuid.uuid4())
-        sent = await asyncio.to_thread(steering.claim, id, prompt)
+        sent = await asyncio.to_thread(queue.claim, id, prompt)
         if sent is None:
             return None
         try:
             begun = await begin(sent.text, id)
         except (GemtuiError, OSError):
-            await asyncio.to_thread(steering.return_claimed, id)
+            await asyncio.to_thread(queue.return_claimed, id)
             raise
         except BaseException:
             _settle(run)
             raise
         if begun is None:
-            await asyncio.to_thread(steering.return_claimed, id)
+            await asyncio.to_thread(queue.return_claimed, id)
             return None
         with suppress(OSError):  # if this fails, the start is detected later
-            await asyncio.to_thread(steering.confirm, id)
+            await asyncio.to_thread(queue.confirm, id)
             await asyncio.to_thread(_settle, run)
         return begun
 
@@ -69,18 +69,18 @@ def queue_again(run: RunFolder, prompt: str) -> None:
 
     Does nothing while another process is sending from the queue. Raises OSError.
     """
-    steering = Steering.of(run)
-    with steering.sending() as alone:
-        if alone and prompt not in (each.text for each in steering.prompts()):
-            steering.move(steering.queue(prompt).id, 0)
+    queue = PromptQueue.of(run)
+    with queue.sending() as alone:
+        if alone and prompt not in (each.text for each in queue.prompts()):
+            queue.move(queue.add_prompt(prompt).id, 0)
 
 
-async def _alone(steering: Steering, stack: ExitStack) -> bool:
+async def _alone(queue: PromptQueue, stack: ExitStack) -> bool:
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE):
             while True:
                 locked = ExitStack()
-                if await asyncio.to_thread(locked.enter_context, steering.sending()):
+                if await asyncio.to_thread(locked.enter_context, queue.sending()):
                     stack.push(locked)
                     return True
                 locked.close()
@@ -93,25 +93,25 @@ def settle(run: RunFolder) -> None:
 
     Undelivered messages become queued prompts. Raises OSError.
     """
-    steering = Steering.of(run)
-    if not steering.undelivered():
+    queue = PromptQueue.of(run)
+    if not queue.undelivered():
         return
-    with steering.sending() as alone:
+    with queue.sending() as alone:
         if alone:
             _settle(run)
 
 
 def _settle(run: RunFolder) -> None:
-    steering = Steering.of(run)
-    steering.words_to_prompts()
-    for id in steering.claimed():
+    queue = PromptQueue.of(run)
+    queue.messages_to_prompts()
+    for id in queue.claimed():
         begun = RunFolder(run.path.parent / id)
         if begun.owner() is not None or begun.exit() is not None:
-            steering.confirm(id)
+            queue.confirm(id)
         elif not begun.is_starting():
-            steering.return_claimed(id)
+            queue.return_claimed(id)
     if (last := went_on(run)) is not None:
-        steering.hand_over(Steering.of(last))
+        queue.hand_over(PromptQueue.of(last))
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
@@ -124,7 +124,7 @@ def went_on(run: RunFolder) -> RunFolder | None:
 
 
 def _following(run: RunFolder) -> RunFolder | None:
-    begun = [each.run for each in Steering.of(run).sent() if each.run]
+    begun = [each.run for each in PromptQueue.of(run).sent() if each.run]
     folder = run.path.parent / begun[-1] if begun else None
     return RunFolder(folder) if folder is not None and is_folder(folder) else None
 
@@ -134,10 +134,10 @@ def hand_on(run: RunFolder, to: RunFolder) -> None:
 
     Does nothing while a process is sending from the queue. Raises OSError.
     """
-    steering = Steering.of(run)
-    if not steering.undelivered():
+    queue = PromptQueue.of(run)
+    if not queue.undelivered():
         return
-    with steering.sending() as alone:
+    with queue.sending() as alone:
         if alone:
             _settle(run)
-            steering.hand_over(Steering.of(to))
+            queue.hand_over(PromptQueue.of(to))

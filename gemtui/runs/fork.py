@@ -24,8 +24,8 @@ from gemtui.runs.checkpointing import project_of
 from gemtui.sessions.load import whole_records
 from gemtui.sessions.projects import path_hash, registered
 from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.records import FORKED_FROM, SessionLog
 from gemtui.sessions.replay import ReplayedMessage
+from gemtui.sessions.session_log import FORKED_FROM, SessionLog
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summarise import is_resumable
 from gemtui.sessions.summary import Flag, Summary, iso

@@ -39,8 +39,8 @@ from gemtui.agent.approval import (
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.agent.supervise import pause
 from gemtui.calls.effect import (
     EDIT,
@@ -60,7 +60,7 @@ from gemtui.runs.gate_calls import AGENT, CallWatch
 from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
 from gemtui.runs.gate_server import GateServer, IsGone
 from gemtui.runs.granted import Granted
-from gemtui.runs.user_commands import ON_ASK, UserCommands, start
+from gemtui.runs.user_commands import ON_ASK, UserCommands, start_command
 from gemtui.transcript.model import Consent
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
@@ -85,8 +85,8 @@ RACES = (
 
 SAYS = "The user says, while you work:"
 
-Answer = Mapping[str, Any]
-_GO_ON: Answer = {}
+HookAnswer = Mapping[str, Any]
+_GO_ON: HookAnswer = {}
 
 
 class Gate:
@@ -115,7 +115,7 @@ class Gate:
         self._calls = CallWatch(folder.stdout)
         self._writes = ApprovedWrites(self._files, clock)
         self._passed, self._hooked = 0, 0
-        self._steering = Steering.of(folder)
+        self._queue = PromptQueue.of(folder)
         self._policy: GatePolicy | None = None
         self._granted = Granted(Path(request.cwd))
         self._server: GateServer | None = None
@@ -184,7 +184,7 @@ class Gate:
 
     # --- one event -----------------------------------------------------------------------------
 
-    def _answer(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
+    def _answer(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
         """Return the response to a hook; calls that can't be judged are denied."""
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
@@ -216,7 +216,7 @@ class Gate:
         with suppress(OSError):
             (self._folder.path / GATE).unlink(missing_ok=True)
 
-    def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> Answer | None:
+    def _before_tool(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
         name = string(event.get("tool_name"))
         given = event.get("tool_input")
         if not name or not isinstance(given, dict):
@@ -328,7 +328,7 @@ class Gate:
         )
         self._files.record_passed(number, passed)
 
-    def _through(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    def _through(self, tool: str, arguments: Mapping[str, Any]) -> HookAnswer:
         """Return the response that makes a call exactly as it is, despite other hooks."""
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
@@ -368,7 +368,7 @@ class Gate:
 
     # --- messages and prompts --------------------------------------------------------------------
 
-    def _steer(self, kind: object, event: Mapping[str, Any]) -> Answer:
+    def _steer(self, kind: object, event: Mapping[str, Any]) -> HookAnswer:
         """Pass on the user's messages and prompts.
 
         Nothing is passed to a session that one of the run's commands started.
@@ -377,21 +377,21 @@ class Gate:
             return _GO_ON
         if kind == "AfterTool":
             return self._words(string(event.get("tool_name")))
-        if kind != "AfterAgent" or not (self._steering.undelivered() and self._may_prompt()):
+        if kind != "AfterAgent" or not (self._queue.undelivered() and self._may_prompt()):
             return _GO_ON
-        sent = self._steering.send()
+        sent = self._queue.send()
         return _GO_ON if sent is None else _refusal(sent.text)
 
-    def _words(self, tool: str) -> Answer:
+    def _words(self, tool: str) -> HookAnswer:
         """Return the messages sent since the last call, if the main agent made this call."""
         with self._lock:
             self._calls.update()
             if self._calls.agents and tool != AGENT:
                 return _GO_ON
             id = self._calls.last_passed(tool)
-            words = [each for each in self._steering.words() if not self._steering.delivery(each)]
+            words = [each for each in self._queue.messages() if not self._queue.delivery(each)]
             for word in words:
-                self._steering.record_delivery(word, tool, id)
+                self._queue.record_delivery(word, tool, id)
         if not words:
             return _GO_ON
         said = "\n\n".join(each.text for each in words)
@@ -400,7 +400,7 @@ class Gate:
 
     # --- a question ----------------------------------------------------------------------------
 
-    def _ask(self, call: ApprovalRequest, gone: IsGone) -> Answer | None:
+    def _ask(self, call: ApprovalRequest, gone: IsGone) -> HookAnswer | None:
         """Ask until the call still has the effect the user saw when allowing it."""
         while True:
             folder, number = _folder_of(call), self._put(call)
@@ -465,7 +465,7 @@ class Gate:
     def _tell_user(self, number: int) -> None:
         """Start the user's notification command; if that fails, the question still waits."""
         try:
-            self._telling.append(start(self._folder, ON_ASK, self._commands.on_ask, number))
+            self._telling.append(start_command(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
             traceback.print_exception(error)
 
@@ -473,7 +473,7 @@ class Gate:
         last = self._files.last_presence()
         return last is not None and self._clock() - last < FRESH
 
-    def _refuse(self, number: int, answer: Approval) -> Answer:
+    def _refuse(self, number: int, answer: Approval) -> HookAnswer:
         if answer.consent is Consent.STOPPED:
             self._settle(number, Consent.STOPPED, reason=answer.reason)
             self._stopped = True
@@ -482,7 +482,7 @@ class Gate:
         self._settle(number, Consent.DENIED, reason=answer.reason)
         return _refusal(f"{SAID_NO}: {answer.reason}" if answer.reason else f"{SAID_NO}.")
 
-    def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> Answer:
+    def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> HookAnswer:
         """Let a waiting call proceed, because “allow similar” for another call covers it.
 
         The call is made even if its effect has changed since the question.
@@ -498,7 +498,7 @@ class Gate:
 
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
-    ) -> Answer | ApprovalRequest:
+    ) -> HookAnswer | ApprovalRequest:
         """Make a call that the user allowed, or return the question to ask again.
 
         `folder`: the real path of the command's folder at the time of the question.
@@ -653,7 +653,7 @@ def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
     return tool, json.dumps(numbers, sort_keys=True)
 
 
-def _with(arguments: Mapping[str, Any]) -> Answer:
+def _with(arguments: Mapping[str, Any]) -> HookAnswer:
     return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": arguments}}
 
 
@@ -662,5 +662,5 @@ def _trouble(error: Exception) -> str:
     return f"{TROUBLE}: {why}" if why else TROUBLE
 
 
-def _refusal(reason: str) -> Answer:
+def _refusal(reason: str) -> HookAnswer:
     return {"decision": "deny", "reason": reason}

@@ -27,17 +27,17 @@ from gemtui.files import resolved
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.engine.own_refusals import roots_of
-from gemtui.policy.engine.protected import is_build_file, is_edit_tool, target
+from gemtui.policy.engine.protected import edited_file, is_build_file, is_edit_tool
 from gemtui.policy.engine.results import Outcome
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
 from gemtui.runs.gate_calls import AGENT
 from gemtui.runs.run_policy import for_everybody, policy_of_run
 from gemtui.text import clean_line
-from gemtui.transcript.seal import pattern_of
+from gemtui.transcript.seal import seal_pattern
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
@@ -186,7 +186,7 @@ class GatePolicy:
             return Judgement(way=Way.REFUSE, why=f"{call.tool} rejects it: {reason.tool_refuses}")
         if outcome.decision is Decision.DENY:
             return _denied(reason.message)
-        if is_edit_tool(call.tool) and is_build_file(target(call.args) or "", self._workspace):
+        if is_edit_tool(call.tool) and is_build_file(edited_file(call.args) or "", self._workspace):
             return _denied(BUILD_FILE)
         admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
         if admin and outcome.decision is Decision.ASK_USER:
@@ -202,7 +202,7 @@ class GatePolicy:
         if is_option_search(call):
             return OPTION_REASON
         named = str(call.args.get("dir_path") or "").replace("\0", "")
-        place = paths.real_path(paths.resolved(str(self._workspace), named))
+        place = paths.real_path(paths.absolute(str(self._workspace), named))
         folders = (Path(place),) if named else self._searched
         why = next(filter(None, map(why_not_searched, folders)), None)
         return None if why is None else _sentence(why)
@@ -296,7 +296,7 @@ class GatePolicy:
         denied = _for_agents(rules, seal)
         unsealed = _for_unsealed(rules)
         let = _let_through(seal, self.mode)
-        return text_of([*self._hidden(), _OPTION_DENY, *denied, *unsealed, *let])
+        return rules_to_toml([*self._hidden(), _OPTION_DENY, *denied, *unsealed, *let])
 
     def _hidden(self) -> Iterator[Rule]:
         hidden = tuple(name for name in sorted(_KNOWN) if self._hides(name))
@@ -335,7 +335,7 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
             yield above
         else:
             for shell in (True, False):
-                yield replace(above, args_pattern=pattern_of(seal, shell=shell))
+                yield replace(above, args_pattern=seal_pattern(seal, shell=shell))
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
@@ -379,9 +379,9 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
         )
 
     if not planning:
-        sign = pattern_of(seal, shell=True)
+        sign = seal_pattern(seal, shell=True)
         yield rule((SHELL,), 999, args_pattern=sign, allow_redirection=True)
-    yield rule(tools, 999, args_pattern=pattern_of(seal, shell=False))
+    yield rule(tools, 999, args_pattern=seal_pattern(seal, shell=False))
     if not planning:
         yield from _unsealed_denies()
     if planning:

@@ -26,7 +26,7 @@ _QUEUE = 1024
 
 IsGone = Callable[[], bool]
 """Returns whether the hook that is waiting for an answer is gone."""
-Answer = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
+AnswerEvent = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
 """Returns what the hook prints for an event, or None.
 
 None makes the hook print nothing and deny the call.
@@ -36,7 +36,7 @@ None makes the hook print nothing and deny the call.
 class GateServer:
     """Answers hooks, each in its own thread, from `start` to `close`."""
 
-    def __init__(self, path: Path, answer: Answer) -> None:
+    def __init__(self, path: Path, answer: AnswerEvent) -> None:
         self._answer = answer
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._closed = False

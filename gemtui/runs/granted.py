@@ -15,7 +15,7 @@ from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
 from gemtui.calls.shell.similar import why_not_covered
-from gemtui.calls.shell.unasked import place_of
+from gemtui.calls.shell.unasked import command_place
 from gemtui.files import resolved
 from gemtui.policy.edit import store
 from gemtui.policy.edit.named_policies import path_of
@@ -23,7 +23,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.call_groups import EDITS
-from gemtui.runs.like_this import SHELL, is_plain
+from gemtui.runs.similar_calls import SHELL, is_plain
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
@@ -86,7 +86,7 @@ class Granted:
         Commands are parsed the way bash would, because the CLI only compares strings and recognises
         more whitespace than bash does. A prefix never approves a dangerous command.
         """
-        place = place_of(self._workspace, string(call.args.get("dir_path")))
+        place = command_place(self._workspace, string(call.args.get("dir_path")))
         command = unwrapped(string(call.args.get("command")))
         try:
             commands = plain_commands(command)
@@ -131,7 +131,7 @@ def keep_always(rule: Rule) -> Path:
     path = path_of(ALWAYS)
     opened = store.open_policy(path) if path.exists() else store.create(ALWAYS, _HEAD)
     if not any(_same(rule, each.rule) for each in opened.document.rules if each.enabled):
-        store.save(opened, opened.document.add(rule))
+        store.save_policy(opened, opened.document.add(rule))
     return path
 
 
@@ -143,7 +143,7 @@ def forget_always(rule: Rule) -> None:
     opened = store.open_policy(path)
     places = [at for at, each in enumerate(opened.document.rules) if _same(rule, each.rule)]
     if places:
-        store.save(opened, opened.document.remove(places[-1]))
+        store.save_policy(opened, opened.document.remove(places[-1]))
 
 
 def _same(one: Rule, other: Rule | None) -> bool:

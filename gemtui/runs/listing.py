@@ -25,8 +25,8 @@ from gemtui.agent.events import Done, DoneStatus
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Exit, RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
@@ -289,7 +289,7 @@ def _is_broken(folder: RunFolder) -> bool:
     return unread and is_folder(folder.path) and not young
 
 
-def usage(place: Path) -> DiskUsage:
+def runs_usage(place: Path) -> DiskUsage:
     """Return the number of run folders and their disk usage."""
     folders = list(_folders(place))
     return DiskUsage(
@@ -303,7 +303,7 @@ def usage(place: Path) -> DiskUsage:
     )
 
 
-def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
+def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     """Remove the oldest ended runs beyond these limits; return how many.
 
     `runs`: the limit on the number of runs. `size`: the limit on their total size in bytes. The
@@ -323,7 +323,7 @@ def prune(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
     return _remove(place, doomed)
 
 
-def clear(place: Path) -> int:
+def clear_runs(place: Path) -> int:
     """Remove the folders of all ended runs and failed starts; return how many.
 
     Runs that hold the only copy of a session are kept.
@@ -428,7 +428,7 @@ def _run(folder: RunFolder) -> Run | None:
         session=stream.session_id,
         size=_size(folder.path),
         asks=len(GateFolder.of(folder).waiting()) if state is RunState.RUNNING else 0,
-        undelivered=Steering.of(folder).undelivered(),
+        undelivered=PromptQueue.of(folder).undelivered(),
         worktree=(about.get("worktree") or {}).get("branch"),
         policies=tuple(map(Path, about.get("policies") or ())),
     )

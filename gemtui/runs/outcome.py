@@ -38,9 +38,9 @@ from gemtui.errors import GemtuiError
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of
 from gemtui.runs.ending import Status
-from gemtui.runs.landed import landed
 from gemtui.runs.quota import renewed_at, until_words
 from gemtui.runs.run_policy import RunPolicy
+from gemtui.runs.unreported_writes import was_written
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
@@ -148,7 +148,7 @@ class RunProgress:
         self._name_rules(ended)
         for call in self._open.values():
             path = _to_write(call)
-            if path and (found := landed(call, folder / path, ended=ended)) is not None:
+            if path and (found := was_written(call, folder / path, ended=ended)) is not None:
                 self._landed[call.id] = found
 
     def _name_rules(self, ended: datetime | None) -> None:
@@ -575,7 +575,7 @@ _PLAIN_DETAIL = 300
 _NAMES = ("Gemini", "Google")
 
 
-def one_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
+def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
     """Return the outcome as one line: `headline (detail): way out; way out`.
 
     A way out is a suggestion for the user. `resume`: the id of the session that can be continued.

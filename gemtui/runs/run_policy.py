@@ -13,7 +13,7 @@ from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.files import is_file
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.engine.settings import table
+from gemtui.policy.engine.settings import table_at
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import CLASSES
@@ -91,7 +91,7 @@ class RunPolicy:
         """
         rules = self._found.policy.rules
         found = {tool: _words(rule) for rule in rules for tool in self._servers_tools(rule)}
-        servers = table(self._found.setup.settings, "mcpServers")
+        servers = table_at(self._found.setup.settings, "mcpServers")
         any_server = [f"mcp_{server}_*" for server in servers] or ["mcp_*"]
         for name in (*CLASSES, *any_server):
             outcome = self._engine.outcome(Call(name.replace("*", "some_tool")))

@@ -12,7 +12,7 @@ from gemtui.checkpoints.undo import RecordedChange
 from gemtui.runs.checkpointing import name_in
 from gemtui.runs.hooked_checkpoints import HOOKED, hooked_use
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import FORKED_FROM, SessionLog
+from gemtui.sessions.session_log import FORKED_FROM, SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt

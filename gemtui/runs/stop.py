@@ -19,7 +19,7 @@ GRACE = 3.0
 """Seconds between SIGTERM and SIGKILL for processes without a supervisor."""
 
 
-def stop(run: Run) -> bool:
+def stop_run(run: Run) -> bool:
     """End all of a run's processes; return whether none is left.
 
     Blocks for some seconds. The supervisor ends the processes and records the exit; if the
@@ -30,7 +30,7 @@ def stop(run: Run) -> bool:
         running = GeminiRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
-    process_tree.end(partial(_left, run), grace=GRACE)
+    process_tree.end_processes(partial(_left, run), grace=GRACE)
     if run.folder.exit() is None:
         now = datetime.now(UTC)
         run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))

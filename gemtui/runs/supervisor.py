@@ -100,10 +100,10 @@ def after_of(folder: RunFolder) -> AfterRun:
 
     The command is loaded now, before the run can change the file.
     """
-    from gemtui.runs.user_commands import ON_END, UserCommands, start
+    from gemtui.runs.user_commands import ON_END, UserCommands, start_command
 
     program = UserCommands.of(folder).on_end
-    return lambda run: start(run, ON_END, program) if program else None
+    return lambda run: start_command(run, ON_END, program) if program else None
 
 
 if __name__ == "__main__":

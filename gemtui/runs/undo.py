@@ -43,7 +43,7 @@ from gemtui.runs.hooked_checkpoints import take_hooked_checkpoints
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.text import counted
 

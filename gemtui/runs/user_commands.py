@@ -90,7 +90,7 @@ class CommandFailure:
         return f"{self.setting}: {self.words[0]} {self.why}"
 
 
-def start(
+def start_command(
     run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
 ) -> subprocess.Popen[bytes]:
     """Start the process that runs one of the user's commands. Raises OSError.

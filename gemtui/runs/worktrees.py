@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.checkpoints.plan import Action, Delta, Step, plan
+from gemtui.checkpoints.plan import Action, Delta, Step, plan_steps
 from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import CheckpointStore, Reason, open_store
 from gemtui.checkpoints.undo import APPLY, open_project
@@ -448,7 +448,7 @@ def apply_worktree(
                 path: [_backwards(each, tree[path][0] if path in tree else None)]
                 for path, each in wanted.items()
             }
-            return plan(project.store, tree, deltas)
+            return plan_steps(project.store, tree, deltas)
 
         also = dict.fromkeys(wanted, UNKNOWN)
         done = project.change(APPLY, "", planned, also=also, dry_run=dry_run)

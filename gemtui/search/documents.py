@@ -32,7 +32,7 @@ from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import asked_path, kind_of
 
 if TYPE_CHECKING:
-    from gemtui.sessions.records import SessionLog
+    from gemtui.sessions.session_log import SessionLog
 
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
 """Errors raised for a file that can't be read or holds no session."""

@@ -20,7 +20,7 @@ import msgspec.msgpack
 from msgspec import Struct
 
 from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sqlite_file import Damaged, connect, identity
+from gemtui.sqlite_file import Damaged, application_and_version, connect
 
 VERSION = 6
 """The version of the list and the documents.
@@ -132,7 +132,7 @@ class FileList:
         return cls(path)
 
     def _name(self) -> str:
-        application, version = identity(self._database)
+        application, version = application_and_version(self._database)
         if application != _APPLICATION:
             raise NoIndex("it is not a search index of gemtui")
         if version != VERSION:

@@ -17,8 +17,8 @@ from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
 from gemtui.search.read_documents import readable_documents
 from gemtui.sessions.load import message_fingerprints
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.replay import Replay
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 

@@ -16,7 +16,7 @@ from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text
 
 if TYPE_CHECKING:
-    from gemtui.sessions.records import SessionLog
+    from gemtui.sessions.session_log import SessionLog
 
 
 class HitTexts:
@@ -66,7 +66,7 @@ class HitTexts:
         if (kept := self._logs.get(key)) is not None:
             return kept[1]
         from gemtui.sessions.load import transcript_of
-        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.session_log import SessionLog
 
         log = SessionLog(file.path)
         log.refresh()

@@ -10,7 +10,7 @@ from tantivy import Query as Engine
 
 from gemtui.search.documents import DocumentKind
 from gemtui.search.similar import typos
-from gemtui.search.text_index import LATEST, schema, seconds
+from gemtui.search.text_index import LATEST, epoch_seconds, schema
 from gemtui.search.words import words
 from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
 
@@ -102,8 +102,8 @@ def _field(narrowed: Narrowed) -> Engine:
 def _times(query: Query) -> Iterator[_Clause]:
     if query.before is None and query.after is None:
         return
-    least = max(1, seconds(query.after))
-    most = LATEST if query.before is None else seconds(query.before)
+    least = max(1, epoch_seconds(query.after))
+    most = LATEST if query.before is None else epoch_seconds(query.before)
     if least >= most:
         yield Occur.Must, Engine.empty_query()
         return

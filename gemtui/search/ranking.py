@@ -20,7 +20,7 @@ from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
 from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
 from gemtui.sessions.query import Query, Term
-from gemtui.text import clean_line, listed
+from gemtui.text import clean_line, or_list
 
 _RANKED = 2000
 """Maximum number of matches ranked by all criteria; if there are more, only the newest are."""
@@ -274,5 +274,5 @@ def _note(found: Matches, query: Query) -> str | None:
     how = _NOTES.get(found.likeness) if found.count else None
     if how is not None:
         quoted = (f"“{clean_line(term.text)}”" for term in found.missing)
-        how = how.format(words=listed(quoted))
+        how = how.format(words=or_list(quoted))
     return "; ".join(filter(None, (query.note, how))) or None

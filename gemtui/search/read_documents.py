@@ -11,7 +11,7 @@ from contextlib import suppress
 from gemtui.search.documents import UNREADABLE, FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
 from gemtui.sessions.readers import Readers, serve
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 

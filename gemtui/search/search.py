@@ -1,7 +1,7 @@
 """Search in the text of all sessions: the interface for screens and commands.
 
     search = Search(index_folder(cache_dir(), home))       # once; Search(None) has no index
-    query = parse(text, now=datetime.now().astimezone())   # gemtui.sessions.query; see `query.note`
+    query = parse_query(text, now=datetime.now().astimezone())  # of gemtui.sessions.query
     for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
         ...                                                # each replaces the previous one
     line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
@@ -15,7 +15,8 @@ identify a message by its id in the session's transcript, and one of the message
 snapshot of the store to `find`, which reads everything that is not indexed yet from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
-progress and must be notified of changes. `gemtui.sessions.query.completions` completes fields.
+progress and must be notified of changes. `gemtui.sessions.query.query_completions` completes
+fields.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from gemtui.search.results import Hit, Page, Results
 from gemtui.search.scope import File, SearchScope, SnapshotScope, StoreScope
 from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
-from gemtui.search.unindexed import AT_ONCE, chunks, may_match, words_of
+from gemtui.search.unindexed import AT_ONCE, file_groups, may_match, words_of
 from gemtui.search.words import words
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
@@ -164,7 +165,7 @@ class Search:
         if not found.counted and not cancelled():
             found.count_all()
             yield recounted(best, found, scope=scope, complete=not unread and not cancelled())
-        for chunk in chunks(unread):
+        for chunk in file_groups(unread):
             if cancelled() or (len(found.matches) >= limit and not begun):
                 return
             source = words_of(chunk, cancelled, only=may_match(query))

@@ -246,7 +246,7 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
         made.add_text("path", path)
     made.add_unsigned("file", file)
     made.add_unsigned("kind", each.kind)
-    made.add_unsigned("time", seconds(each.time))
+    made.add_unsigned("time", epoch_seconds(each.time))
     made.add_unsigned("order", each.order)
     made.add_unsigned("length", min(_LONG, each.text.count(" ") + each.text.count("\n")))
     made.add_unsigned("failed", each.failed)
@@ -255,7 +255,7 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
     return made
 
 
-def seconds(time: datetime | None) -> int:
+def epoch_seconds(time: datetime | None) -> int:
     """Return a time as the index stores it: whole seconds since 1970.
 
     Returns 0 if the time is unknown or earlier.

@@ -23,7 +23,7 @@ _HUGE = 64 * 1024 * 1024
 """File size, in bytes, above which a file isn't scanned for the words first."""
 
 
-def chunks(files: Iterable[File]) -> Iterator[list[File]]:
+def file_groups(files: Iterable[File]) -> Iterator[list[File]]:
     """Yield groups of files small enough to index in memory.
 
     The first group is the smallest, so that first results appear soon.
@@ -47,7 +47,7 @@ def words_of(
     only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
     """Return an index of these files in memory, skipping files if `only` is false."""
-    from gemtui.sessions.records import SessionLog
+    from gemtui.sessions.session_log import SessionLog
 
     text = TextIndex()
     for number, file in enumerate(files):

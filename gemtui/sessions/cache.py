@@ -27,7 +27,15 @@ from msgspec.structs import force_setattr
 from gemtui.paths import make_own_file
 from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summary import Known, Summary, Unread
-from gemtui.sqlite_file import Damaged, Newer, code_of, connect, identity, is_damage, why
+from gemtui.sqlite_file import (
+    Damaged,
+    Newer,
+    application_and_version,
+    code_of,
+    connect,
+    is_damage,
+    why,
+)
 
 VERSION = 13
 """The version of the summaries and of their JSON. Increase it when either changes."""
@@ -325,7 +333,7 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
 
 def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
     """Return the version of a cache, or 0 for a new file. Raise Newer or Damaged."""
-    application, version = identity(database)
+    application, version = application_and_version(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
         raise Damaged("its version can't be")

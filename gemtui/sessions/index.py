@@ -40,7 +40,7 @@ from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sessions.vault_files import in_tree, kept_at, store_with_kept, trees
 
 if TYPE_CHECKING:
-    from gemtui.sessions.records import SessionLog
+    from gemtui.sessions.session_log import SessionLog
 
 HEAD = 64 * 1024
 """Number of bytes that `quick` reads of each file: enough for the first prompt."""
@@ -129,7 +129,7 @@ class Index:
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
         mains = [place for place in scope if place.kind is SessionKind.MAIN]
-        newest = resolve.newest_first(mains)
+        newest = resolve.newest_files_first(mains)
         shown = looked = 0
         while shown < limit and looked < min(len(newest), _QUICK_LOOKS * limit):
             some = newest[looked : looked + limit - shown]
@@ -185,10 +185,10 @@ class Index:
             if found is None:
                 raise resolve.nothing_stored(store, project)
             return self._with_copies(found, store)
-        likely = [place for place in places if resolve.fits(place, wanted)]
-        matches = resolve.matching(self.sessions_in(likely), wanted)
+        likely = [place for place in places if resolve.name_fits(place, wanted)]
+        matches = resolve.with_id_prefix(self.sessions_in(likely), wanted)
         if not matches:
-            matches = resolve.matching(self.sessions_in(places), wanted)
+            matches = resolve.with_id_prefix(self.sessions_in(places), wanted)
         return self._with_copies(resolve.the_one(matches, wanted, store), store)
 
     # --- single queries ----------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Index:
             raise SessionNotFound(
                 f"{path} does not exist or is not a regular file", searched=(path,)
             )
-        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.session_log import SessionLog
         from gemtui.sessions.summarise import summarise
 
         with SessionLog(path) as log:
@@ -302,7 +302,7 @@ class Index:
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """Return a session after reading every file that may hold a copy of it."""
-        likely = [place for place in store.files() if resolve.fits(place, session.id)]
+        likely = [place for place in store.files() if resolve.name_fits(place, session.id)]
         found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)
 
@@ -367,7 +367,7 @@ class Index:
     def _catch_up(
         self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
     ) -> None:
-        missing = self._not_cached(resolve.newest_first(store.files()), whole=True)
+        missing = self._not_cached(resolve.newest_files_first(store.files()), whole=True)
         if missing:
             say()
         self._read_all(missing, say, cancelled)
@@ -424,7 +424,7 @@ class Index:
             return
         if self._catalog.knows(place.name, place.stamp, whole=True):
             return  # for example, it was only renamed
-        from gemtui.sessions.records import SessionLog
+        from gemtui.sessions.session_log import SessionLog
         from gemtui.sessions.summarise import read_file
 
         log = self._logs.pop(place.name, None) or SessionLog(path)

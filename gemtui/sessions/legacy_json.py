@@ -27,7 +27,7 @@ They take half a gigabyte of memory, however small they are.
 _MESSAGE_END = b"\n    }"
 
 
-def parse(data: bytes) -> tuple[dict[str, Any], bool] | None:
+def parse_legacy(data: bytes) -> tuple[dict[str, Any], bool] | None:
     """Return the object in `data`, and whether the data was truncated.
 
     Returns None if nothing is readable. A list is read as a checkpoint of older versions, which

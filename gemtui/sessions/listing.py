@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.days import Days
-from gemtui.sessions.query import Field, Narrowed, can_tell, fits, parse
+from gemtui.sessions.query import Field, Narrowed, can_tell, fits, parse_query
 from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -92,7 +92,7 @@ class View(Struct, frozen=True, kw_only=True):
 class ListQuery:
     """A search for sessions: words that must all occur, and words that must not.
 
-    The query is parsed like a full-text search (`gemtui.sessions.query.parse`), including fields.
+    It is parsed like a full-text search (`gemtui.sessions.query.parse_query`), including fields.
     `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
     covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
     also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last
@@ -106,7 +106,7 @@ class ListQuery:
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
         now = now or datetime.now().astimezone()
-        asked = parse(_NOT.sub(_minus, text), now=now)
+        asked = parse_query(_NOT.sub(_minus, text), now=now)
         self._fields = tuple(filter(can_tell, asked.fields))
         self._before, self._after = asked.before, asked.after
         words = [(term.text, not term.excluded) for term in asked.terms]

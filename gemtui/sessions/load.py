@@ -16,8 +16,8 @@ from msgspec.structs import replace
 
 from gemtui.sessions.messages import message_of
 from gemtui.sessions.record_facts import CallFact, RecordKind, tools_of
-from gemtui.sessions.records import SessionLog, read_record
 from gemtui.sessions.replay import Replay, ReplayedMessage, Slot
+from gemtui.sessions.session_log import SessionLog, read_record
 from gemtui.sessions.source import RecordSource
 from gemtui.transcript.content import typed
 from gemtui.transcript.model import (

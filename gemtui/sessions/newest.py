@@ -48,7 +48,7 @@ class NewestSessions:
         self._single, self._several = _grouped(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield the same sessions as `gemtui.sessions.scope.listed`."""
+        """Yield the same sessions as `gemtui.sessions.scope.listed_sessions`."""
         folders = None if project is None else ProjectFolders(project)
         wanted = self._wanted(project, hidden=hidden)
         wanted.sort(key=itemgetter(0, 1), reverse=True)

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.moments import period
-from gemtui.text import listed
+from gemtui.text import or_list
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -104,7 +104,7 @@ _ITEM = re.compile(
 _FIELDS = frozenset(map(str, Field))
 
 
-def parse(text: str, *, now: datetime) -> Query:
+def parse_query(text: str, *, now: datetime) -> Query:
     """Parse a query; never raises.
 
     `now`: a timezone-aware time, the reference for values such as `after:7d`. Days begin at
@@ -113,7 +113,7 @@ def parse(text: str, *, now: datetime) -> Query:
     text = text.encode(errors="replace").decode()  # sessions contain no lone surrogates
     if len(text) > LONGEST:
         return replace(
-            parse(text[:LONGEST], now=now),
+            parse_query(text[:LONGEST], now=now),
             text=text,
             note=f"the query is too long: only the first {LONGEST:,} characters are searched",
         )
@@ -201,7 +201,7 @@ def _value(match: re.Match[str]) -> str:
 def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
     choices = CHOICES.get(field)
     if choices is not None and (value := value.lower()) not in choices:
-        raise _Malformed(f"{field}:{value} is not valid; use {listed(choices)}")
+        raise _Malformed(f"{field}:{value} is not valid; use {or_list(choices)}")
     if field in (Field.BEFORE, Field.AFTER):
         raise _Malformed(f"-{field}: can't be used to exclude")
     return Narrowed(field=field, value=value, excluded=excluded)
@@ -268,7 +268,7 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
 _BEGUN = re.compile(r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):)?(?P<begun>[^\s":]*)$')
 
 
-def completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
+def query_completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
     """Return completions of the field or value at the end of `text`.
 
     `values`: the known values of each field, the most likely first. Values in CHOICES are built in.

@@ -13,7 +13,7 @@ from gemtui.sessions.cache import Cache, CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.read_files import MUCH
 from gemtui.sessions.readers import Readers
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, Problem, place_of
 from gemtui.sessions.summary import Summary
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 
 from gemtui.sessions.readers import Readers, serve
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, Problem
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
@@ -22,7 +22,7 @@ Starting a process takes as long as reading some of the files, so smaller amount
 calling process.
 """
 
-Answer = Known | Problem | None
+ReadResult = Known | Problem | None
 
 
 def read_files(
@@ -30,7 +30,7 @@ def read_files(
     *,
     upto: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-) -> Generator[tuple[ChatFile, Answer], None, None]:
+) -> Generator[tuple[ChatFile, ReadResult], None, None]:
     """Yield each file with the result of `read_file`, roughly in the given order.
 
     `upto`: read only about this many bytes of each file. `cancelled`: called regularly; once it
@@ -39,7 +39,7 @@ def read_files(
     left = dict.fromkeys(places)
     several = min(os.cpu_count() or 1, len(places)) > 1
     if upto is None and several and sum([place.size for place in places]) >= MUCH:
-        for place, known in Readers[Answer](__name__, places).read(cancelled):
+        for place, known in Readers[ReadResult](__name__, places).read(cancelled):
             del left[place]
             yield place, known
     for place in left:
@@ -52,7 +52,7 @@ def read_files(
         yield place, known
 
 
-def _read(place: ChatFile) -> Answer:
+def _read(place: ChatFile) -> ReadResult:
     with SessionLog(place.path) as log:
         return read_file(log, place)
 

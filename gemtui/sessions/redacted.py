@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.load import dropped_of, records_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 
 

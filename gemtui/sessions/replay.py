@@ -114,7 +114,7 @@ class Replay:
             return None
         records = objects(messages)
         self.rebuild(records, offset, length)
-        return left_out(len(messages) - len(records))
+        return left_out_note(len(messages) - len(records))
 
     def rebuild(
         self,
@@ -268,7 +268,7 @@ def _is_message(line: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind in _TYPES and "content" in line
 
 
-def left_out(count: int) -> str | None:
+def left_out_note(count: int) -> str | None:
     """Return a note on the number of invalid entries in a message list.
 
     Returns None if `count` is 0.

@@ -25,12 +25,12 @@ def is_path(wanted: str) -> bool:
     return "/" in wanted or wanted.endswith((".json", ".jsonl"))
 
 
-def newest_first(places: Iterable[ChatFile]) -> list[ChatFile]:
+def newest_files_first(places: Iterable[ChatFile]) -> list[ChatFile]:
     """Return files by modification time, newest first."""
     return sorted(places, key=lambda place: place.mtime_ns, reverse=True)
 
 
-def fits(place: ChatFile, wanted: str) -> bool:
+def name_fits(place: ChatFile, wanted: str) -> bool:
     """Return whether a file's name is compatible with this session id or prefix.
 
     File names contain the first eight characters of a session's id.
@@ -95,7 +95,7 @@ def _ends(place: ChatFile) -> bytes:
         os.close(handle)
 
 
-def matching(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
+def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
     """Return sessions whose id begins with `wanted`; if an id is equal, only those."""
     found = [each for each in sessions if wanted and each.id.startswith(wanted)]
     return [each for each in found if each.id == wanted] or found

@@ -40,7 +40,7 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     return snapshot
 
 
-def listed(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
+def listed_sessions(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
     """Yield the sessions of the folder `project` and its worktrees, newest first.
 
     If `project` is None, sessions of all folders are yielded. `hidden`: also yield sessions that
@@ -69,7 +69,7 @@ def sessions_with_calls(
     if session is not None:
         return (session, *subagents.get(session.id, ()))
     found: list[Summary] = []
-    for each in listed(snapshot, project=project, hidden=False):
+    for each in listed_sessions(snapshot, project=project, hidden=False):
         if each.tool_calls or each.partial:
             found += (each, *subagents.pop(each.id, ()))
     folders = None if project is None else ProjectFolders(project)

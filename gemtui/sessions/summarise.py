@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, Problem, SessionKind, refused
 from gemtui.sessions.summary import NO_TITLE, Flag, Known, Summary, TitleSource, Unread
 from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum

@@ -15,7 +15,7 @@ from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.read_cached import read_cached, read_log
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
@@ -156,7 +156,7 @@ def change_of(
     return read_log(write.source.path, change, cancelled)
 
 
-def files_of(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
+def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
     """Return each file's writes in order; the file written last comes first.
 
     Files without a successful write are left out.
@@ -176,7 +176,7 @@ def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
 
     def wrote(session: Summary) -> bool:
         names = (name for name in session.files_written if name.endswith(path.name))
-        return any(written_path(session.project, name) == path for name in names)
+        return any(normalized_path(session.project, name) == path for name in names)
 
     return sorted(sessions, key=lambda each: not wrote(each))
 
@@ -194,14 +194,14 @@ def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None)
     owner = session.parent if session.kind is SessionKind.SUBAGENT else None
     return RecordedWrite(
         *astuple(write),
-        path=written_path(session.project, write.name),
+        path=normalized_path(session.project, write.name),
         session=owner or session.id,
         source=session,
         change=change,
     )
 
 
-def written_path(project: str | None, name: str) -> PurePath:
+def normalized_path(project: str | None, name: str) -> PurePath:
     """Return the normalized path of the file that a call names.
 
     `project`: the folder of the call's session; if it is None, a relative name stays relative.

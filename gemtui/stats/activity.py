@@ -13,7 +13,7 @@ from msgspec import Struct
 from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.load import calls_of
 from gemtui.sessions.read_cached import read_cached
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum

@@ -116,7 +116,7 @@ class Stats:
 
     def add(self, session: Summary, activity: FileActivity) -> None:
         """Add the activity in a session to all groups."""
-        project = project_of(session)
+        project = project_group(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
         for slot, prompts in activity.prompts if not subagent else ():
@@ -193,7 +193,7 @@ def _counts(session: Summary) -> bool:
     return not session.hidden
 
 
-def project_of(session: Summary) -> str:
+def project_group(session: Summary) -> str:
     """Return a session's group: its repository, its folder, or its project's name."""
     return session.project_key if session.project is None else repository_of(session.project)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from gemtui.errors import GemtuiError
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 from gemtui.stats.activity import FileActivity, activities, answers_of
 from gemtui.stats.prices import Prices

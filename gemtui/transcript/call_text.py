@@ -81,7 +81,7 @@ def _plain(value: object) -> str:
 def _given_text(call: ToolCall) -> str:
     if reason := only_reason(call):
         return reason
-    display = shown(call)
+    display = shown_display(call)
     return "" if display is None else _drawn_text(display)
 
 
@@ -125,12 +125,12 @@ def only_reason(call: ToolCall) -> str:
     The reason is the error the model received, or else the error that the CLI displayed.
     """
     if call.status not in _REASON_ONLY:
-        return (call.error or "") if shown(call) is None else ""
+        return (call.error or "") if shown_display(call) is None else ""
     display = call.display.text if isinstance(call.display, TextDisplay) else ""
     return call.error or display or call.output or ""
 
 
-def shown(call: ToolCall) -> Display | None:
+def shown_display(call: ToolCall) -> Display | None:
     """Return the part of a call's result to show in addition to its error, or None.
 
     This is what the CLI displayed, with two exceptions. A single line ("Read lines 1-20", "Found 6
@@ -172,7 +172,7 @@ def file_lines(call: ToolCall) -> FileLines | None:
 
 def output_text(call: ToolCall) -> str:
     """Return a call's output as raw plain text, its error first; "" if there is none."""
-    display = shown(call)
+    display = shown_display(call)
     pieces = (call.error or "", "" if display is None else display_text(display))
     return "\n".join(piece for piece in pieces if piece)
 

@@ -41,7 +41,7 @@ def display_of(value: object, *, markdown: bool = False) -> Display | None:
         case None | "" | []:
             return None
         case str():
-            return table(value) or TextDisplay(text=value, markdown=markdown)
+            return table_display(value) or TextDisplay(text=value, markdown=markdown)
         case list():
             return _screen(value) or _rows(value) or JsonDisplay(value=value)
         case Mapping():
@@ -217,7 +217,7 @@ def _without_padding(spans: list[AnsiSpan]) -> tuple[AnsiSpan, ...]:
 # --- tables ----------------------------------------------------------------------------------
 
 
-def table(text: str) -> TableDisplay | None:
+def table_display(text: str) -> TableDisplay | None:
     """Return the table in a string that is a JSON list of flat objects.
 
     Returns None for any other string.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, shown
+from gemtui.transcript.call_text import display_text, shown_display
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_markdown import to_markdown
@@ -20,8 +20,8 @@ from gemtui.transcript.export_words import (
     arguments,
     call_words,
     caution,
-    facts,
     head,
+    heading_facts,
     passages,
     subject,
     usage_words,
@@ -50,7 +50,7 @@ def to_text(
 ) -> Iterator[str]:
     """Yield a transcript as plain text, one message at a time."""
     yield f"{clean_line(summary.title)}\n\n"
-    for label, words in facts(summary):
+    for label, words in heading_facts(summary):
         yield f"{label}: {words}\n"
     for passage in passages(transcript, dropped=dropped):
         lines = ("", f"[{passage}]") if isinstance(passage, str) else message_lines(passage)
@@ -95,7 +95,7 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield from _labelled(f"Argument {name}", value)
     if call.error:
         yield from _labelled("Error", call.error)
-    if (display := shown(call)) is not None:
+    if (display := shown_display(call)) is not None:
         cleaned = visible if isinstance(display, DiffDisplay) else clean
         yield from _labelled(_label(call), cleaned(display_text(display)))
     for image in call.images:

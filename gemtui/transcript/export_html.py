@@ -15,7 +15,7 @@ from html import escape
 from typing import Any, assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, hunks, shown
+from gemtui.transcript.call_text import display_text, hunks, shown_display
 from gemtui.transcript.colours import BASIC
 from gemtui.transcript.display_model import (
     AnsiSpan,
@@ -35,14 +35,14 @@ from gemtui.transcript.export_words import (
     caution,
     dropped_note,
     ended_badly,
-    facts,
+    heading_facts,
     passages,
     subject,
     usage_words,
     when,
 )
 from gemtui.transcript.markdown_html import highlighted, rendered
-from gemtui.transcript.media import MediaDamaged, decoded, image_words, media_type
+from gemtui.transcript.media import MediaDamaged, image_bytes, image_words, media_type
 from gemtui.transcript.model import (
     Attachment,
     Block,
@@ -62,7 +62,7 @@ def to_html(
     """Yield a transcript as an HTML page, one message at a time."""
     yield from page_head(summary, STYLE)
     for passage in passages(transcript, dropped=dropped):
-        yield note(passage) if isinstance(passage, str) else "".join(_message(passage))
+        yield note_html(passage) if isinstance(passage, str) else "".join(_message(passage))
     yield "</main>\n</body>\n</html>\n"
 
 
@@ -84,7 +84,7 @@ def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterat
     )
     yield f'<header>\n<h1 dir="auto">{title}</h1>\n<dl>\n'
     times = {when(time): time for time in (summary.started, summary.updated) if time is not None}
-    for label, words in facts(summary):
+    for label, words in heading_facts(summary):
         value = time_element(times[words]) if words in times else escape(words)
         yield f"<dt>{label}</dt><dd>{value}</dd>\n"
     yield "</dl>\n</header>\n<main>\n"
@@ -116,7 +116,9 @@ def message_head(message: Message) -> str:
 
 def message_end(message: Message) -> str:
     """Return the end of a message's `<article>`, including its token counts."""
-    used = "" if message.usage is None else note(Clean(f"Tokens: {usage_words(message.usage)}"))
+    used = (
+        "" if message.usage is None else note_html(Clean(f"Tokens: {usage_words(message.usage)}"))
+    )
     return f"{used}</article>\n"
 
 
@@ -162,7 +164,7 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield _argument(name, value)
     if call.error:
         yield f'<p class="note">Error:</p>\n{_pre(call.error)}'
-    if (display := shown(call)) is not None:
+    if (display := shown_display(call)) is not None:
         yield _display(display)
     for image in call.images:
         yield _image(image, "Binary result")
@@ -176,11 +178,11 @@ _LARGEST = 20_000_000
 
 def _image(image: Image, label: str) -> str:
     words = image_words(image)
-    about = note(Clean(f"{label}: {words}"))
+    about = note_html(Clean(f"{label}: {words}"))
     if not image.data or (image.size or 0) > _LARGEST:
         return about
     try:
-        content = decoded(image)
+        content = image_bytes(image)
     except MediaDamaged:
         return about
     kind = media_type(content)
@@ -256,6 +258,6 @@ def _pre(text: str) -> str:
     return f"<pre>{highlighted(clean(text).strip(chr(10)), '')}</pre>\n"
 
 
-def note(words: Clean) -> str:
+def note_html(words: Clean) -> str:
     """Return a note by the export itself, as an HTML paragraph."""
     return f'<p class="note">{escape(words)}</p>\n'

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
-from gemtui.transcript.call_text import display_text, shown
+from gemtui.transcript.call_text import display_text, shown_display
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Display,
@@ -25,8 +25,8 @@ from gemtui.transcript.export_words import (
     arguments,
     call_words,
     caution,
-    facts,
     head,
+    heading_facts,
     passages,
     subject,
     usage_words,
@@ -54,7 +54,7 @@ def to_markdown(
     The session has a heading of level 1, and each message a heading of level 2.
     """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
-    for label, words in facts(summary):
+    for label, words in heading_facts(summary):
         yield f"- {label}: {escaped(words)}\n"
     for passage in passages(transcript, dropped=dropped):
         pieces = (f"*{escaped(passage)}*",) if isinstance(passage, str) else _message(passage)
@@ -99,7 +99,7 @@ def _call(call: ToolCall) -> Iterator[str]:
     if call.error:
         yield "Error:"
         yield fenced(clean(call.error))
-    if (display := shown(call)) is not None:
+    if (display := shown_display(call)) is not None:
         yield from _display(display)
     for image in call.images:
         yield f"*Binary result: {escaped(image_words(image))}*"

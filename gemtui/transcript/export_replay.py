@@ -15,7 +15,7 @@ from gemtui.transcript.export_html import (
     block_elements,
     message_end,
     message_head,
-    note,
+    note_html,
     page_head,
 )
 from gemtui.transcript.export_style import STYLE
@@ -120,7 +120,7 @@ def to_replay(
     clock = _Clock()
     for passage in passages(transcript, dropped=dropped):
         if isinstance(passage, str):
-            yield _step(clock.now, note(passage))
+            yield _step(clock.now, note_html(passage))
         else:
             yield "".join(_message(passage, clock))
     yield f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"

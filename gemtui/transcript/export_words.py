@@ -79,7 +79,7 @@ class ExportHeading(Protocol):
         """The tokens used by the whole conversation."""
 
 
-def facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
+def heading_facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
     """Yield the known facts about a session, except its title, as (label, text).
 
     Unknown values are given as `unknown`.

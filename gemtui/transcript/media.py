@@ -107,7 +107,7 @@ def stored_images(block: Block | None) -> tuple[Image, ...]:
     return tuple(image for image in images if image.data)
 
 
-def decoded(image: Image) -> bytes:
+def image_bytes(image: Image) -> bytes:
     """Return the bytes of binary content. Raises MediaDamaged."""
     if not image.data:
         where = f": its URL is {clean_line(image.uri)}" if image.uri else ""

@@ -6,27 +6,27 @@ from datetime import datetime
 
 from gemtui.transcript.model import Message, Outline, Transcript
 
-Row = tuple[Outline, int | Message]
+OutlineRow = tuple[Outline, int | Message]
 """An outline with its message, or with the index of its message in a transcript."""
 
 
-def rows_of(transcript: Transcript) -> list[Row]:
+def rows_of(transcript: Transcript) -> list[OutlineRow]:
     """Return the rows of a transcript as a list to modify."""
     return [(line, at) for at, line in enumerate(transcript.outlines)]
 
 
-def insert_row(rows: list[Row], row: Row) -> None:
+def insert_row(rows: list[OutlineRow], row: OutlineRow) -> None:
     """Insert a message by time: after the last message that is not newer, or else at the end."""
     time = row[0].time
     places = range(len(rows), 0, -1)
     rows.insert(next((at for at in places if _is_older(rows[at - 1], time)), len(rows)), row)
 
 
-def _is_older(row: Row, time: datetime | None) -> bool:
+def _is_older(row: OutlineRow, time: datetime | None) -> bool:
     return row[0].time is not None and time is not None and row[0].time <= time
 
 
-def of_rows(transcript: Transcript, rows: list[Row]) -> Transcript:
+def of_rows(transcript: Transcript, rows: list[OutlineRow]) -> Transcript:
     """Return a transcript made up of these rows, whose indexes refer to `transcript`."""
     found = tuple(row for _, row in rows)
 

@@ -44,7 +44,7 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
     return {**plain, _FOLDER: f"{root}{seal}/../{folder.removeprefix('/')}"}
 
 
-def pattern_of(seal: str, *, shell: bool) -> str:
+def seal_pattern(seal: str, *, shell: bool) -> str:
     """Return the pattern by which a policy rule recognises the token."""
     carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"

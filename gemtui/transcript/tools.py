@@ -16,7 +16,7 @@ from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
-from gemtui.transcript.displays import display_of, rebuilt_diff, table, written_display
+from gemtui.transcript.displays import display_of, rebuilt_diff, table_display, written_display
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import (
@@ -388,7 +388,7 @@ def _display(
         whole = output if display is None else display.text
         return written_display(shell_output.command_output(whole) if whole == output else whole)
     if kind in (ToolKind.MCP, ToolKind.OTHER) and display in (None, TextDisplay(text=output or "")):
-        return table(output or "") or coloured(output or "") or display
+        return table_display(output or "") or coloured(output or "") or display
     if display is not None:
         return display
     return requested_change(kind, args, output) if status is ToolStatus.SUCCESS else None

@@ -17,7 +17,7 @@ from gemtui.transcript.model import ToolCall, Usage
 from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
 from gemtui.transcript.tools import call_from_parts, tool_call
 
-Role = Literal["user", "assistant", "system"]
+UnifiedRole = Literal["user", "assistant", "system"]
 
 
 class TextBlock(TypedDict):
@@ -101,7 +101,7 @@ class UnifiedMessage:
     """
 
     id: str
-    role: Role
+    role: UnifiedRole
     content: str | tuple[UnifiedBlock, ...]
     timestamp: int | None
     tool: Literal["gemini"] = "gemini"
@@ -154,7 +154,7 @@ def parse_message(
     )
 
 
-def _role(type: object) -> Role:
+def _role(type: object) -> UnifiedRole:
     return "user" if type == "user" else "assistant" if type == "gemini" else "system"
 
 
@@ -205,7 +205,7 @@ def _system_blocks(record: Part) -> Iterator[UnifiedBlock]:
 
 
 def _blocks(
-    role: Role, record: Part, reply: Callable[[str], Part | None]
+    role: UnifiedRole, record: Part, reply: Callable[[str], Part | None]
 ) -> Iterator[UnifiedBlock]:
     if role == "assistant":
         return _assistant_blocks(record, reply)

@@ -318,7 +318,7 @@ def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
     return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 
 
-def run(start: Start, config: Config) -> int:
+def run_app(start: Start, config: Config) -> int:
     """Run the app in the terminal and return its exit code (128 + n after signal n)."""
     if config.ascii:
         draw_plainly()

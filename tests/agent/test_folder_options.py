@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.folder_options import forget, left_out, remember, remembered
+from gemtui.agent.folder_options import (
+    forget_options,
+    not_rememberable,
+    options_for,
+    remember_options,
+)
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import state_dir
 from gemtui.policy.edit.named_policies import policies_dir
@@ -48,18 +53,18 @@ def files() -> list[Path]:
 
 
 def test_what_is_remembered_comes_back_for_this_folder_alone(project: Path) -> None:
-    assert remembered(project) is None
-    remember(careful(project))
-    assert remembered(project) == careful(project)
-    assert remembered(project.parent) is None
-    forget(project)
-    assert remembered(project) is None
-    forget(project)
+    assert options_for(project) is None
+    remember_options(careful(project))
+    assert options_for(project) == careful(project)
+    assert options_for(project.parent) is None
+    forget_options(project)
+    assert options_for(project) is None
+    forget_options(project)
 
 
 def test_nothing_is_what_is_remembered_where_nothing_was_chosen(project: Path) -> None:
-    remember(AgentOptions(cwd=project))
-    assert remembered(project) == AgentOptions(cwd=project)
+    remember_options(AgentOptions(cwd=project))
+    assert options_for(project) == AgentOptions(cwd=project)
 
 
 def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> None:
@@ -72,10 +77,15 @@ def test_what_lets_commands_run_unasked_is_never_remembered(project: Path) -> No
         resume="an-id",
         environment={"KEY": "secret"},
     )
-    assert [*left_out(bold)] == ["yolo", "the allowed commands", "the allowed tools", "trust"]
-    assert [*left_out(careful(project))] == []
-    remember(bold)
-    assert remembered(project) == replace(
+    assert [*not_rememberable(bold)] == [
+        "yolo",
+        "the allowed commands",
+        "the allowed tools",
+        "trust",
+    ]
+    assert [*not_rememberable(careful(project))] == []
+    remember_options(bold)
+    assert options_for(project) == replace(
         careful(project), approval_mode=None, permissions=PermissionPolicy(network_access="deny")
     )
     (path,) = files()
@@ -87,19 +97,19 @@ def test_of_policy_files_only_those_are_remembered_that_no_run_can_write(project
     policies_dir().mkdir(parents=True)
     (policies_dir() / "link.toml").symlink_to(theirs)
     options = AgentOptions(cwd=project, policies=[ours, theirs, policies_dir() / "link.toml"])
-    assert [*left_out(options)] == ["a policy file from outside gemtui's policy folder"]
-    remember(options)
-    assert remembered(project) == AgentOptions(cwd=project, policies=[ours])
+    assert [*not_rememberable(options)] == ["a policy file from outside gemtui's policy folder"]
+    remember_options(options)
+    assert options_for(project) == AgentOptions(cwd=project, policies=[ours])
 
 
 def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) -> None:
-    remember(AgentOptions(cwd=project, model="m"))
+    remember_options(AgentOptions(cwd=project, model="m"))
     (path,) = files()
     path.write_text(
         '{"folder":"x","model":"m","approval_mode":"yolo","trust":true,"approved_tools":["x"],'
         '"permissions":{"shell_execute":"allow"},"environment":{"A":"b"}}'
     )
-    assert remembered(project) == AgentOptions(cwd=project, model="m")
+    assert options_for(project) == AgentOptions(cwd=project, model="m")
 
 
 @pytest.mark.parametrize(
@@ -111,19 +121,19 @@ def test_a_file_that_somebody_edited_brings_nothing_dangerous_in(project: Path) 
     ],
 )
 def test_a_broken_file_is_named_and_made_anew(project: Path, text: str) -> None:
-    remember(careful(project))
+    remember_options(careful(project))
     (path,) = files()
     path.write_text(text)
     with pytest.raises(OSError, match=r".") as error:
-        remembered(project)
+        options_for(project)
     assert error.value.filename == str(path)
-    remember(careful(project))
-    assert remembered(project) == careful(project)
+    remember_options(careful(project))
+    assert options_for(project) == careful(project)
 
 
 def test_it_is_ours_alone_and_whole(project: Path) -> None:
-    remember(careful(project))
-    remember(AgentOptions(cwd=project.parent))
+    remember_options(careful(project))
+    remember_options(AgentOptions(cwd=project.parent))
     assert len(files()) == 2
     assert {stat.S_IMODE(path.stat().st_mode) for path in files()} == {0o600}
     assert stat.S_IMODE((state_dir() / "run-options").stat().st_mode) == 0o700
@@ -134,12 +144,12 @@ def test_a_link_to_a_folder_is_that_folder_whatever_its_name(tmp_path: Path) -> 
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\x1b]0;x\x07"))
     odd.mkdir()
     (tmp_path / "link").symlink_to(odd)
-    remember(AgentOptions(cwd=tmp_path / "link", model="m"))
-    assert remembered(odd) == AgentOptions(cwd=odd, model="m")
+    remember_options(AgentOptions(cwd=tmp_path / "link", model="m"))
+    assert options_for(odd) == AgentOptions(cwd=odd, model="m")
 
 
 def test_a_path_that_would_come_back_as_another_one_is_refused(project: Path) -> None:
     lost = Path(os.fsdecode(b"/\xff"))
     with pytest.raises(OSError, match="not valid UTF-8"):
-        remember(AgentOptions(cwd=project, include_directories=[lost]))
-    assert remembered(project) is None
+        remember_options(AgentOptions(cwd=project, include_directories=[lost]))
+    assert options_for(project) is None

@@ -17,7 +17,7 @@ from gemtui.agent.gemini import UnguardedAdapter, owner_lives
 from gemtui.agent.run_folder import Abort, Exit, Owner, ProcessId, Request, RunFolder
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import aftermath_of, backup_of
-from gemtui.runs.listing import list_runs, usage
+from gemtui.runs.listing import list_runs, runs_usage
 from tests.odd_json import ODD, spoilt
 
 REQUEST = Request(
@@ -138,7 +138,7 @@ def test_no_folder_stops_the_list(
         assert attached is None or attached.supervised() in (True, False)
         assert folder.abort_request() in (None, *Abort)
         assert owner_lives(folder.owner()) in (True, False)
-        assert usage(runs).runs == 1
+        assert runs_usage(runs).runs == 1
         backup_of(folder)
         aftermath_of(folder)
         settle_abandoned(runs)

@@ -11,7 +11,7 @@ from statistics import median
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import open_policy
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import Rule
 from tests.bench.measure import Cost, Row, alone, medians
 from tests.bench.policies import make_policy
@@ -87,7 +87,7 @@ def rows(folder: Path, repeat: int) -> Iterator[Row]:
         (LARGE, opened, f"a policy of {LARGE} rules opened and shown"),
     ):
         path = folder / "edited.toml"
-        path.write_text(text_of(make_rules(number)))
+        path.write_text(rules_to_toml(make_rules(number)))
         runs = [[_cost(each, path) for each in (parsed, work)] for _ in range(repeat)]
         floor, cost = medians(runs)
         yield Row(what=what, cost=cost, floor="tomllib, the same rules", least=floor.seconds)

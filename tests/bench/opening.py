@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Thought
 from tests.bench import minimal
 from tests.bench.make_store import NOW, make_session, more_records

@@ -11,7 +11,7 @@ import orjson
 
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from tests.bench.make_store import make_session, make_store
 from tests.bench.measure import Cost, Row, alone, medians
 

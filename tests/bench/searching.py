@@ -25,8 +25,8 @@ from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
-from gemtui.sessions.query import parse
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.query import parse_query
+from gemtui.sessions.session_log import SessionLog
 from gemtui.text import counted
 from tests.bench import minimal
 from tests.bench.listing import LOOK
@@ -121,7 +121,7 @@ def _asking(home: Path, snapshot: Snapshot, name: str, repeat: int) -> Iterator[
     """Hits with the lines that fit on a screen; the floor is the engine alone."""
     with closing(Search(_folder(home))) as search, closing(ReadIndex(_folder(home))) as index:
         for what, words in QUERIES.items():
-            plain = engine_query(parse(words, now=NOW))
+            plain = engine_query(parse_query(words, now=NOW))
             floor = _middle(partial(index.words.search, plain, HITS), 5 * repeat)
             cost = _middle(partial(_ask, search, snapshot, words), 5 * repeat)
             what = f"search {name}: {what}"
@@ -129,7 +129,7 @@ def _asking(home: Path, snapshot: Snapshot, name: str, repeat: int) -> Iterator[
 
 
 def _ask(search: Search, snapshot: Snapshot, words: str) -> int:
-    query = parse(words, now=NOW)
+    query = parse_query(words, now=NOW)
     *_, results = search.find(query, snapshot.sessions, limit=HITS)
     for hit in results.hits[:SHOWN]:
         search.snippet(hit, query, width=100)
@@ -240,7 +240,7 @@ def _typed(terminal: Terminal, home: Path, snapshot: Snapshot) -> Iterator[float
         for word in TYPED:
             before: tuple[bytes, ...] = ()
             for end in range(1, len(word) + 1):
-                query = parse(word[:end], now=NOW)
+                query = parse_query(word[:end], now=NOW)
                 found = search.find(query, snapshot.sessions, limit=HITS)
                 after = tuple(_told(results).encode() for results in found)
                 _wait_for_next_key(terminal)

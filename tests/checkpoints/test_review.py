@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from gemtui.checkpoints.plan import Step
 from gemtui.checkpoints.review import (
     FileReview,
+    HunkPart,
     OwnerKind,
-    Part,
     ReviewedFile,
     ReviewHunk,
     chosen_hunks,
-    lines_of,
+    git_lines,
     owned_changes,
     revert_steps,
 )
@@ -79,9 +79,9 @@ def test_a_weave_without_all_its_pieces_is_its_first_text(
     base: list[bytes], versions: list[tuple[int, list[bytes]]]
 ) -> None:
     texts = [b"".join(base), *(b"".join(lines) for _, lines in versions)]
-    weave = Weave[int](lines_of(texts[0]))
+    weave = Weave[int](git_lines(texts[0]))
     for (owner, _), text in zip(versions, texts[1:], strict=True):
-        weave.add(owner, lines_of(text))
+        weave.add(owner, git_lines(text))
     pieces = weave.pieces()
     assert b"".join(weave.now) == weave.without(()) == texts[-1]
     assert weave.without(pieces) == texts[0]
@@ -113,9 +113,9 @@ def test_every_kind_of_change_is_a_hunk_that_can_be_reverted(session: Session) -
     session.call(write)
     files = look(session)
     assert {path: [each.part for each in file.hunks] for path, file in files.items()} == {
-        b"new": [Part.LINES], b"bytes": [Part.WHOLE], b"latin": [Part.LINES],
-        b"gone": [Part.WHOLE], b"run.sh": [Part.MODE], b"link": [Part.WHOLE],
-        b"empty": [Part.WHOLE], b"\x1b[31m\n": [Part.LINES],
+        b"new": [HunkPart.LINES], b"bytes": [HunkPart.WHOLE], b"latin": [HunkPart.LINES],
+        b"gone": [HunkPart.WHOLE], b"run.sh": [HunkPart.MODE], b"link": [HunkPart.WHOLE],
+        b"empty": [HunkPart.WHOLE], b"\x1b[31m\n": [HunkPart.LINES],
     }  # fmt: skip
     changes = {path: file.change for path, file in files.items()}
     assert (changes[b"new"], changes[b"gone"], changes[b"link"]) == ("added", "deleted", "modified")

@@ -40,7 +40,7 @@ def modules_after(code: str) -> set[str]:
 
 def test_no_core_module_loads_the_screen() -> None:
     names = core_modules()
-    assert "gemtui.sessions.records" in names
+    assert "gemtui.sessions.session_log" in names
     assert "gemtui.commands.show" in names
     loaded = modules_after("".join(f"import {name}\n" for name in names))
     assert not loaded & SCREEN
@@ -88,7 +88,7 @@ import asyncio, sys
 from gemtui.commands import app as command
 from gemtui.ui import app as ui
 
-def run(start, config):
+def run_app(start, config):
     app = ui.GemtuiApp(start, config)
 
     async def look():
@@ -117,7 +117,7 @@ def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
     words = ["sessions", "--everywhere", "--json"]
     code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
     modules_after(code)
-    reader = {"gemtui.sessions.records", "gemtui.sessions.summarise", "gemtui.transcript.tools"}
+    reader = {"gemtui.sessions.session_log", "gemtui.sessions.summarise", "gemtui.transcript.tools"}
     rows = {"gemtui.sessions.index", "gemtui.sessions.cache", "sqlite3"}
     assert not modules_after(code) & (reader | LATER - rows)
 

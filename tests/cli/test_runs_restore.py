@@ -10,7 +10,7 @@ import pytest
 from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import drop_kept, keep_before
-from gemtui.runs.listing import prune, runs_dir
+from gemtui.runs.listing import prune_runs, runs_dir
 from tests.cli.conftest import Gemtui
 from tests.fake_cli import INIT, OK, FakeCli
 from tests.kept.test_resume import ANSWERED, GHOST, ID, MORE, REAL, lines
@@ -59,11 +59,11 @@ def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui
 
 def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
     real.unlink()
-    assert prune(runs_dir(), runs=1, size=1) == 1, (
+    assert prune_runs(runs_dir(), runs=1, size=1) == 1, (
         "the older run keeps nothing that the newer lacks"
     )
     add_run(runs_dir(), "33333333-c", age=-5)
-    assert prune(runs_dir(), runs=1, size=1) == 0
+    assert prune_runs(runs_dir(), runs=1, size=1) == 0
     answer = gemtui("runs", "clear")
     removed, named = answer.err.splitlines()
     assert removed.startswith("gemtui: removed 1 run from")

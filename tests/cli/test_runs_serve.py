@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Exit, Owner
-from gemtui.agent.steering import Steering
 from gemtui.paths import config_file, state_dir
 from tests.cli.conftest import Gemtui, start
 from tests.cli.test_run_ask import asking
@@ -176,7 +176,7 @@ def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> Non
     next_prompt = asker.hook("AfterAgent")
     assert next_prompt is not None
     assert next_prompt["reason"] == "then test"
-    assert Steering.of(asker.folder).undelivered() == 0
+    assert PromptQueue.of(asker.folder).undelivered() == 0
     assert gemtui("runs", "say", "run", " ").code == 2
 
 

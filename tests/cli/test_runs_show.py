@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.agent.approval import ApprovalRequest, Settled
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.steering import Steering
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.cli import main
 from gemtui.runs.listing import runs_dir
 from gemtui.transcript.model import Consent
@@ -38,9 +38,9 @@ def test_what_waits_is_named_listed_and_said_where_it_goes(
     own_places: None, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     run = add_run(runs_dir(), "waiting")
-    steering = Steering.of(run)
-    steering.queue("then \x1b[31mthis\nand that")
-    steering.send_message("faster")
+    queue = PromptQueue.of(run)
+    queue.add_prompt("then \x1b[31mthis\nand that")
+    queue.send_message("faster")
     main(["runs", "show", run.id])
     told = capsysbinary.readouterr().out.decode()
     assert "waits    faster\nwaits    then \u241b[31mthis\u240aand that\n" in told

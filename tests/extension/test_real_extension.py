@@ -13,7 +13,7 @@ import pytest
 
 from gemtui.agent.capabilities import parse_help
 from gemtui.agent.detect import Cli, Detected, FoundBy
-from gemtui.extension.install import install, remove
+from gemtui.extension.install import install_extension, remove_extension
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir
 from tests.gated import put_hooks
@@ -50,7 +50,7 @@ def _session(
 
 @pytest.mark.every_run
 def test_sessions_go_on_as_ever_and_leave_a_live_file(gemini: GeminiCli, cli: Detected) -> None:
-    assert install(cli).state is HookState.READY
+    assert install_extension(cli).state is HookState.READY
     (result,) = _session(gemini, LARGE)
     assert result["status"] == "success"
     assert (gemini.project / "a.txt").read_text() == LARGE
@@ -120,8 +120,8 @@ def _gemini(gemini: GeminiCli, *words: str) -> None:
 def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> None:
     _session(gemini)
     before = _files(gemini.store)
-    install(cli)
-    assert remove(cli).state is HookState.MISSING
+    install_extension(cli)
+    assert remove_extension(cli).state is HookState.MISSING
     after = _files(gemini.store)
     new = {name for name in after if name not in before}
     assert {name for name in new if "gemtui" in name} == set()
@@ -134,22 +134,22 @@ def test_removing_leaves_nothing_that_acts(gemini: GeminiCli, cli: Detected) -> 
 
 
 def test_installing_again_mends_what_is_broken(cli: Detected) -> None:
-    install(cli)
+    install_extension(cli)
     (extension_dir() / "hook.sh").write_text("echo")
     assert extension_state().state is HookState.OLDER
-    assert install(cli).state is HookState.READY
+    assert install_extension(cli).state is HookState.READY
     for path in (extension_dir() / "hooks" / "hooks.json", extension_dir() / "hooks"):
         path.unlink() if path.is_file() else path.rmdir()
     assert extension_state().state is HookState.GONE
-    assert install(cli).state is HookState.READY
+    assert install_extension(cli).state is HookState.READY
 
 
 def test_data_that_was_moved_is_linked_anew(
     cli: Detected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install(cli)
+    install_extension(cli)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "elsewhere"))
-    assert install(cli).source == data_dir() / "extension"
+    assert install_extension(cli).source == data_dir() / "extension"
 
 
 def _files(folder: Path) -> dict[str, bytes]:

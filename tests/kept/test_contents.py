@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gemtui.kept.cleanup import Retention
-from gemtui.kept.contents import forget_kept, only_kept, removal, remove
-from gemtui.kept.restoring import restore
+from gemtui.kept.contents import delete_from_vault, forget_kept, only_kept, removal
+from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag, Summary
@@ -46,7 +46,7 @@ def test_what_is_removed_takes_its_tool_outputs_and_leaves_what_the_cli_has(stor
     found = removal(only_kept(read(store).sessions))
     assert (len(found.names), found.size) == (2, size)
     assert [each.id for each in found.sessions] == [uuid(1)]
-    assert remove(found) == size
+    assert delete_from_vault(found) == size
     left = {each.name for each in vault_dir().rglob("*.*") if each.is_file()}
     assert left == {other.name, "a.txt"}
 
@@ -64,7 +64,7 @@ def test_an_id_that_leads_elsewhere_removes_and_writes_nothing_there(store: Path
     path.unlink()
     found = kept(store)
     assert found.id.startswith("..")
-    restore(found, store, Retention(enabled=False), logs.START)
+    restore_from_vault(found, store, Retention(enabled=False), logs.START)
     assert {each: each.read_bytes() for each in store.parent.rglob("*") if each.is_file()} == others
     path.unlink()
     forget_kept(kept(store))

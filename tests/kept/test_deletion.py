@@ -10,7 +10,7 @@ import pytest
 import send2trash  # type: ignore[import-untyped]
 
 from gemtui.errors import DeletionFailed
-from gemtui.kept.deletion import Deletion, Trash, delete_planned, plan, restore_trashed
+from gemtui.kept.deletion import Deletion, Trash, delete_planned, plan_deletion, restore_trashed
 from gemtui.sessions.index import Index
 from gemtui.sessions.summary import Summary
 from tests.sessions import logs
@@ -91,7 +91,7 @@ def with_everything(home: Path) -> None:
 def test_all_that_belongs_to_a_session_goes_and_the_rest_stays(home: Path, trash: Path) -> None:
     with_everything(home)
     before = tree(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     assert planned(deletion, home) == [
         f"proj/chats/{ID}",
         f"proj/tool-outputs/session-{ID}",
@@ -115,7 +115,7 @@ def test_the_recorded_subagent_plan_and_output_go_with_their_sessions(home: Path
     expected = {"379b10d4": 2, "2096d467": 2, "0a9a25b3": 2, "27523a93": 2, "c0ffee00": 1}
     for id, count in expected.items():
         before = tree(home)
-        delete_planned(plan(find(home, id), home))
+        delete_planned(plan_deletion(find(home, id), home))
         gone = before - tree(home)
         assert len(gone) == count
         assert all(id in path for path in gone)
@@ -125,9 +125,9 @@ def test_copies_go_as_well_unless_they_shall_stay(home: Path) -> None:
     new = session(home, ID, talk(ID, seconds=9))
     old = legacy(home, ID, talk(ID)[1:-1], key="0" * 64)
     (home / "tmp" / "proj" / ID).mkdir()
-    chosen = plan(find(home), home, copies=False)
+    chosen = plan_deletion(find(home), home, copies=False)
     assert paths(chosen) == [home / "tmp" / "proj" / ID, new]
-    assert paths(plan(find(home), home))[-2:] == [old, new]
+    assert paths(plan_deletion(find(home), home))[-2:] == [old, new]
     delete_planned(chosen)
     assert find(home).path == old
 
@@ -136,7 +136,7 @@ def test_what_a_copy_in_the_same_project_needs_stays_with_it(home: Path) -> None
     new = session(home, ID, talk(ID, seconds=9))
     legacy(home, ID, talk(ID)[1:-1], key="proj")
     (home / "tmp" / "proj" / ID).mkdir()
-    assert paths(plan(find(home), home, copies=False)) == [new]
+    assert paths(plan_deletion(find(home), home, copies=False)) == [new]
 
 
 def test_another_session_with_the_same_eight_characters_stays(home: Path) -> None:
@@ -145,7 +145,7 @@ def test_another_session_with_the_same_eight_characters_stays(home: Path) -> Non
     theirs = session(home, other, minute="2026-11-20T23-05")
     (home / "tmp" / "proj" / "tool-outputs" / f"session-{other}").mkdir(parents=True)
     before = tree(home)
-    delete_planned(plan(find(home), home))
+    delete_planned(plan_deletion(find(home), home))
     assert before - tree(home) == {str(mine.relative_to(home))}
     assert theirs.exists()
 
@@ -154,8 +154,12 @@ def test_a_subagent_and_a_checkpoint_go_alone(home: Path) -> None:
     with_everything(home)
     checkpoint = home / "tmp" / "proj" / "checkpoint-x.json"
     checkpoint.write_text('{\n"history": [{"role": "user", "parts": [{"text": "Hello"}]}]\n}')
-    assert planned(plan(find(home, "agent-1"), home), home) == [f"proj/chats/{ID}/agent-1.jsonl"]
-    assert planned(plan(find(home, "checkpoint-x"), home), home) == ["proj/checkpoint-x.json"]
+    assert planned(plan_deletion(find(home, "agent-1"), home), home) == [
+        f"proj/chats/{ID}/agent-1.jsonl"
+    ]
+    assert planned(plan_deletion(find(home, "checkpoint-x"), home), home) == [
+        "proj/checkpoint-x.json"
+    ]
 
 
 # --- what a hostile store asks for ---------------------------------------------------------------
@@ -168,7 +172,7 @@ def test_an_id_in_a_header_opens_no_other_folder(id: str, home: Path) -> None:
     with_everything(home)
     path = home / "tmp" / "proj" / "chats" / "session-2026-11-20T23-04-evil.jsonl"
     logs.write(path, [logs.header(id), logs.user("u", "Hello")])
-    deletion = plan(find(home, str(path)), home)
+    deletion = plan_deletion(find(home, str(path)), home)
     assert paths(deletion) == [path]
 
 
@@ -177,7 +181,7 @@ def test_a_name_that_agrees_opens_no_common_folder(id: str, home: Path) -> None:
     with_everything(home)
     path = session(home, id, [logs.header(id), logs.user("u", "Hello")])
     (home / "tmp" / "proj" / id).mkdir(exist_ok=True)
-    assert paths(plan(find(home, str(path)), home)) == [path]
+    assert paths(plan_deletion(find(home, str(path)), home)) == [path]
 
 
 @pytest.mark.parametrize(
@@ -190,7 +194,7 @@ def test_an_id_that_is_the_name_of_a_file_takes_no_file(id: str, home: Path) -> 
     (project / "checkpoint-x.json").write_text("{}")
     (project / "chats" / "notes.jsonl").write_text("{}")
     path = session(home, id, [logs.header(id), logs.user("u", "Hello")], minute="2026-11-20T23-09")
-    assert paths(plan(find(home, str(path)), home)) == [path]
+    assert paths(plan_deletion(find(home, str(path)), home)) == [path]
 
 
 def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_links_are_not_followed(home: Path, tmp_path: Path) -> None:
     (project / "chats" / ID).symlink_to(outside)
     (project / ID / "plans" / "link.md").symlink_to(outside / "precious.txt")
     (project / ID / "plans" / "folder").symlink_to(outside)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     assert planned(deletion, home)[:-1] == [f"proj/{ID}"]
     assert deletion.items[0].files == 4
     delete_planned(deletion)
@@ -217,10 +221,10 @@ def test_nothing_outside_the_store_is_deleted(home: Path, tmp_path: Path) -> Non
     path = logs.write(tmp_path / "tmp" / "proj" / "chats" / "session-mine.jsonl", talk(ID))
     (home / "tmp").mkdir(parents=True)
     with pytest.raises(DeletionFailed, match="anywhere else"):
-        plan(find(home, str(path)), home)
+        plan_deletion(find(home, str(path)), home)
     (home / "tmp" / "linked").symlink_to(tmp_path / "tmp" / "proj")
     with pytest.raises(DeletionFailed, match="anywhere else"):
-        plan(find(home), home)
+        plan_deletion(find(home), home)
     assert path.exists()
 
 
@@ -229,7 +233,7 @@ def test_nothing_outside_the_store_is_deleted(home: Path, tmp_path: Path) -> Non
 
 def test_a_session_that_grew_meanwhile_stays(home: Path) -> None:
     with_everything(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     append(deletion.session.path, logs.user("n", "I am here"))
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use") as caught:
@@ -240,7 +244,7 @@ def test_a_session_that_grew_meanwhile_stays(home: Path) -> None:
 
 def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
     with_everything(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     (home / "tmp" / "proj" / ID / "tracker" / "a" / "new.json").write_text("{}")
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
@@ -250,7 +254,7 @@ def test_a_folder_that_grew_meanwhile_stays(home: Path) -> None:
 
 def test_what_has_come_meanwhile_stays_with_the_rest(home: Path) -> None:
     session(home, ID)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     (home / "tmp" / "proj" / "tool-outputs" / f"session-{ID}").mkdir(parents=True)
     before = tree(home)
     with pytest.raises(DeletionFailed, match="in use"):
@@ -264,7 +268,7 @@ def test_each_file_is_looked_at_again_when_its_turn_comes(
     import send2trash
 
     with_everything(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     last, real = deletion.items[-1].path, send2trash.send2trash
 
     def while_others_go(path: Path) -> None:
@@ -281,7 +285,7 @@ def test_each_file_is_looked_at_again_when_its_turn_comes(
 
 def test_a_plan_is_carried_out_once(home: Path) -> None:
     session(home, ID)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     delete_planned(deletion)
     with pytest.raises(DeletionFailed):
         delete_planned(deletion)
@@ -289,7 +293,7 @@ def test_a_plan_is_carried_out_once(home: Path) -> None:
 
 def test_without_a_trash_it_asks_first(no_trash: None, home: Path) -> None:
     with_everything(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     before = tree(home)
     with pytest.raises(DeletionFailed, match="moved to the trash") as caught:
         delete_planned(deletion)
@@ -304,7 +308,7 @@ def test_what_could_not_be_deleted_is_named_and_the_rest_is_gone(
     no_trash: None, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_everything(home)
-    deletion = plan(find(home), home)
+    deletion = plan_deletion(find(home), home)
     stuck = home / "tmp" / "proj" / ID
     remove = shutil.rmtree
 
@@ -335,7 +339,7 @@ def facts(home: Path) -> dict[str, tuple[bytes, int, int]]:
 
 def deleted(home: Path, wanted: str = ID) -> Trash:
     trash = Trash()
-    delete_planned(plan(find(home, wanted), home), trash=trash)
+    delete_planned(plan_deletion(find(home, wanted), home), trash=trash)
     return trash
 
 
@@ -423,7 +427,7 @@ def test_what_went_before_something_failed_comes_back(
     monkeypatch.setattr("send2trash.send2trash", full)
     gone = Trash()
     with pytest.raises(DeletionFailed):
-        delete_planned(plan(find(home), home), trash=gone)
+        delete_planned(plan_deletion(find(home), home), trash=gone)
     assert len(gone.items) == 3
     assert restore_trashed(gone, home) == ()
     assert facts(home) == before

@@ -29,14 +29,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from gemtui.sessions.index import Index
 from gemtui.kept.cleanup import Retention
-from gemtui.kept.restoring import restore
+from gemtui.kept.restoring import restore_from_vault
 home = Path({home!r})
 index = Index(home, cache=None)
 kept = [each for each in index.load(publish=lambda _: None, cancelled=lambda: False).sessions
         if "kept" in each.flags]
 print("ready", flush=True)
 for session in kept:
-    restore(session, home, Retention(), datetime({year}, 12, 1, tzinfo=UTC))
+    restore_from_vault(session, home, Retention(), datetime({year}, 12, 1, tzinfo=UTC))
 """
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.kept.cleanup import DoomedFile, Why, next_deletions, retention
-from gemtui.kept.restoring import restore
+from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import in_tree, trees
@@ -142,7 +142,7 @@ def test_what_is_put_back_is_listed_and_resumed_by_the_cli_and_stays(gemini: Gem
     keep_all(gemini.store)
     clean_up(gemini, [hit.session.path for hit in store.hits()])
     for id in (EXPIRED, GHOSTED, TWIN):
-        restore(kept(gemini.store, id), gemini.store, rule(gemini), datetime.now(UTC))
+        restore_from_vault(kept(gemini.store, id), gemini.store, rule(gemini), datetime.now(UTC))
     assert all(path.exists() for path in store.beside)
     ask(gemini, "And on")
     assert {path.name[-14:-6] for path in store.files()} >= {GHOSTED[:8], TWIN[:8], EXPIRED[:8]}

@@ -12,7 +12,7 @@ import pytest
 
 from gemtui.errors import RestoreFailed
 from gemtui.kept.cleanup import Retention, next_deletions
-from gemtui.kept.restoring import Restored, restore
+from gemtui.kept.restoring import Restored, restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.projects import path_hash
@@ -34,7 +34,7 @@ def kept(home: Path) -> Summary:
 
 def back(home: Path, now: datetime = SOON, rule: Retention = RULE) -> Restored:
     """Put back what is kept, and look at what the CLI would find."""
-    restored = restore(kept(home), home, rule, now)
+    restored = restore_from_vault(kept(home), home, rule, now)
     assert not any(Flag.KEPT in each.flags for each in read(home).sessions)
     assert next_deletions(read(home).sessions, lambda _: rule, now) == ()
     return restored
@@ -170,7 +170,7 @@ def test_a_session_without_anything_to_resume_stays_where_it_is(store: Path) -> 
     keep_all(store)
     path.unlink()
     with pytest.raises(RestoreFailed, match="nothing to resume"):
-        restore(kept(store), store, RULE, SOON)
+        restore_from_vault(kept(store), store, RULE, SOON)
     assert not path.exists()
 
 
@@ -181,7 +181,7 @@ def test_nothing_is_written_over(store: Path) -> None:
     found = kept(store)
     other = session(store, uuid(1), talk(uuid(1), "Another"))
     with pytest.raises(RestoreFailed, match="move it away"):
-        restore(found, store, RULE, SOON)
+        restore_from_vault(found, store, RULE, SOON)
     assert b"Another" in other.read_bytes()
 
 
@@ -193,9 +193,9 @@ def test_another_session_with_its_short_id_is_not_touched(store: Path) -> None:
     other = session(store, id, talk(id), minute="2026-11-20T23-05")
     set_time(other, logs.START.timestamp())
     with pytest.raises(RestoreFailed, match="short id"):
-        restore(kept(store), store, RULE, LATE)
+        restore_from_vault(kept(store), store, RULE, LATE)
     assert other.exists()
-    assert restore(kept(store), store, RULE, SOON).paths == (path,)
+    assert restore_from_vault(kept(store), store, RULE, SOON).paths == (path,)
 
 
 def test_what_is_just_written_is_not_removed(store: Path) -> None:
@@ -207,7 +207,7 @@ def test_what_is_just_written_is_not_removed(store: Path) -> None:
     with empty.open("ab") as file:
         file.write(logs.lines([{"$set": {"lastUpdated": now.isoformat()}}]))
     with pytest.raises(RestoreFailed, match="being written right now"):
-        restore(kept(store), store, RULE, now + timedelta(seconds=1))
+        restore_from_vault(kept(store), store, RULE, now + timedelta(seconds=1))
 
 
 def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Pa
     path.unlink()
     marker(store, "proj", "/somewhere/else")
     with pytest.raises(RestoreFailed, match="/somewhere/else"):
-        restore(kept(store), store, RULE, SOON)
+        restore_from_vault(kept(store), store, RULE, SOON)
 
 
 def test_from_another_file_system_it_is_copied(other_file_system: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_what_is_in_the_store_needs_no_restoring(store: Path) -> None:
     turn_on()
     (found,) = read(store).sessions
     with pytest.raises(RestoreFailed, match="already in its place"):
-        restore(found, store, RULE, SOON)
+        restore_from_vault(found, store, RULE, SOON)
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"sessionId":"%s","projectHa\n' % uuid(1).encode()])
@@ -265,7 +265,7 @@ def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store:
     keep_all(store)
     path.unlink()
     with pytest.raises(RestoreFailed, match="first line is corrupt"):
-        restore(kept(store), store, RULE, SOON)
+        restore_from_vault(kept(store), store, RULE, SOON)
     assert not path.exists()
 
 
@@ -289,7 +289,7 @@ def test_what_comes_back_is_on_the_disk_before_it_has_its_name(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "link", linked)
-    assert restore(kept(store), store, RULE, LATE).renewed
+    assert restore_from_vault(kept(store), store, RULE, LATE).renewed
     at = steps.index(("link", path.stat().st_ino))
     assert ("sync", path.stat().st_ino) in steps[:at]
     assert ("sync", path.parent.stat().st_ino) in steps[at:]

@@ -22,7 +22,7 @@ from gemtui.kept.run_copies import Aftermath, aftermath_of, backup_of
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Text
 from tests.model_server import Answer, Gate, ModelServer, answer, call, text
 from tests.patience import PATIENCE

@@ -10,12 +10,12 @@ import pytest
 from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.sentences import completions, read_sentences, rules_of, sentence_of
+from gemtui.policy.sentences import read_sentences, rules_of, sentence_completions, sentence_of
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
 
 PROJECT = Path("/home/me/app")
@@ -24,7 +24,7 @@ ALLOW, ASK, DENY = Decision.ALLOW, Decision.ASK_USER, Decision.DENY
 
 
 def decided(text: str, tool: str, args: dict[str, Any], mode: str = "yolo") -> Decision:
-    toml = text_of(rules_of(read_sentences(text, PROJECT)))
+    toml = rules_to_toml(rules_of(read_sentences(text, PROJECT)))
     policy = Policy.parse(toml)
     assert not policy.findings
     return Engine(policy, mode=ApprovalMode(mode)).outcome(Call(tool, args)).decision
@@ -150,7 +150,7 @@ def test_a_rule_is_read_back_as_its_sentence(text: str, project: Path | None) ->
         assert not dropped(pattern)
         assert not slow(pattern)
     if text != "allow run":
-        assert check_text(text_of([rule]), "x.toml") == ()
+        assert check_text(rules_to_toml([rule]), "x.toml") == ()
 
 
 def test_an_allow_that_a_deny_hits_says_so() -> None:
@@ -159,7 +159,7 @@ def test_an_allow_that_a_deny_hits_says_so() -> None:
 
 
 def test_the_last_sentence_is_completed() -> None:
-    assert completions("allow read; de") == ("allow read; deny ",)
-    assert completions("allow edit s", folders=["src"]) == ("allow edit src/**",)
-    assert completions("deny git p") == ("deny git push",)
-    assert completions("permit r") == ()
+    assert sentence_completions("allow read; de") == ("allow read; deny ",)
+    assert sentence_completions("allow edit s", folders=["src"]) == ("allow edit src/**",)
+    assert sentence_completions("deny git p") == ("deny git push",)
+    assert sentence_completions("permit r") == ()

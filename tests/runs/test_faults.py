@@ -10,10 +10,10 @@ import pytest
 
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import keep_before, last_copies
-from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
+from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
 from gemtui.ui.run import mode
 from gemtui.ui.run.live_run import _size
-from gemtui.ui.run.prompt_sources import History, files_below
+from gemtui.ui.run.prompt_sources import History, paths_below
 from tests.runs.test_listing import add_run, unended
 from tests.sessions.faults import injected
 from tests.sessions.stores import session, uuid
@@ -40,16 +40,16 @@ def runs(tmp_path: Path) -> Path:
     [
         list_runs,
         broken_runs,
-        usage,
+        runs_usage,
         last_copies,
         settle_abandoned,
         mode._may_run,
         mode._tidy,
-        prune,
-        files_below,
+        prune_runs,
+        paths_below,
         lambda place: _size(place / "ended" / "stderr.txt"),
         lambda place: History(place / "prompts.jsonl").add("go"),
-        clear,
+        clear_runs,
     ],
 )
 def test_a_place_that_stays_closed(

@@ -13,8 +13,8 @@ import pytest
 
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Exit, Request, RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.runs.follow_up import hand_on, send_next, settle, went_on
@@ -22,7 +22,7 @@ from gemtui.runs.follow_up import hand_on, send_next, settle, went_on
 KILLED = """
 import asyncio, os, signal, sys, threading
 from pathlib import Path
-from gemtui.agent.steering import Steering
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.runs.follow_up import send_next
 from tests.runs.test_follow_up import begun
 
@@ -49,7 +49,7 @@ while killed:
     step += 1
     run = begun(Path(sys.argv[1]) / str(step), "first", "go")
     for text in ("a", "b"):
-        Steering.of(run).queue(text)
+        PromptQueue.of(run).add_prompt(text)
     if (pid := os.fork()) == 0:
         child(run, step)
     killed = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
@@ -68,7 +68,7 @@ def begun(runs: Path, id: str, text: str) -> RunFolder:
 
 
 def texts(run: RunFolder) -> list[str]:
-    return [each.text for each in Steering.of(run).prompts()]
+    return [each.text for each in PromptQueue.of(run).prompts()]
 
 
 @pytest.fixture
@@ -77,11 +77,11 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 async def test_the_rest_waits_behind_the_run_that_goes_on(run: RunFolder) -> None:
-    steering = Steering.of(run)
+    queue = PromptQueue.of(run)
     for text in "abc":
-        last = steering.queue(text)
-    steering.keep_options({"model": "x"})
-    steering.move(last.id, 0)
+        last = queue.add_prompt(text)
+    queue.keep_options({"model": "x"})
+    queue.move(last.id, 0)
     asked: list[str] = []
 
     async def begin(text: str, id: str) -> RunFolder:
@@ -100,15 +100,15 @@ async def test_the_rest_waits_behind_the_run_that_goes_on(run: RunFolder) -> Non
     assert await send_next(before, begin) is None
     assert asked == ["c", "a", "b"]
     assert went_on(run) == before
-    steering.queue("late")
+    queue.add_prompt("late")
     settle(run)
     assert texts(before) == ["late"]
-    assert Steering.of(before).options() == {"model": "x"}
+    assert PromptQueue.of(before).options() == {"model": "x"}
 
 
 async def test_what_does_not_begin_waits_as_before(run: RunFolder) -> None:
-    steering = Steering.of(run)
-    first, second = steering.queue("a"), steering.queue("b")
+    queue = PromptQueue.of(run)
+    first, second = queue.add_prompt("a"), queue.add_prompt("b")
 
     async def fails(_text: str, _id: str) -> RunFolder | None:
         raise OptionError("no")
@@ -120,14 +120,14 @@ async def test_what_does_not_begin_waits_as_before(run: RunFolder) -> None:
         with pytest.raises(OptionError):
             await send_next(run, fails, prompt=prompt)
         assert await send_next(run, refuses, prompt=prompt) is None
-        assert steering.prompts() == [first, second]
+        assert queue.prompts() == [first, second]
     assert await send_next(run, refuses, prompt="00000000") is None
 
 
 async def test_of_two_one_sends(run: RunFolder) -> None:
-    steering = Steering.of(run)
+    queue = PromptQueue.of(run)
     for n in range(3):
-        steering.queue(str(n))
+        queue.add_prompt(str(n))
     begins: list[str] = []
 
     async def begin(text: str, id: str) -> RunFolder:
@@ -142,8 +142,8 @@ async def test_of_two_one_sends(run: RunFolder) -> None:
 
 
 async def test_words_that_did_not_arrive_are_sent_first(run: RunFolder) -> None:
-    Steering.of(run).queue("then")
-    Steering.of(run).send_message("faster")
+    PromptQueue.of(run).add_prompt("then")
+    PromptQueue.of(run).send_message("faster")
 
     async def begin(text: str, id: str) -> RunFolder:
         return begun(run.path.parent, id, text)
@@ -173,8 +173,8 @@ def test_killed_at_any_step_a_prompt_is_neither_lost_nor_sent_twice(tmp_path: Pa
 
 
 def test_a_prompt_typed_meanwhile_goes_before_what_waits(run: RunFolder) -> None:
-    steering = Steering.of(run)
-    steering.queue("a")
+    queue = PromptQueue.of(run)
+    queue.add_prompt("a")
     other = begun(run.path.parent, "typed", "typed")
     hand_on(run, other)
     assert (texts(run), texts(other)) == ([], ["a"])

@@ -16,7 +16,7 @@ from gemtui.kept.vault import keep_all, turn_on
 from gemtui.runs.fork import Fork, fork_session
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import records_of, transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.written_files import recorded_writes

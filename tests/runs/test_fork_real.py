@@ -16,7 +16,7 @@ from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.fork import fork_session
 from gemtui.sessions.index import Index
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Summary
 from tests.model_server import Answer, ModelServer, answer, call, text
 from tests.patience import PATIENCE

@@ -30,12 +30,12 @@ from gemtui.agent.approval import (
 )
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Owner, Request, RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.approved_writes import PutBackError, put_back
+from gemtui.runs.approved_writes import PutBackError, restore_former
 from gemtui.runs.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
 from gemtui.runs.user_commands import UserCommands
 from gemtui.transcript.model import Consent
@@ -673,9 +673,9 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
     assert oct((asker.files.path / "before-1").stat().st_mode & 0o777) == "0o600"
     place.write_text("mine")
     with pytest.raises(PutBackError, match="changed since"):
-        put_back(asker.files, 1)
+        restore_former(asker.files, 1)
     place.write_text("evil")
-    assert put_back(asker.files, 1) == place
+    assert restore_former(asker.files, 1) == place
     assert place.read_text() == "old"
 
 
@@ -818,11 +818,11 @@ def test_a_run_whose_folder_is_gone_is_ended(asker: Asker) -> None:
 
 
 def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None:
-    steering = Steering.of(asker.folder)
+    queue = PromptQueue.of(asker.folder)
     asker.hook("SessionStart")
     asker.hook("SessionStart", session_id="started by a command")
     assert asker.hook("AfterTool", tool_name="glob") == {}
-    word = steering.send_message("use the other one")
+    word = queue.send_message("use the other one")
     use = {"type": "tool_use", "tool_name": "invoke_agent", "parameters": {"agent_name": "x"}}
     asker.says({**use, "tool_id": "5"})
     assert asker.call("invoke_agent", agent_name="x") == {}
@@ -830,36 +830,36 @@ def test_words_come_with_the_next_result_of_the_main_agent(asker: Asker) -> None
     told = asker.hook("AfterTool", tool_name="invoke_agent")
     assert told is not None
     assert "use the other one" in told["hookSpecificOutput"]["additionalContext"]
-    delivered = steering.delivery(word)
+    delivered = queue.delivery(word)
     assert delivered is not None
     assert (delivered.tool_name, delivered.tool_use_id) == ("invoke_agent", "5")
     assert asker.hook("AfterTool", tool_name="invoke_agent") == {}
 
 
 def test_the_next_prompt_is_sent_when_a_turn_has_ended(asker: Asker) -> None:
-    steering = Steering.of(asker.folder)
+    queue = PromptQueue.of(asker.folder)
     asker.hook("SessionStart")
-    steering.queue("and then?")
+    queue.add_prompt("and then?")
     assert asker.hook("AfterAgent", session_id="started by a command") == {}
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}
-    assert [each.text for each in steering.sent()] == ["and then?"]
+    assert [each.text for each in queue.sent()] == ["and then?"]
     assert asker.hook("AfterAgent") == {}
 
 
 def test_a_prompt_that_the_budget_does_not_cover_waits(asker: Asker) -> None:
-    steering = Steering.of(asker.folder)
+    queue = PromptQueue.of(asker.folder)
     asker.hook("SessionStart")
-    steering.queue("and then?")
+    queue.add_prompt("and then?")
     asker.may_prompt = False
     assert asker.hook("AfterAgent") == {}
-    assert [each.text for each in steering.prompts()] == ["and then?"]
+    assert [each.text for each in queue.prompts()] == ["and then?"]
 
 
 def test_a_word_that_no_result_took_along_is_the_next_prompt(asker: Asker) -> None:
-    steering = Steering.of(asker.folder)
+    queue = PromptQueue.of(asker.folder)
     asker.hook("SessionStart")
-    steering.queue("and then?")
-    steering.send_message("use the other one")
+    queue.add_prompt("and then?")
+    queue.send_message("use the other one")
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "use the other one"}
     assert asker.hook("AfterTool", tool_name="glob") == {}
     assert asker.hook("AfterAgent") == {"decision": "deny", "reason": "and then?"}

@@ -186,16 +186,16 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
                 fold.add(event)
                 progress.add(event)
                 if isinstance(event.payload, PermissionRequest):
-                    if not run.steering.words():
-                        word = run.steering.send_message("Prefer the other library.")
-                        run.steering.queue("Then\nwrite b.")
+                    if not run.queue.messages():
+                        word = run.queue.send_message("Prefer the other library.")
+                        run.queue.add_prompt("Then\nwrite b.")
                     for number in run.gate.question_numbers():
                         run.gate.answer(number, Approval.allow())
         told = [json.dumps(each.body["contents"][-1]) for each in model.asked]
     assert "Prefer the other library." in told[1]
     assert "Then\\nwrite b." in told[2]
     assert "Agent execution blocked" not in "".join(told)
-    delivered = run.steering.delivery(word)
+    delivered = run.queue.delivery(word)
     assert delivered is not None
     assert delivered.tool_name == "write_file"
     assert delivered.tool_use_id is not None

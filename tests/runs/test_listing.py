@@ -20,7 +20,7 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import broken_runs, clear, list_runs, prune, usage
+from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
 
 INIT = '{"type":"init","session_id":"s1","model":"auto"}\n'
 SAID = '{"type":"message","role":"assistant","content":"Yes.","delta":true}\n'
@@ -142,12 +142,12 @@ def test_what_a_start_has_left_is_named_its_secrets_go_and_it_is_cleared(tmp_pat
     folder, young = abandoned(tmp_path, str(uuid4())), abandoned(tmp_path, str(uuid4()))
     young.write("prompt.txt", "Just now.")
     stranger = abandoned(tmp_path, "notes")
-    prune(tmp_path)
+    prune_runs(tmp_path)
     assert broken_runs(tmp_path) in ((folder.path, stranger.path), (stranger.path, folder.path))
     assert not (folder.path / "settings.json").exists()
     assert (young.path / "settings.json").exists()
     assert (stranger.path / "settings.json").exists()
-    assert clear(tmp_path) == 1
+    assert clear_runs(tmp_path) == 1
     assert set(tmp_path.iterdir()) == {young.path, stranger.path}
 
 
@@ -160,10 +160,10 @@ def test_what_a_start_has_left_stays_while_something_of_it_goes_on(tmp_path: Pat
     ) as process:  # fmt: skip
         assert process.stdout is not None
         process.stdout.readline()
-        assert clear(tmp_path) == prune(tmp_path) == 0
+        assert clear_runs(tmp_path) == prune_runs(tmp_path) == 0
         assert (folder.path / "settings.json").exists()
         process.communicate()
-    assert clear(tmp_path) == 1
+    assert clear_runs(tmp_path) == 1
 
 
 async def test_a_run_is_not_lost_before_its_supervisor_has_said_who_it_is(tmp_path: Path) -> None:
@@ -185,9 +185,9 @@ def test_the_oldest_ended_runs_go(tmp_path: Path, someone: Owner) -> None:
     for age in range(5):
         add_run(tmp_path, str(age), age=age)
     unended(tmp_path, "running", someone)
-    assert prune(tmp_path, runs=3) == 3
+    assert prune_runs(tmp_path, runs=3) == 3
     assert {run.id for run in list_runs(tmp_path)} == {"running", "0", "1"}
-    assert prune(tmp_path, size=1) == 2
+    assert prune_runs(tmp_path, size=1) == 2
     assert [run.id for run in list_runs(tmp_path)] == ["running"]
 
 
@@ -195,28 +195,28 @@ def test_a_large_old_run_goes_and_small_ones_stay(tmp_path: Path) -> None:
     add_run(tmp_path, "new")
     add_run(tmp_path, "large", INIT + " " * 100_000, age=1)
     add_run(tmp_path, "old", age=2)
-    assert prune(tmp_path, size=50_000) == 1
+    assert prune_runs(tmp_path, size=50_000) == 1
     assert [run.id for run in list_runs(tmp_path)] == ["new", "old"]
 
 
 def test_the_newest_run_stays_whatever_it_takes(tmp_path: Path) -> None:
     add_run(tmp_path, "new", INIT + " " * 100_000)
     add_run(tmp_path, "old", age=1)
-    assert prune(tmp_path, size=50_000) == 1
+    assert prune_runs(tmp_path, size=50_000) == 1
     assert [run.id for run in list_runs(tmp_path)] == ["new"]
 
 
 def test_clear_leaves_what_goes_on(tmp_path: Path, someone: Owner) -> None:
     add_run(tmp_path, "one")
     unended(tmp_path, "running", someone)
-    assert clear(tmp_path) == 1
-    assert usage(tmp_path).runs == 1
+    assert clear_runs(tmp_path) == 1
+    assert runs_usage(tmp_path).runs == 1
 
 
 def test_what_all_take(tmp_path: Path) -> None:
     place = tmp_path / "runs"
     folder = add_run(place, "one")
-    found = usage(place)
+    found = runs_usage(place)
     assert (found.runs, found.private) == (1, True)
     assert found.bytes == sum(path.stat().st_size for path in folder.path.iterdir())
-    assert usage(tmp_path / "nowhere").runs == 0
+    assert runs_usage(tmp_path / "nowhere").runs == 0

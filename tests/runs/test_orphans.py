@@ -19,8 +19,8 @@ from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import clear, list_runs, prune, usage
-from gemtui.runs.stop import stop
+from gemtui.runs.listing import clear_runs, list_runs, prune_runs, runs_usage
+from gemtui.runs.stop import stop_run
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_listing import add_run
 
@@ -70,18 +70,18 @@ def test_an_orphan_is_seen(tmp_path: Path, orphan: RunFolder) -> None:
     assert run.state is RunState.ORPHANED
     assert run.pids == tuple(sorted(each.pid for each in process_tree.tagged(orphan.id)))
     assert len(run.pids) == 2
-    assert usage(tmp_path / "runs").orphaned == (orphan.id,)
+    assert runs_usage(tmp_path / "runs").orphaned == (orphan.id,)
     assert run.to_dict()["pids"] == list(run.pids)
 
 
 def test_its_folder_stays_and_goes_once_it_has_ended(tmp_path: Path, orphan: RunFolder) -> None:
     place = (orphan.path / "tmp").readlink()
     add_run(tmp_path / "runs", "newer", age=-1_000_000)
-    assert prune(tmp_path / "runs", runs=1) == 0
-    assert clear(tmp_path / "runs") == 1
+    assert prune_runs(tmp_path / "runs", runs=1) == 0
+    assert clear_runs(tmp_path / "runs") == 1
     assert place.is_dir()
     process_tree.end_tagged(orphan.id)
-    assert clear(tmp_path / "runs") == 1
+    assert clear_runs(tmp_path / "runs") == 1
     assert not place.exists()
 
 
@@ -90,7 +90,7 @@ def test_stopping_it_leaves_nothing(tmp_path: Path, orphan: RunFolder) -> None:
     place = (orphan.path / "tmp").readlink()
     processes = process_tree.tagged(orphan.id)
     (run,) = list_runs(tmp_path / "runs")
-    assert stop(run)
+    assert stop_run(run)
     assert not process_tree.alive(processes)
     assert not place.exists()
     assert not (orphan.path / "settings.json").exists()
@@ -111,7 +111,7 @@ def test_stopping_a_run_that_is_watched(tmp_path: Path, fake_cli: FakeCli) -> No
     started = start(tmp_path)
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.RUNNING
-    assert stop(run)
+    assert stop_run(run)
     assert process_tree.tagged(run.id) == set()
     ended = asyncio.run(started.wait())
     assert ended.aborted
@@ -129,8 +129,8 @@ def test_an_ended_run_with_a_process_left_is_orphaned_until_that_is_stopped(tmp_
     folder.finish(replace(record, left=(ProcessId(pid=child.pid, began=began), another)))
     (run,) = list_runs(tmp_path / "runs")
     assert (run.state, run.pids, run.word) == (RunState.ORPHANED, (child.pid,), "orphaned")
-    assert clear(tmp_path / "runs") == 0
-    assert stop(run)
+    assert clear_runs(tmp_path / "runs") == 0
+    assert stop_run(run)
     child.communicate()
     assert child.returncode == -signal.SIGTERM
     (run,) = list_runs(tmp_path / "runs")
@@ -139,12 +139,12 @@ def test_an_ended_run_with_a_process_left_is_orphaned_until_that_is_stopped(tmp_
 
 def test_secrets_of_a_lost_run_go(tmp_path: Path, orphan: RunFolder) -> None:
     add_secret(orphan)
-    prune(tmp_path / "runs")
+    prune_runs(tmp_path / "runs")
     assert (orphan.path / "settings.json").exists()
     process_tree.end_tagged(orphan.id)
     (run,) = list_runs(tmp_path / "runs")
     assert run.state is RunState.LOST
-    prune(tmp_path / "runs")
+    prune_runs(tmp_path / "runs")
     assert not (orphan.path / "settings.json").exists()
 
 

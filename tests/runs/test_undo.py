@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gemtui.checkpoints.plan import Action
-from gemtui.checkpoints.prune import prune, usage
+from gemtui.checkpoints.prune import checkpoints_usage, remove_old_checkpoints
 from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
@@ -183,7 +183,7 @@ def test_old_checkpoints_are_removed_but_not_those_that_a_run_needs(project: Pat
         (project / "big").write_bytes(os.urandom(50_000))
         with open_project(place, root, own) as opened:
             opened.taker.take(Reason.PROMPT, run=f"run {number}", session="s")
-    size = usage(checkpoints_dir()).bytes
+    size = checkpoints_usage(checkpoints_dir()).bytes
     assert size > 6 * 50_000
 
     def ids() -> list[int]:
@@ -191,11 +191,17 @@ def test_old_checkpoints_are_removed_but_not_those_that_a_run_needs(project: Pat
             return [each.id for each in store.checkpoints()]
 
     future, past = time.time() + 10, 0.0
-    prune(checkpoints_dir(), before=future, most_bytes=10**9, goes_on=lambda run: run == "run 2")
+    remove_old_checkpoints(
+        checkpoints_dir(), before=future, most_bytes=10**9, goes_on=lambda run: run == "run 2"
+    )
     assert ids() == [3, 4, 5, 6]
-    prune(checkpoints_dir(), before=past, most_bytes=200_000, goes_on=lambda run: run == "run 5")
+    remove_old_checkpoints(
+        checkpoints_dir(), before=past, most_bytes=200_000, goes_on=lambda run: run == "run 5"
+    )
     assert ids()[-1] == 6
-    assert usage(checkpoints_dir()).bytes <= 200_000
-    freed = prune(checkpoints_dir(), before=future, most_bytes=1, goes_on=lambda _: False)
+    assert checkpoints_usage(checkpoints_dir()).bytes <= 200_000
+    freed = remove_old_checkpoints(
+        checkpoints_dir(), before=future, most_bytes=1, goes_on=lambda _: False
+    )
     assert freed.projects == 1
     assert not place.exists()

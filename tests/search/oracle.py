@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Attachment, Author, Image, Message, Notice, Text, Thought
 from gemtui.transcript.search import block_text
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.search.search import Search
-from gemtui.sessions.query import Term, parse
+from gemtui.sessions.query import Term, parse_query
 from tests.deep import some_of
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written
@@ -51,7 +51,7 @@ def test_likeness_is_that_of_a_plain_look(
         folder = home.parent / "search" / "index"
         if with_index:
             indexed(home, folder)
-        parsed = parse(asked if prefix else f"{asked} ", now=NOW)
+        parsed = parse_query(asked if prefix else f"{asked} ", now=NOW)
         with closing(Search(folder)) as search:
             snapshot = stores.read(home).sessions
             *_, results = search.find(parsed, snapshot, limit=10_000)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gemtui.search.search import Search
-from gemtui.sessions.query import parse
+from gemtui.sessions.query import parse_query
 from tests.search.test_oracle import NOW, indexed
 from tests.sessions import logs, stores
 
@@ -64,7 +64,7 @@ def answers(search: Search, home: Path) -> list[Any]:
     snapshot = stores.read(home).sessions
     found = []
     for asked in ASKED:
-        *_, results = search.find(parse(asked, now=NOW), snapshot, limit=50)
+        *_, results = search.find(parse_query(asked, now=NOW), snapshot, limit=50)
         assert results.complete
         found.append([(hit.file.name, hit.message, hit.block) for hit in results.hits])
     return found
@@ -128,6 +128,6 @@ def test_nested_arguments_of_mcp_tools_are_found(tmp_path: Path) -> None:
     stores.session(home, stores.uuid(1), said)
     with closing(Search(None)) as search:
         for word in ("zebra ", "quokka ", "42 ", "tracker "):
-            *_, results = search.find(parse(word, now=NOW), stores.read(home).sessions)
+            *_, results = search.find(parse_query(word, now=NOW), stores.read(home).sessions)
             (hit,) = results.hits
-            assert search.snippet(hit, parse(word, now=NOW)).spans, word
+            assert search.snippet(hit, parse_query(word, now=NOW)).spans, word

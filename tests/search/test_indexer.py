@@ -26,8 +26,8 @@ from gemtui.search.file_list import FileList
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.search import Search
-from gemtui.sessions import records
-from gemtui.sessions.query import parse
+from gemtui.sessions import session_log
+from gemtui.sessions.query import parse_query
 from tests.patience import PATIENCE
 from tests.sessions import logs, stores
 
@@ -83,7 +83,7 @@ def found(home: Path, folder: Path | None, text: str) -> tuple[set[str], int, st
     """The sessions that a new search finds, how many files the index lacks, and its damage."""
     with closing(Search(folder)) as search:
         sessions = stores.read(home).sessions
-        *_, results = search.find(parse(f'"{text}"', now=NOW), sessions, limit=10_000)
+        *_, results = search.find(parse_query(f'"{text}"', now=NOW), sessions, limit=10_000)
         assert results.note is None
         return {hit.session.id for hit in results.hits}, results.unindexed, search.damage
 
@@ -124,7 +124,7 @@ def test_what_the_index_lacks_is_read_from_the_files(store: Path, folder: Path) 
 def test_what_the_index_holds_is_given_before_the_rest_is_read(store: Path, folder: Path) -> None:
     indexed(store, folder)
     say(store, 3, "another common thing")
-    sessions, query = stores.read(store).sessions, parse("common ", now=NOW)
+    sessions, query = stores.read(store).sessions, parse_query("common ", now=NOW)
     with closing(Search(folder)) as search:
         first, second = search.find(query, sessions)
         assert (first.total_hits, first.complete) == (11, False)
@@ -138,14 +138,14 @@ def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
 ) -> None:
     monkeypatch.setattr(unindexed, "AT_ONCE", 1)
     monkeypatch.setattr(search_module, "AT_ONCE", 1)
-    sessions, query = stores.read(store).sessions, parse("common ", now=NOW)
+    sessions, query = stores.read(store).sessions, parse_query("common ", now=NOW)
     with closing(Search(None)) as search:
         every = list(search.find(query, sessions))
         assert [each.total_hits for each in every] == list(range(13))
         assert [each.complete for each in every] == [False] * 12 + [True]
         *_, some = search.find(query, sessions, limit=3)
         assert (len(some.hits), some.complete) == (3, False)
-        *_, rare = search.find(parse("word7 ", now=NOW), sessions, limit=3)
+        *_, rare = search.find(parse_query("word7 ", now=NOW), sessions, limit=3)
         assert (rare.total_hits, rare.complete) == (1, True)
 
 
@@ -158,7 +158,7 @@ def test_a_warm_start_parses_no_line(
         parsed.append(data)
         return loads(data)
 
-    monkeypatch.setattr(records, "loads", counted)
+    monkeypatch.setattr(session_log, "loads", counted)
     indexed(store, folder)
     lines = len(parsed)
     assert lines >= 24
@@ -256,7 +256,7 @@ def test_killed_while_a_log_grows_the_next_search_is_right(store: Path, folder: 
 
 def hits(home: Path, folder: Path, word: str) -> int:
     with closing(Search(folder)) as search:
-        *_, results = search.find(parse(f'"{word}"', now=NOW), stores.read(home).sessions)
+        *_, results = search.find(parse_query(f'"{word}"', now=NOW), stores.read(home).sessions)
         return results.total_hits
 
 
@@ -441,7 +441,7 @@ def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, fol
     with indexer(store, folder) as watched, closing(Search(folder)) as search:
         watched.wait(IndexerState.DONE)
         sessions = stores.read(store).sessions
-        query = parse("common ", now=NOW)
+        query = parse_query("common ", now=NOW)
         *_, before = search.find(query, sessions)
         no_words(folder)
         *_, without = search.find(query, sessions)

@@ -17,7 +17,7 @@ from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.index import Index
-from gemtui.sessions.query import parse
+from gemtui.sessions.query import parse_query
 from gemtui.sessions.summary import Summary
 from tests.deep import some_of
 from tests.search.oracle import everything, has
@@ -114,7 +114,7 @@ NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def found(search: Search, asked: str, sessions: tuple[Summary, ...], dropped: bool) -> set[Any]:
-    *_, results = search.find(parse(asked, now=NOW), sessions, limit=10_000, dropped=dropped)
+    *_, results = search.find(parse_query(asked, now=NOW), sessions, limit=10_000, dropped=dropped)
     return facts(search, results)
 
 
@@ -122,7 +122,7 @@ def found_by_index(search: Search, asked: str, home: Path, dropped: bool) -> set
     """What is found without the summaries of all sessions."""
     with closing(Index(home, cache=None)) as index:
         scope = search.scope(index, None)
-        query = parse(asked, now=NOW)
+        query = parse_query(asked, now=NOW)
         *_, results = search.find_in(query, scope, limit=10_000, dropped=dropped)
         return facts(search, results)
 

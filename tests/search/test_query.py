@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.query import Field, Narrowed, Query, Term, completions, parse
+from gemtui.sessions.query import Field, Narrowed, Query, Term, parse_query, query_completions
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 
 
 def parsed(text: str) -> Query:
-    return parse(text, now=NOW)
+    return parse_query(text, now=NOW)
 
 
 def terms(text: str) -> list[Term]:
@@ -152,7 +152,7 @@ def test_nothing_is_refused_and_nothing_is_lost(text: str) -> None:
         assert letter not in text or letter in said
     if '"' in text and text.count('"') % 2:
         assert query.note is not None
-    completions(text, {})
+    query_completions(text, {})
 
 
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), max_size=5))
@@ -164,14 +164,14 @@ def test_plain_words_are_terms_in_order(typed: list[str]) -> None:
 
 
 def test_fields_are_completed_as_they_are_typed() -> None:
-    assert completions("fix pro", {}) == ["fix project:"]
-    assert completions("fix -to", {}) == ["fix -tool:"]
-    assert completions("fix i", {}) == ["fix is:", "fix in:"]
-    assert completions("fix ", {}) == []
-    assert completions("is:", {}) == ["is:failed", "is:thought", "is:pinned", "is:archived"]
-    assert completions("in:t", {}) == ["in:thought", "in:tool"]
-    assert completions("in:tool", {}) == []
-    assert completions('"tool:', {}) == []
+    assert query_completions("fix pro", {}) == ["fix project:"]
+    assert query_completions("fix -to", {}) == ["fix -tool:"]
+    assert query_completions("fix i", {}) == ["fix is:", "fix in:"]
+    assert query_completions("fix ", {}) == []
+    assert query_completions("is:", {}) == ["is:failed", "is:thought", "is:pinned", "is:archived"]
+    assert query_completions("in:t", {}) == ["in:thought", "in:tool"]
+    assert query_completions("in:tool", {}) == []
+    assert query_completions('"tool:', {}) == []
     known = {Field.PROJECT: ["api", "my notes"]}
-    assert completions("x project:", known) == ["x project:api", 'x project:"my notes"']
-    assert completions("x project:MY", known) == ['x project:"my notes"']
+    assert query_completions("x project:", known) == ["x project:api", 'x project:"my notes"']
+    assert query_completions("x project:MY", known) == ['x project:"my notes"']

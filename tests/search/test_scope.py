@@ -16,8 +16,8 @@ from gemtui.search.results import Results
 from gemtui.search.search import Search
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import parse
-from gemtui.sessions.scope import listed
+from gemtui.sessions.query import parse_query
+from gemtui.sessions.scope import listed_sessions
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
@@ -64,15 +64,15 @@ def indexed(store: Path, folder: Path) -> None:
 
 
 def with_all(search: Search, store: Path, project: Path | None) -> Results:
-    sessions = tuple(listed(stores.read(store), project=project, hidden=True))
-    *_, results = search.find(parse("common", now=NOW), sessions)
+    sessions = tuple(listed_sessions(stores.read(store), project=project, hidden=True))
+    *_, results = search.find(parse_query("common", now=NOW), sessions)
     return results
 
 
 def by_index(search: Search, store: Path, project: Path | None) -> Results:
     with closing(Index(store, cache=None)) as index:
         scope = search.scope(index, project)
-        *_, results = search.find_in(parse("common", now=NOW), scope)
+        *_, results = search.find_in(parse_query("common", now=NOW), scope)
         return results
 
 
@@ -113,7 +113,7 @@ def test_only_summaries_of_what_is_found_are_read(search: Search, store: Path) -
         Search(None).scope(index, None)
     indexed(store, search._folder)  # type: ignore[arg-type]
     with closing(Index(store, cache=None)) as index:
-        *_, results = search.find_in(parse("rare ", now=NOW), search.scope(index, None))
+        *_, results = search.find_in(parse_query("rare ", now=NOW), search.scope(index, None))
         assert results.total_hits == 1
         assert len(index.known()) < 10
 

@@ -16,8 +16,8 @@ from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.query import parse
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.query import parse_query
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.search import block_text
 from tests.sessions import logs, stores
 
@@ -87,7 +87,7 @@ def ask(
     dropped: bool = False,
 ) -> Results:
     sessions = stores.read(home / ".gemini").sessions
-    *_, results = search.find(parse(text, now=NOW), sessions, marks=marks, dropped=dropped)
+    *_, results = search.find(parse_query(text, now=NOW), sessions, marks=marks, dropped=dropped)
     return results
 
 
@@ -214,7 +214,7 @@ def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(
 
 def test_a_limit_bounds_hits_and_not_what_is_counted(search: Search, home: Path) -> None:
     sessions = stores.read(home / ".gemini").sessions
-    *_, results = search.find(parse("pars", now=NOW), sessions, limit=1)
+    *_, results = search.find(parse_query("pars", now=NOW), sessions, limit=1)
     assert len(results.hits) == 1
     assert results.total_hits == 4
 
@@ -226,7 +226,9 @@ def test_the_best_of_very_many_come_before_they_are_counted(home: Path, tmp_path
     stores.session(gemini, NOTES, [logs.header(NOTES), logs.user("u", "the tide")])
     index(gemini, folder)
     with closing(Search(folder)) as search:
-        first, last = search.find(parse("tide ", now=NOW), stores.read(gemini).sessions, limit=5)
+        first, last = search.find(
+            parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5
+        )
     assert (len(first.hits), first.complete, last.complete) == (5, False, True)
     assert first.hits == last.hits
     assert first.total_hits < last.total_hits == 2_101
@@ -237,7 +239,7 @@ def test_a_file_that_has_gone_has_no_text(search: Search, home: Path) -> None:
     (hit,) = ask(search, home, "tokenizer").hits
     hit.file.path.unlink()
     assert search.text(hit) is None
-    assert search.snippet(hit, parse("tokenizer", now=NOW)).text == ""
+    assert search.snippet(hit, parse_query("tokenizer", now=NOW)).text == ""
 
 
 def test_a_search_that_was_closed_opens_its_files_again(search: Search, home: Path) -> None:
@@ -259,7 +261,7 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
     write_store(home / ".gemini")
     sessions = stores.read(home / ".gemini").sessions
     with closing(Search(None)) as search:
-        query = parse("parser", now=NOW)
+        query = parse_query("parser", now=NOW)
         (last,) = search.find(query, sessions, cancelled=lambda: True)
         assert (last.total_hits, last.complete) == (0, False)
         (last,) = search.find(query, sessions)
@@ -277,6 +279,6 @@ def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
     sessions = stores.read(gemini).sessions
     with closing(Search(folder)) as search:
         for text in ("the-p", "the.end-p", "x" * 255, "é" * 120, f"{'é' * 120}-é", "a-" * 400):
-            *_, results = search.find(parse(text, now=NOW), sessions)
+            *_, results = search.find(parse_query(text, now=NOW), sessions)
             assert results.total_hits == {"the-p": 2, "the.end-p": 1}.get(text, 0)
             assert (search.damage, results.unindexed) == (None, 0)

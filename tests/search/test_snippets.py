@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.search.snippets import Snippet, snippet
-from gemtui.sessions.query import parse
+from gemtui.sessions.query import parse_query
 from gemtui.text import clean
 
 
 def shown(text: str, query: str, **more: int) -> Snippet:
-    return snippet(text, parse(query, now=datetime(2026, 11, 22, tzinfo=UTC)), **more)
+    return snippet(text, parse_query(query, now=datetime(2026, 11, 22, tzinfo=UTC)), **more)
 
 
 def marked(text: str, query: str, **more: int) -> tuple[str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import Text
 
 Record = dict[str, Any]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gemtui.errors import NotASession
 from gemtui.sessions.load import transcript_of, unified_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import (
     Message,
     Outline,

@@ -11,10 +11,10 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions import legacy_json, records
+from gemtui.sessions import legacy_json, session_log
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import calls_of, transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, load, only, read, session, set_time, talk, uuid
@@ -192,7 +192,7 @@ def test_a_line_of_too_many_values_is_left_out_and_named(tmp_path: Path) -> None
 def test_a_log_of_too_many_messages_is_named_and_the_rest_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(records, "HELD_LIMIT", 100)
+    monkeypatch.setattr(session_log, "HELD_LIMIT", 100)
     good = session(tmp_path, uuid(2), talk(uuid(2), turns=40))
     long = session(tmp_path, uuid(1), talk(uuid(1), turns=60))
     again = [line for _ in range(60) for line in talk(uuid(3))]

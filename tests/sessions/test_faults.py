@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from gemtui.errors import GemtuiError
-from gemtui.kept.deletion import plan
+from gemtui.kept.deletion import plan_deletion
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions import watch as watching
 from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.index import Index
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.watch import network_file_system
 from gemtui.ui.sessions.loader import SessionLoader
 from tests.sessions import logs
@@ -162,7 +162,7 @@ def test_reading_one_session_fails_with_what_is_documented(
             except (GemtuiError, OSError):
                 continue
             try:
-                plan(found, home)
+                plan_deletion(found, home)
             except GemtuiError:
                 continue
 

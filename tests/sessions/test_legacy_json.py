@@ -10,7 +10,7 @@ import pytest
 from gemtui.errors import SessionTooLarge
 from gemtui.sessions import legacy_json
 from gemtui.sessions.load import transcript_of, unified_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,

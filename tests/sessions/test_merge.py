@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.kept.deletion import plan
+from gemtui.kept.deletion import plan_deletion
 from gemtui.sessions.index import Index
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
@@ -142,7 +142,7 @@ def test_two_projects_may_give_their_sessions_the_same_id(tmp_path: Path) -> Non
     ]
     assert {each.files for each in found} == {(path,) for path in paths}
     for each in found:
-        assert {item.path for item in plan(each, tmp_path).items} == {each.path}
+        assert {item.path for item in plan_deletion(each, tmp_path).items} == {each.path}
 
 
 def test_what_tells_its_project_otherwise_is_told_apart_too(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from gemtui.sessions import newest as module
 from gemtui.sessions.cache import FILE, SessionLine
 from gemtui.sessions.index import Index
 from gemtui.sessions.newest import NewestSessions, Unsure
-from gemtui.sessions.scope import listed
+from gemtui.sessions.scope import listed_sessions
 from gemtui.sessions.summary import Summary
 from tests.sessions import logs, stores
 
@@ -86,7 +86,7 @@ def test_the_newest_and_the_lines_are_those_of_a_whole_look(
             newest = NewestSessions(index)
             lines = list(map(shown, newest.lines(project=project, hidden=hidden)))
             found = list(newest.listed(project=project, hidden=hidden))
-            assert found == list(listed(whole, project=project, hidden=hidden))
+            assert found == list(listed_sessions(whole, project=project, hidden=hidden))
             assert lines == list(map(shown, found))
             assert newest.ids == {each.id for each in whole.sessions}
             assert newest.unreadable == len(whole.unreadable)
@@ -124,7 +124,7 @@ def test_cached_lines_are_used_while_file_and_project_are_the_same(
             return lines, len(index.known())
 
     def whole() -> list[Any]:
-        return list(map(shown, listed(stores.read(store), project=None, hidden=False)))
+        return list(map(shown, listed_sessions(stores.read(store), project=None, hidden=False)))
 
     projects = {each["project"] for each in whole()}
     assert {"/src/named", "/src/written", None} < projects
@@ -154,7 +154,7 @@ def test_a_damaged_cache_is_made_anew_and_the_newest_are_the_same(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_FEW", 0)
-    expected = list(listed(stores.read(store), project=None, hidden=False))
+    expected = list(listed_sessions(stores.read(store), project=None, hidden=False))
     for harm in (
         "heads set heads = x'95'", "heads set checksum = 1", "heads set files = 'text'",
         "heads set heads = null", "summary set stamp = 'text'",

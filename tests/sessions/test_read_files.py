@@ -21,7 +21,7 @@ from gemtui.processes import FOLDER, python
 from gemtui.sessions import read_files as module
 from gemtui.sessions.index import Index
 from gemtui.sessions.read_files import read_files
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store
 from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE

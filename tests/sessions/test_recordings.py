@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from gemtui.sessions.load import dropped_counts, transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.transcript.model import ToolCall, Usage
 from tests.sessions.logs import texts

@@ -14,16 +14,16 @@ import pytest
 
 from gemtui.sessions import read_cached
 from gemtui.sessions.patches import ProjectPatch, remarks
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.scope import sessions_with_calls
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.sessions.written_files import (
     RecordedWrite,
     change_of,
-    files_of,
     recorded_changes,
     recorded_writes,
+    writes_by_file,
     wrote_first,
 )
 from gemtui.transcript.display_model import DiffDisplay
@@ -59,7 +59,7 @@ def test_each_file_has_its_writes_the_newest_file_first(tmp_path: Path) -> None:
     stored(tmp_path, 1, wrote(one, None, "a", seconds=20), wrote(two, None, "b", seconds=30))
     stored(tmp_path, 2, wrote(one, "a", "c", seconds=40), wrote(two, "b", "x", status="error"))
     stored(tmp_path, 3, wrote(ROOT / "never.py", None, "x", status="cancelled"))
-    files = files_of(writes(tmp_path))
+    files = writes_by_file(writes(tmp_path))
     assert list(files) == [one, two]
     assert [(each.session, each.written) for each in files[one]] == [
         (uuid(1), True),
@@ -123,7 +123,7 @@ def test_a_file_has_one_name(tmp_path: Path) -> None:
         wrote(ROOT / "src" / ".." / "a.py", None, "a", seconds=5),
         logs.gemini("g", "", 9, toolCalls=[other]),
     )
-    assert [(path, len(each)) for path, each in files_of(writes(tmp_path)).items()] == [
+    assert [(path, len(each)) for path, each in writes_by_file(writes(tmp_path)).items()] == [
         (ROOT / "a.py", 2)
     ]
 

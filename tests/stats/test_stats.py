@@ -12,8 +12,8 @@ import pytest
 
 from gemtui.errors import ConfigError
 from gemtui.sessions import read_cached
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.repositories import repository_of
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from gemtui.sessions.messages import message_of
 from gemtui.transcript.media import (
     MediaDamaged,
-    decoded,
     file_name_of,
+    image_bytes,
     image_words,
     media_type,
     numbered,
@@ -127,14 +127,14 @@ def test_only_the_first_bytes_of_a_large_one_are_decoded_to_name_it() -> None:
     assert "image/png, 2x3, 300.1 kB" in image_words(large)
     assert "2x3" in image_words(broken)
     with pytest.raises(MediaDamaged, match="corrupt"):
-        decoded(broken)
+        image_bytes(broken)
 
 
 @pytest.mark.parametrize("data", ["QUJ", "not base64", "é" * 8, "QUJD\x1b[2J"])
 def test_broken_data_is_said_and_decoded_to_nothing(data: str) -> None:
     assert "image/png, damaged" in image_words(image(data))
     with pytest.raises(MediaDamaged, match="corrupt"):
-        decoded(image(data))
+        image_bytes(image(data))
 
 
 def test_of_an_address_alone_nothing_can_be_saved() -> None:
@@ -143,7 +143,7 @@ def test_of_an_address_alone_nothing_can_be_saved() -> None:
     assert video is not None
     assert image_words(video) == "video/mp4, size unknown, https://x/v␇"
     with pytest.raises(MediaDamaged, match="its URL is https://x/v␇"):
-        decoded(video)
+        image_bytes(video)
 
 
 @pytest.mark.parametrize(

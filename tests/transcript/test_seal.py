@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from gemtui.policy.match.arguments import arguments_text
 from gemtui.transcript.model import ToolCall
-from gemtui.transcript.seal import PROPERTY, new_seal, pattern_of, sealed, unsealed, without_notice
+from gemtui.transcript.seal import (
+    PROPERTY,
+    new_seal,
+    seal_pattern,
+    sealed,
+    unsealed,
+    without_notice,
+)
 from gemtui.transcript.tools import tool_call
 
 SHELL = "run_shell_command"
@@ -23,7 +30,7 @@ ARGUMENTS = st.dictionaries(st.text(), st.text())
 @given(arguments=ARGUMENTS)
 def test_what_was_sealed_is_as_it_was(arguments: dict[str, str]) -> None:
     marked = sealed("write_file", arguments, SEAL)
-    assert re.search(pattern_of(SEAL, shell=False), arguments_text(marked))
+    assert re.search(seal_pattern(SEAL, shell=False), arguments_text(marked))
     assert unsealed(marked) == unsealed(arguments)
 
 
@@ -32,7 +39,7 @@ def test_a_shell_command_runs_in_the_same_folder(folder: str) -> None:
     given: dict[str, Any] = {"command": "pwd", "dir_path": folder}
     marked = sealed(SHELL, given, SEAL)
     assert os.path.normpath(marked["dir_path"]) == os.path.normpath(folder)
-    assert re.search(pattern_of(SEAL, shell=True), arguments_text(marked))
+    assert re.search(seal_pattern(SEAL, shell=True), arguments_text(marked))
     assert unsealed(marked) == given
 
 
@@ -46,10 +53,10 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
     other = new_seal()
     marked = sealed("write_file", {"file_path": "a", PROPERTY: other}, SEAL)
     assert marked == {"file_path": "a", PROPERTY: SEAL}
-    assert not re.search(pattern_of(SEAL, shell=False), arguments_text({PROPERTY: other}))
+    assert not re.search(seal_pattern(SEAL, shell=False), arguments_text({PROPERTY: other}))
     forged = {"content": f'"{PROPERTY}":"{SEAL}"', "command": f'"dir_path":"{SEAL}/'}
     for shell in (True, False):
-        assert not re.search(pattern_of(SEAL, shell=shell), arguments_text(forged))
+        assert not re.search(seal_pattern(SEAL, shell=shell), arguments_text(forged))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +65,7 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
 )
 def test_a_mark_that_the_model_has_read_and_brings_more_than_once_is_no_mark(folder: str) -> None:
     given: dict[str, Any] = {"command": "id", "dir_path": folder.replace("{}", SEAL)}
-    assert not re.search(pattern_of(SEAL, shell=True), arguments_text(unsealed(given)))
+    assert not re.search(seal_pattern(SEAL, shell=True), arguments_text(unsealed(given)))
 
 
 def test_a_stored_call_is_read_as_if_it_had_no_mark() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gemtui.calls.shell.parser import parse_command
-from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.quote import shell_words
 from gemtui.calls.shell.workspace import Workspace
 
 
@@ -41,7 +41,7 @@ def judge(
     call's argument of that name, relative to the workspace or absolute.
     """
     try:
-        found = [word.text for word in words(command)]
+        found = [word.text for word in shell_words(command)]
     except ValueError:
         return CommandSafety.PLAIN
     place = Workspace.of(workspace, dir_path or "")
@@ -149,7 +149,7 @@ def _safe(found: Sequence[str], place: Workspace) -> bool:
 
 
 def _safe_part(text: str, place: Workspace) -> bool:
-    found = [word.text for word in words(text)]
+    found = [word.text for word in shell_words(text)]
     return not found or _safe_alone(found, place)
 
 

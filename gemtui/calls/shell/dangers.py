@@ -11,7 +11,7 @@ from gemtui.calls.env_files import hook_variables, is_risky
 from gemtui.calls.shell import programs
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandSpan, spans
-from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.quote import shell_words
 from gemtui.calls.shell.targets import LEAVES, Reach
 from gemtui.text import holds_controls
 
@@ -166,7 +166,7 @@ def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
 def _words(text: str) -> list[str]:
     """Split a command into words, with each variable written as `$NAME`."""
     try:
-        return [word.text for word in words(text, lambda name: f"${name}")]
+        return [word.text for word in shell_words(text, lambda name: f"${name}")]
     except ValueError:
         return []
 

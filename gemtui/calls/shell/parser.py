@@ -18,7 +18,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Tree
 
 from gemtui.calls.javascript import BLANKS
-from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.quote import shell_words
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
@@ -177,7 +177,7 @@ def unwrapped(text: str) -> str:
         return inner
     if inner[0] == '"' and match.group().rstrip(BLANKS).endswith("-c"):
         try:
-            found = words(inner, lambda name: "$" + name)
+            found = shell_words(inner, lambda name: "$" + name)
         except ValueError:
             found = []
         if len(found) == 1 and found[0].plain:

@@ -33,7 +33,7 @@ class ShellWord:
     plain: bool = True
 
 
-def words(
+def shell_words(
     text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
 ) -> list[ShellWord]:
     """Split a command into words.

@@ -51,7 +51,7 @@ def why_ask(
     """
     if (why := first_unseen_character(command)) is not None:
         return why
-    place = place_of(project, dir_path)
+    place = command_place(project, dir_path)
     if isinstance(place, str):
         return place
     try:
@@ -68,7 +68,7 @@ def why_ask(
     )
 
 
-def place_of(project: Path, dir_path: str) -> CommandPlace | str:
+def command_place(project: Path, dir_path: str) -> CommandPlace | str:
     """Return where a call runs its command, or why that is uncertain."""
     root = resolved(project)
     if not dir_path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from gemtui.calls.paths import real_path, resolved, within
+from gemtui.calls.paths import absolute, real_path, within
 
 _NOWHERE: Final = "/\U0010ffff"
 """Stands in for an unknown folder; no real path is inside this one."""
@@ -48,8 +48,8 @@ class Workspace:
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
         """Resolve a command's folder from its argument `dir_path`; "" means the workspace."""
-        root = _NOWHERE if workspace is None else resolved("/", str(workspace.absolute()))
-        folder = resolved(root, dir_path) if dir_path else root
+        root = _NOWHERE if workspace is None else absolute("/", str(workspace.absolute()))
+        folder = absolute(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)
 
     @property
@@ -72,11 +72,11 @@ class Workspace:
         if "$" in path or "`" in path:
             return True
         if path == "~" or path.startswith(("~/", "~\\")):
-            target = resolved(os.path.expanduser("~"), path[2:])  # noqa: PTH111
+            target = absolute(os.path.expanduser("~"), path[2:])  # noqa: PTH111
         elif path.startswith("~"):
             return True
         else:
-            target = resolved(self.folder, path)
+            target = absolute(self.folder, path)
         return not within(self.workspace, target) or (self.known and self._linked_out(target))
 
     def _linked_out(self, target: str) -> bool:
@@ -92,13 +92,13 @@ class Workspace:
 
     def has(self, name: str) -> bool:
         """Return whether the command's folder contains an entry with this name."""
-        return self.known and os.path.lexists(resolved(self.folder, name))
+        return self.known and os.path.lexists(absolute(self.folder, name))
 
     def trusts(self, program: str) -> bool:
         """Return whether a program is named by its full path in a system folder."""
         if not program.startswith("/"):
             return False
-        real = real_path(program) if self.known else resolved("/", program)
+        real = real_path(program) if self.known else absolute("/", program)
         if self.workspace != "/" and within(self.workspace, real):
             return False
         return any(within(root, real) for root in _SYSTEM)

@@ -16,7 +16,7 @@ from gemtui.policy.match.matching import MCP_PREFIX, SHELL, dropped, pattern_sou
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, FORMER, nearest, tool
-from gemtui.text import listed
+from gemtui.text import or_list
 
 WHOLE = "Gemini CLI ignores the whole file because of this"
 _DECISIONS = {"ask": "ask_user", "prompt": "ask_user", "confirm": "ask_user", "block": "deny"}
@@ -39,7 +39,7 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
         case "decision", str():
             meant = _DECISIONS.get(value.lower(), value.lower().replace("-", "_"))
             way_out = f'write "{meant}"' if meant in tuple(Decision) else ""
-            text = f'"{value}" is not a valid decision; use {listed(Decision)}; {WHOLE}'
+            text = f'"{value}" is not a valid decision; use {or_list(Decision)}; {WHOLE}'
             return FindingDraft(field, text, way_out)
         case "modes", list() if value and all(isinstance(each, str) for each in value):
             unknown = next(each for each in value if each not in MODES)
@@ -51,7 +51,7 @@ def schema_draft(problem: SchemaProblem, table: Mapping[str, Any]) -> FindingDra
         case "toolName", None:
             return FindingDraft(field, _missing(field), 'write a name, or "*" for any tool')
         case "decision", None:
-            return FindingDraft(field, _missing(field), f"write {listed(Decision)}")
+            return FindingDraft(field, _missing(field), f"write {or_list(Decision)}")
         case "priority", None:
             return FindingDraft(field, _missing(field), "write a number from 0 to 999")
         case "priority", int() | float() if not isinstance(value, bool):
@@ -237,7 +237,7 @@ def _server(rule: Rule) -> Iterator[FindingDraft]:
         return
     named = [name for name in rule.tools if name not in ("*", "")]
     if rule.mcp_name == "*" and named:
-        text = f'mcpName = "*" together with a tool ({listed(named)}) matches nothing'
+        text = f'mcpName = "*" together with a tool ({or_list(named)}) matches nothing'
         yield FindingDraft("mcpName", text, 'name the server, or write toolName = "*"')
         return
     if "" in rule.tools:

@@ -16,13 +16,13 @@ from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.protected import BUILD_FILES
 from gemtui.policy.engine.results import Setup
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import value_text
+from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.command_patterns import command_words
 from gemtui.policy.match.matching import SHELL, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
-from gemtui.text import listed
+from gemtui.text import or_list
 
 _OUTSIDE_PLAN = ("default", "autoEdit", "yolo")
 _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
@@ -102,7 +102,9 @@ def _chain_in_prefix(rule: Rule) -> Iterator[Pitfall]:
         parts = tuple(part.text for part in reading.parts if not part.whole)
         if not parts or (len(parts) == 1 and not reading.redirected):
             continue
-        way_out = f"write a separate prefix for each command: {', '.join(map(value_text, parts))}"
+        way_out = (
+            f"write a separate prefix for each command: {', '.join(map(value_to_toml, parts))}"
+        )
         if reading.redirected:
             way_out += ", and allowRedirection = true"
         kept = tuple(each for each in rule.command_prefixes if each != prefix)
@@ -144,12 +146,12 @@ def _deny_by_prefix(rule: Rule) -> Iterator[Pitfall]:
     first = prefixes[0]
     ways = [f'"{front}{first}"' for front in ("X=1 ", "/usr/bin/", "env ")]
     said = (
-        f"easily bypassed, for example by {listed((*['an extra space'] * (' ' in first), *ways))}"
+        f"easily bypassed, for example by {or_list((*['an extra space'] * (' ' in first), *ways))}"
     )
-    named = listed(f"“{prefix}”" for prefix in prefixes)
+    named = or_list(f"“{prefix}”" for prefix in prefixes)
     way_out = (
         f"deny commands that contain the words {named} (an alias or a script can still bypass "
-        f"this): argsPattern = {value_text(pattern)}"
+        f"this): argsPattern = {value_to_toml(pattern)}"
     )
     fix = replace(rule, command_prefixes=(), prefix_list=False, args_pattern=pattern)
     yield warned("commandPrefix", said, way_out), fix
@@ -168,7 +170,7 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
             "^ and $ never match here, because the pattern already starts at the beginning of the "
             "command"
         )
-        way_out = f"""write {value_text(bare)}, where " is the command's end"""
+        way_out = f"""write {value_to_toml(bare)}, where " is the command's end"""
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=bare)
     if forms.alternatives(pattern):
         grouped = f"(?:{pattern})"
@@ -176,7 +178,7 @@ def _regex(rule: Rule) -> Iterator[Pitfall]:
             "only the part before the first | is matched at the start of the command; the other "
             "parts match anywhere in the arguments"
         )
-        way_out = f"write {value_text(grouped)}"
+        way_out = f"write {value_to_toml(grouped)}"
         yield warned("commandRegex", said, way_out), replace(rule, command_regex=grouped)
 
 
@@ -186,9 +188,9 @@ def _deny_by_regex(rule: Rule) -> Iterator[Pitfall]:
         return
     if pattern.startswith((".*", "[^")) or forms.alternatives(pattern):
         return
-    better = forms.within(pattern)
+    better = forms.anywhere_in_command(pattern)
     said = "easily bypassed, because the pattern matches only at the start of the command"
-    way_out = f"write {value_text(better)}"
+    way_out = f"write {value_to_toml(better)}"
     yield warned("commandRegex", said, way_out), replace(rule, command_regex=better)
 
 
@@ -207,7 +209,7 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
     if forms.never_anchored(pattern):
         bare = forms.without_outer_anchors(pattern)
         said = "^ and $ never match here, because the arguments start with { and end with }"
-        way_out = f"write {value_text(bare)}"
+        way_out = f"write {value_to_toml(bare)}"
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=bare)
     marked = forms.with_marks(pattern)
     if marked != pattern:
@@ -215,7 +217,7 @@ def _plain_json(rule: Rule) -> Iterator[Pitfall]:
             "the pattern expects plain JSON, but each argument has a NUL before and after it, so "
             "it never matches"
         )
-        way_out = f"write {value_text(marked)}"
+        way_out = f"write {value_to_toml(marked)}"
         yield warned("argsPattern", said, way_out), replace(rule, args_pattern=marked)
 
 
@@ -247,7 +249,7 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
     if better is None:
         yield warned("argsPattern", said, way_out), None
         return
-    way_out = f"write {value_text(better)}"
+    way_out = f"write {value_to_toml(better)}"
     yield warned("argsPattern", said, way_out), replace(rule, args_pattern=better)
 
 
@@ -276,7 +278,7 @@ def _ask_of_shell(rule: Rule) -> Iterator[Pitfall]:
             "safe commands such as ls, cat, git status or grep run without asking, even in "
             "headless runs"
         )
-        way_out = f"argsPattern = {value_text(pattern)} makes Gemini CLI ask for all commands"
+        way_out = f"argsPattern = {value_to_toml(pattern)} makes Gemini CLI ask for all commands"
         yield warned("decision", said, way_out), replace(rule, args_pattern=pattern)
 
 
@@ -309,8 +311,8 @@ def _plan_mode(rule: Rule) -> Iterator[Pitfall]:
         return
     opened = sorted(_OPENING & {*rule.tools})
     if opened:
-        said = f"because the rule has no modes, it also allows {listed(opened)} in plan mode"
-        way_out = f"write modes = {value_text(_OUTSIDE_PLAN)}"
+        said = f"because the rule has no modes, it also allows {or_list(opened)} in plan mode"
+        way_out = f"write modes = {value_to_toml(_OUTSIDE_PLAN)}"
         yield (
             warned("modes", said, way_out, mode=ApprovalMode.PLAN),
             replace(rule, modes=_OUTSIDE_PLAN),

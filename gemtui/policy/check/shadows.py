@@ -16,7 +16,7 @@ from gemtui.policy.file.schema import MODES
 from gemtui.policy.match.matching import MCP_PREFIX, pattern_sources, tool_names
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
-from gemtui.text import listed
+from gemtui.text import or_list
 
 _Condition = tuple[str | None, str | None]
 """A command prefix and a pattern, at most one of which is given."""
@@ -162,7 +162,7 @@ def _wider(one: Rule, other: Rule) -> bool:
 
 
 def _never_applies(rule: Rule, by: Sequence[Rule]) -> FindingDraft:
-    names = listed(_named(each, rule) for each in by[:3])
+    names = or_list(_named(each, rule) for each in by[:3])
     more = f" and {len(by) - 3} more" if len(by) > 3 else ""
     verb = "is" if len(by) == 1 else "are"
     equal = all(each.effective == rule.effective for each in by)

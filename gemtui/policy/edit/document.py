@@ -18,7 +18,7 @@ from typing import Any, Self
 from gemtui.errors import PolicyError
 from gemtui.policy.check.check_policy import Checked, check_table, check_tables, check_text
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_blocks import Block, BlockKind, blocks_of, comment_out, uncommented
+from gemtui.policy.file.rule_blocks import BlockKind, LineBlock, blocks_of, comment_out, uncommented
 from gemtui.policy.file.rule_codec import (
     KEYS,
     OLD_KEYS,
@@ -27,11 +27,11 @@ from gemtui.policy.file.rule_codec import (
     read_rule,
     readable,
     rule_text,
-    value_text,
+    value_to_toml,
 )
 from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
-from gemtui.policy.file.toml_spans import value_of, with_value
+from gemtui.policy.file.toml_spans import value_of, with_field
 from gemtui.policy.model.rules import Decision, Finding, Rule
 
 
@@ -67,7 +67,7 @@ class Document:
     text: str
     source: str
     locked: str
-    _pieces: tuple[Block, ...] = field(repr=False)
+    _pieces: tuple[LineBlock, ...] = field(repr=False)
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
@@ -135,7 +135,9 @@ class Document:
         place = last if at is None else at
         if not 0 <= place <= last:
             raise IndexError(place)
-        return self._with_rule(place, Block(kind=BlockKind.RULE, text=self._own(rule_text(rule))))
+        return self._with_rule(
+            place, LineBlock(kind=BlockKind.RULE, text=self._own(rule_text(rule)))
+        )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         """Return the rules that the document lacks or has disabled."""
@@ -194,8 +196,8 @@ class Document:
         if on is (piece.kind is BlockKind.RULE):
             return self
         if on:
-            return self._with(at, at + 1, [Block(kind=BlockKind.RULE, text=piece.toml)])
-        return self._with(at, at + 1, [Block(kind=BlockKind.OFF, text=comment_out(piece.text))])
+            return self._with(at, at + 1, [LineBlock(kind=BlockKind.RULE, text=piece.toml)])
+        return self._with(at, at + 1, [LineBlock(kind=BlockKind.OFF, text=comment_out(piece.text))])
 
     # --- the pieces --------------------------------------------------------------------------
 
@@ -212,23 +214,23 @@ class Document:
             raise IndexError(index)
         return places[index]
 
-    def _with_rule(self, place: int, piece: Block) -> Self:
+    def _with_rule(self, place: int, piece: LineBlock) -> Self:
         """Return the document with a block inserted before the rule at `place`.
 
         Blank lines separate the block from its neighbours.
         """
         places = self._places
-        blank = Block(kind=BlockKind.GAP, text=self._own("\n"))
+        blank = LineBlock(kind=BlockKind.GAP, text=self._own("\n"))
         rule = replace(piece, text=self._ended(piece.text))
         if place < len(places):
             return self._with(places[place], places[place], [rule, blank])
         at = places[-1] + 1 if places else len(self._pieces)
         above = self._pieces[at - 1].text if at else ""
-        ended = Block(kind=BlockKind.GAP, text=self._ended(above)[len(above) :])
+        ended = LineBlock(kind=BlockKind.GAP, text=self._ended(above)[len(above) :])
         apart = [blank] if above.strip() and not above.endswith(("\n\n", "\n\r\n")) else []
         return self._with(at, at, [ended, *apart, rule])
 
-    def _with(self, start: int, end: int, fresh: Sequence[Block]) -> Self:
+    def _with(self, start: int, end: int, fresh: Sequence[LineBlock]) -> Self:
         """Return the document with the blocks from `start` to `end` replaced.
 
         The contents are split again up to the nearest rules on both sides, or completely if those
@@ -249,7 +251,7 @@ class Document:
             return type(self)(text=text, source=self.source, locked="", _pieces=pieces)
         return type(self).parse(text, source=self.source)
 
-    def _kept_apart(self, pieces: Sequence[Block]) -> Iterator[Block]:
+    def _kept_apart(self, pieces: Sequence[LineBlock]) -> Iterator[LineBlock]:
         """Yield the blocks, with a blank line after a rule that ends in comments.
 
         Without the blank line, these comments would become part of the next rule.
@@ -258,7 +260,7 @@ class Document:
             yield piece
             last = piece.text.rstrip().rpartition("\n")[2].lstrip()
             if below and BlockKind.GAP not in (piece.kind, below.kind) and last.startswith("#"):
-                yield Block(kind=BlockKind.GAP, text=self._own("\n"))
+                yield LineBlock(kind=BlockKind.GAP, text=self._own("\n"))
 
     def _own(self, text: str) -> str:
         return text.replace("\n", "\r\n") if "\r\n" in self.text else text
@@ -277,18 +279,18 @@ def _without_last_blank(text: str) -> str:
     return body if not body or body.endswith("\n") else text
 
 
-def _joined(pieces: Iterable[Block]) -> str:
+def _joined(pieces: Iterable[LineBlock]) -> str:
     return "".join(piece.text for piece in pieces)
 
 
-def _between_rules(pieces: Iterable[Block]) -> str:
+def _between_rules(pieces: Iterable[LineBlock]) -> str:
     return _joined(piece for piece in pieces if piece.kind is BlockKind.GAP)
 
 
 # --- reading -------------------------------------------------------------------------------------
 
 
-def _lock(text: str, pieces: Sequence[Block]) -> str:
+def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
     """Return why the rules can't be edited one by one, with a remedy; "" if they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
     if entangled or _TIME_LAST.search(text):
@@ -314,7 +316,7 @@ Whether the time is valid depends on the whole contents.
 """
 
 
-def _read_alone(pieces: Iterable[Block]) -> bool:
+def _read_alone(pieces: Iterable[LineBlock]) -> bool:
     """Return whether each rule's lines contain exactly one rule and nothing else."""
     return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
 
@@ -327,7 +329,7 @@ def _has_rules(text: str) -> bool:
         return True
 
 
-def _fields_of_none(pieces: Iterable[Block]) -> bool:
+def _fields_of_none(pieces: Iterable[LineBlock]) -> bool:
     """Return whether fields follow a disabled rule.
 
     If another rule were put in that place, these fields would become part of it.
@@ -335,7 +337,7 @@ def _fields_of_none(pieces: Iterable[Block]) -> bool:
     return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
 
-def _has_stray_fields(rule: Block, gap: Block) -> bool:
+def _has_stray_fields(rule: LineBlock, gap: LineBlock) -> bool:
     if rule.kind is not BlockKind.OFF or gap.kind is not BlockKind.GAP:
         return False
     lines = (line.strip() for line in gap.text.splitlines())
@@ -343,7 +345,7 @@ def _has_stray_fields(rule: Block, gap: Block) -> bool:
     return not first.startswith("[")
 
 
-def _entries(text: str, pieces: Sequence[Block], source: str) -> Iterator[RuleEntry]:
+def _entries(text: str, pieces: Sequence[LineBlock], source: str) -> Iterator[RuleEntry]:
     line, number = 1, 0
     for piece in pieces:
         if piece.kind is not BlockKind.GAP:
@@ -411,9 +413,9 @@ def _changed(text: str, rule: Rule) -> str:
         if _same(had.get(key), wanted.get(key)):
             continue
         for old, new in OLD_KEYS.items():
-            text = with_value(text, old, None) if new == key and old in table else text
+            text = with_field(text, old, None) if new == key and old in table else text
         value = None if key not in wanted else _value(text, key, wanted[key])
-        text = with_value(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
+        text = with_field(text, key, value, KEYS[: KEYS.index(key)] if key in KEYS else KEYS)
     has = _fields_in(_table(text) or {})
     if not all(_same(has.get(key), wanted.get(key)) for key in {**has, **wanted}):
         raise PolicyError(
@@ -433,7 +435,7 @@ def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
 def _same(one: Any, other: Any) -> bool:
     if one is None or other is None:
         return one is other
-    return value_text(one) == value_text(other)
+    return value_to_toml(one) == value_to_toml(other)
 
 
 def _value(text: str, key: str, value: Any) -> str:
@@ -441,4 +443,4 @@ def _value(text: str, key: str, value: Any) -> str:
     old = value_of(text, key)
     if isinstance(value, list) and old is not None and old.startswith("[") and "\n" in old:
         return list_text(old, value)
-    return value_text(value)
+    return value_to_toml(value)

@@ -62,7 +62,8 @@ class PolicyFile:
 class Opened:
     """A policy file's state when it was read.
 
-    `seen`: identifies the contents and the path at that time, so that `save` detects changes.
+    `seen`: identifies the contents and the path at that time, so that `save_policy` detects
+    changes.
     """
 
     file: PolicyFile
@@ -174,7 +175,7 @@ def _seen(path: Path, data: bytes) -> str:
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 
-def save(opened: Opened, document: Document, *, force: bool = False) -> Opened:
+def save_policy(opened: Opened, document: Document, *, force: bool = False) -> Opened:
     """Write a document to the file it was opened from, and return the new state.
 
     The file is written completely or not at all. Unless the file is one of gemtui's own, its
@@ -250,7 +251,7 @@ def create(name: str, text: str = "") -> Opened:
     return open_policy(path)
 
 
-def rename(path: Path, name: str) -> Path:
+def rename_policy(path: Path, name: str) -> Path:
     """Rename one of gemtui's own policies and return its new path.
 
     Raises PolicyError if the file is not one of them, or the name is invalid or already used,
@@ -274,7 +275,7 @@ def _same_name(path: Path, other: Path) -> bool:
     return same_case and os.path.samestat(path.lstat(), other.lstat())
 
 
-def delete(path: Path) -> None:
+def delete_policy(path: Path) -> None:
     """Delete one of gemtui's own policies.
 
     Raises PolicyError if the file is not one of them, PolicyNotFound if it does not exist, and

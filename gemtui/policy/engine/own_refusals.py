@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemtui.calls.paths import real_path, resolved, within, without_at
+from gemtui.calls.paths import absolute, real_path, within, without_at
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.paths import gemini_home, settings_path
 from gemtui.policy.engine.results import Setup
-from gemtui.policy.engine.settings import names
+from gemtui.policy.engine.settings import names_at
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.policy.model.tool_catalog import ALIASES
@@ -77,7 +77,7 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
     """
     if setup.workspace is None:
         return ()
-    more = names(setup.settings, "context", "includeDirectories") or ()
+    more = names_at(setup.settings, "context", "includeDirectories") or ()
     home = gemini_home()
     added = (*(settings_path(each, home) for each in more), *setup.include_directories)
     return (setup.workspace, *(setup.workspace / each for each in added))
@@ -130,7 +130,7 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
     if not roots:
         inside = os.path.normpath(path)
         return None if inside.startswith("/") else _name_refused(inside)
-    target = resolved(roots[0], without_at(path, roots[0], on_disk=on_disk))
+    target = absolute(roots[0], without_at(path, roots[0], on_disk=on_disk))
     if on_disk:
         target, roots = real_path(target), [real_path(root) for root in roots]
     for root in roots:

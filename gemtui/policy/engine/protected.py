@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from gemtui.calls.paths import decoded
+from gemtui.calls.paths import percent_decoded
 from gemtui.policy.engine.results import Evaluation
 from gemtui.policy.model.rules import Decision
 
@@ -82,7 +82,7 @@ def protected(
         note = "it asks for permissions outside the workspace"
         evaluation = _asked(evaluation, note)
     if evaluation.decision is Decision.ALLOW and edits:
-        path = target(args)
+        path = edited_file(args)
         if path and is_build_file(path, workspace):
             return _build_file(evaluation, interactive)
     return evaluation
@@ -102,7 +102,7 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
     )
 
 
-def target(args: Mapping[str, Any]) -> str | None:
+def edited_file(args: Mapping[str, Any]) -> str | None:
     """Return the file that an edit writes; None if no argument names a file."""
     for key in _PATH_KEYS:
         value = args.get(key)
@@ -120,7 +120,7 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
     path = path.replace("\0", "").replace("\\", "/")
     if not path:
         return False
-    path = decoded(path.removeprefix("file://"))
+    path = percent_decoded(path.removeprefix("file://"))
     here = Path(os.path.normpath(path if workspace is None else workspace / path))
     name = _followed(here).name if workspace else here.name
     ending = Path(name).suffix.lower()

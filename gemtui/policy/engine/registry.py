@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gemtui.policy.engine.results import McpTool, Setup
-from gemtui.policy.engine.settings import names, table
+from gemtui.policy.engine.settings import names_at, table_at
 from gemtui.policy.match.matching import MCP_PREFIX
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import ALIASES, CLASSES
@@ -56,13 +56,16 @@ class Registry:
         self._mcp = {qualified(tool): tool for tool in setup.mcp_tools}
         self._servers = tuple(
             sorted(
-                {*table(setup.settings, "mcpServers"), *(tool.server for tool in setup.mcp_tools)},
+                {
+                    *table_at(setup.settings, "mcpServers"),
+                    *(tool.server for tool in setup.mcp_tools),
+                },
                 key=len,
                 reverse=True,
             )
         )
-        self._core = names(setup.settings, "tools", "core")
-        excluded = names(setup.settings, "tools", "exclude") or ()
+        self._core = names_at(setup.settings, "tools", "core")
+        excluded = names_at(setup.settings, "tools", "exclude") or ()
         old = [alias for alias, name in ALIASES.items() if name in excluded]
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
@@ -104,13 +107,13 @@ class Registry:
         return any(item in own or item.partition("(")[0] in own for item in self._core)
 
     def _tracker(self) -> bool:
-        return bool(table(self._settings, "experimental").get("taskTracker"))
+        return bool(table_at(self._settings, "experimental").get("taskTracker"))
 
     def _plans(self) -> bool:
-        return table(self._settings, "general", "plan").get("enabled", True) is not False
+        return table_at(self._settings, "general", "plan").get("enabled", True) is not False
 
     def _topics(self) -> bool:
-        return table(self._settings, "general").get("topicUpdateNarration", True) is not False
+        return table_at(self._settings, "general").get("topicUpdateNarration", True) is not False
 
     def _of_server(self, name: str) -> RegisteredTool:
         tool = self._mcp.get(name)
@@ -139,18 +142,18 @@ class Registry:
     def _why_not(self, server: str | None, short: str) -> str:
         if server is None:
             return "its name does not include a server"
-        if table(self._settings, "admin", "mcp").get("enabled") is False:
+        if table_at(self._settings, "admin", "mcp").get("enabled") is False:
             return "the administrator's settings disable MCP"
         if self._servers and server not in self._servers:
             return "there is no MCP server with that name"
-        allowed = names(self._settings, "mcp", "allowed")
+        allowed = names_at(self._settings, "mcp", "allowed")
         if allowed and server not in allowed:
             return "mcp.allowed in the settings does not include its server"
-        if server in (names(self._settings, "mcp", "excluded") or ()):
+        if server in (names_at(self._settings, "mcp", "excluded") or ()):
             return "mcp.excluded in the settings includes its server"
-        if short in (names(self._settings, "mcpServers", server, "excludeTools") or ()):
+        if short in (names_at(self._settings, "mcpServers", server, "excludeTools") or ()):
             return "excludeTools of its server disables it"
-        wanted = names(self._settings, "mcpServers", server, "includeTools")
+        wanted = names_at(self._settings, "mcpServers", server, "includeTools")
         if wanted is not None and not any(item.partition("(")[0] == short for item in wanted):
             return "the includeTools setting of its server does not list it"
         return ""

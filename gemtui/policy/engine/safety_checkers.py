@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gemtui.calls.paths import real_path, resolved
+from gemtui.calls.paths import absolute, real_path
 from gemtui.calls.shell.parser import parse_command
 from gemtui.policy.engine.own_refusals import blocked_segment, is_outside, own_path, path_names
 from gemtui.policy.engine.results import Evaluation
@@ -121,7 +121,7 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
         if not plain.startswith(".."):
             yield plain if not plain.startswith("/") else "/".join(_vscode_names(plain))
         return
-    target = real_path(resolved(roots[0], path))
+    target = real_path(absolute(roots[0], path))
     for root in roots:
         relative = os.path.relpath(target, real_path(root))
         if not relative.startswith(".."):

@@ -18,7 +18,7 @@ NOT_PLAN = ("default", "autoEdit", "yolo")
 _WITH_ARGUMENTS = re.compile(r"([a-zA-Z0-9_-]+)\((.*)\)")
 
 
-def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
+def table_at(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     """Return the table at a path in the settings; empty if there is none."""
     here: Any = settings
     for name in path:
@@ -26,10 +26,10 @@ def table(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
     return here if isinstance(here, Mapping) else {}
 
 
-def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
+def names_at(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
     """Return the list of names at a path in the settings; None if not set."""
     *groups, last = path
-    value = table(settings, *groups).get(last)
+    value = table_at(settings, *groups).get(last)
     if not isinstance(value, list | tuple):
         return None
     return tuple(item for item in value if isinstance(item, str))
@@ -38,16 +38,16 @@ def names(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
 def always_allow_off(settings: Mapping[str, Any]) -> bool:
     """Return whether all rules with priority 950 are dropped, including deny rules."""
     return bool(
-        table(settings, "security").get("disableAlwaysAllow")
-        or table(settings, "admin").get("secureModeEnabled")
+        table_at(settings, "security").get("disableAlwaysAllow")
+        or table_at(settings, "admin").get("secureModeEnabled")
     )
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
     """Return why the CLI would not start with these settings; None if it starts."""
-    off = table(setup.settings, "security").get("disableYoloMode")
+    off = table_at(setup.settings, "security").get("disableYoloMode")
     if mode is ApprovalMode.YOLO and (
-        off or table(setup.settings, "admin").get("secureModeEnabled")
+        off or table_at(setup.settings, "admin").get("secureModeEnabled")
     ):
         return "the settings disable yolo mode, so Gemini CLI exits immediately"
     return setup.stopped
@@ -63,18 +63,18 @@ def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
 
 def _rules(setup: Setup, interactive: bool) -> Iterator[Rule]:
     settings = setup.settings
-    for server in names(settings, "mcp", "excluded") or ():
+    for server in names_at(settings, "mcp", "excluded") or ():
         yield _server(server, Decision.DENY, 900, "mcp.excluded", ())
-    for tool in names(settings, "tools", "exclude") or ():
+    for tool in names_at(settings, "tools", "exclude") or ():
         yield _rule(tool, Decision.DENY, 400, "tools.exclude")
     flag = tuple(part.strip() for value in setup.allowed_tools for part in value.split(","))
     if setup.allowed_tools:
         yield from _allowed(tuple(filter(None, flag)), "--allowed-tools")
     else:
-        yield from _allowed(names(settings, "tools", "allowed") or (), "tools.allowed")
-    for tool in names(settings, "tools", "confirmationRequired") or ():
+        yield from _allowed(names_at(settings, "tools", "allowed") or (), "tools.allowed")
+    for tool in names_at(settings, "tools", "confirmationRequired") or ():
         yield _rule(_shell(tool), Decision.ASK_USER, 350, "tools.confirmationRequired")
-    core = names(settings, "tools", "core")
+    core = names_at(settings, "tools", "core")
     if core is not None:
         yield from _listed(core, 250, "tools.core", NOT_PLAN)
         yield _rule("*", Decision.DENY, 240, "tools.core", NOT_PLAN)
@@ -139,14 +139,14 @@ def _listed(
 
 
 def _servers(settings: Mapping[str, Any], interactive: bool) -> Iterator[Rule]:
-    servers = table(settings, "mcpServers")
-    trusted = [name for name in servers if table(servers, name).get("trust")]
+    servers = table_at(settings, "mcpServers")
+    trusted = [name for name in servers if table_at(servers, name).get("trust")]
     for server in trusted:
         yield _server(server, Decision.ALLOW, 200, f"mcpServers.{server}.trust", NOT_PLAN)
-    allowed = names(settings, "mcp", "allowed") or ()
+    allowed = names_at(settings, "mcp", "allowed") or ()
     for server in allowed:
         yield _server(server, Decision.ALLOW, 100, "mcp.allowed", NOT_PLAN)
-    if interactive or not table(settings, "mcp").get("autoAllowInHeadless"):
+    if interactive or not table_at(settings, "mcp").get("autoAllowInHeadless"):
         return
     for server in servers:
         if server not in trusted and server not in allowed and "*" not in allowed:

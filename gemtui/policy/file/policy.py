@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.files import is_file, read_small
-from gemtui.policy.file.rule_codec import read_checker, read_rule, text_of
+from gemtui.policy.file.rule_codec import read_checker, read_rule, rules_to_toml
 from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.match.matching import dropped, kills, pattern_sources
@@ -107,7 +107,7 @@ class Policy:
 
     def to_toml(self) -> str:
         """Return these rules as a policy file, which the CLI reads back unchanged."""
-        return text_of(self.rules)
+        return rules_to_toml(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
         """Return both policies combined, with this one loaded first."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
-from gemtui.policy.file.toml_spans import Scanner, lines_of
+from gemtui.policy.file.toml_spans import Scanner, toml_lines
 
 OFF = "#off"
 """The mark before each line of a disabled rule.
@@ -39,7 +39,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class LineBlock:
     """A group of whole lines.
 
     A rule begins with the comments directly above it, and ends with its last field or the comments
@@ -55,9 +55,9 @@ class Block:
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
-def blocks_of(text: str) -> tuple[Block, ...]:
+def blocks_of(text: str) -> tuple[LineBlock, ...]:
     """Split contents into blocks; joining the blocks restores the contents."""
-    lines = lines_of(text)
+    lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
     off = {
         at for body in bodies if body.kind is BlockKind.OFF for at in range(body.start, body.end)
@@ -74,7 +74,7 @@ def blocks_of(text: str) -> tuple[Block, ...]:
 
 def comment_out(text: str) -> str:
     """Disable a rule by marking its lines, except the comments above its first line."""
-    lines = lines_of(text)
+    lines = toml_lines(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
     return "".join((*lines[:first], *off))
@@ -83,7 +83,7 @@ def comment_out(text: str) -> str:
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
     """Enable a rule by removing the marks from its lines."""
-    return "".join(_without_mark(line) for line in lines_of(text))
+    return "".join(_without_mark(line) for line in toml_lines(text))
 
 
 class _Body(NamedTuple):
@@ -94,15 +94,15 @@ class _Body(NamedTuple):
     end: int
 
 
-def _between(lines: Sequence[str], found: Sequence[_Body]) -> Iterator[Block]:
+def _between(lines: Sequence[str], found: Sequence[_Body]) -> Iterator[LineBlock]:
     at = 0
     for kind, start, end in found:
         if start > at:
-            yield Block(kind=BlockKind.GAP, text="".join(lines[at:start]))
-        yield Block(kind=kind, text="".join(lines[start:end]))
+            yield LineBlock(kind=BlockKind.GAP, text="".join(lines[at:start]))
+        yield LineBlock(kind=kind, text="".join(lines[start:end]))
         at = end
     if at < len(lines):
-        yield Block(kind=BlockKind.GAP, text="".join(lines[at:]))
+        yield LineBlock(kind=BlockKind.GAP, text="".join(lines[at:]))
 
 
 # --- lines ---------------------------------------------------------------------------------------

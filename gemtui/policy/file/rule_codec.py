@@ -153,7 +153,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _HIDDEN = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]')
 
 
-def value_text(value: Any) -> str:
+def value_to_toml(value: Any) -> str:
     """Return a value as TOML on one line, with all invisible characters escaped.
 
     Raises PolicyError for values that TOML can't hold, such as lone surrogates and lists of mixed
@@ -170,7 +170,7 @@ def value_text(value: Any) -> str:
             return f"{value.text}  "  # the CLI's reader consumes the next character, or rejects it
         case Mapping():
             inner = ", ".join(
-                f"{key_text(key)} = {value_text(each)}" for key, each in value.items()
+                f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()
             )
             return f"{{ {inner} }}" if inner else "{}"
         case list() | tuple():
@@ -179,7 +179,7 @@ def value_text(value: Any) -> str:
                     "a list of mixed types can't be written, because Gemini CLI ignores a "
                     "file that contains one"
                 )
-            return f"[{', '.join(map(value_text, value))}]"
+            return f"[{', '.join(map(value_to_toml, value))}]"
     raise PolicyError(f"a value of type {type(value).__name__} can't be written to a policy file")
 
 
@@ -204,7 +204,7 @@ def _escaped(found: re.Match[str]) -> str:
     return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
 
 
-def text_of(rules: Iterable[Rule]) -> str:
+def rules_to_toml(rules: Iterable[Rule]) -> str:
     """Return the rules as a policy file the CLI reads back unchanged.
 
     Raises PolicyError for values that a file can't hold: lone surrogates and fractional priorities.
@@ -220,7 +220,8 @@ def rule_text(rule: Rule) -> str:
             "file that contains it"
         )
     lines = (
-        f"{key_text(key)} = {value_text(value)}\n" for key, value in explicit_fields(rule).items()
+        f"{key_text(key)} = {value_to_toml(value)}\n"
+        for key, value in explicit_fields(rule).items()
     )
     return f"[[rule]]\n{''.join(lines)}"
 
@@ -235,5 +236,5 @@ def list_text(old: str, values: Sequence[str]) -> str:
         for each in [each for each in values if each not in array]:
             array.append(each)
     except (TOMLKitError, ValueError):
-        return value_text(values)
-    return array.as_string() if list(array) == list(values) else value_text(values)
+        return value_to_toml(values)
+    return array.as_string() if list(array) == list(values) else value_to_toml(values)

@@ -28,7 +28,7 @@ _ENDS = {
 }
 
 
-def lines_of(text: str) -> list[str]:
+def toml_lines(text: str) -> list[str]:
     """Split text into lines, keeping their endings: LF and CRLF only, as in TOML."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
@@ -100,7 +100,7 @@ def fields_of(text: str) -> list[TomlField]:
     found: list[TomlField] = []
     part: str | None = None
     at = 0
-    for line in lines_of(text):
+    for line in toml_lines(text):
         start, at = at, at + len(line)
         if scanner.inside:
             end = start + scanner.feed(line)
@@ -139,7 +139,7 @@ def value_of(text: str, key: str) -> str | None:
     return text[start:end]
 
 
-def with_value(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
+def with_field(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
     """Set a rule's field to a value given as TOML, or remove the field (None).
 
     Returns the new text. A comment after a removed field is kept on its own line. A new field is
@@ -172,7 +172,7 @@ def _place(text: str, before: Container[str]) -> int:
     if above:
         return max(above)
     at = 0
-    for line in lines_of(text):
+    for line in toml_lines(text):
         at += len(line)
         if not line.lstrip().startswith("#"):
             break

@@ -18,12 +18,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def arguments_text(args: Mapping[str, Any]) -> str:
     """Return the string for raw arguments: as the model sent them, not normalised."""
-    pairs = [f"{MARK}{string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
+    pairs = [f"{MARK}{json_string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
 
 def _text(value: Any) -> str:
-    return string(value) if isinstance(value, str) else value_text(value)
+    return json_string(value) if isinstance(value, str) else json_text(value)
 
 
 class _Written(str):
@@ -32,7 +32,7 @@ class _Written(str):
     __slots__ = ()
 
 
-def value_text(value: Any) -> str:
+def json_text(value: Any) -> str:
     """Return a value as JSON as JavaScript writes it: sorted keys, no NULs.
 
     Nesting may be arbitrarily deep.
@@ -46,7 +46,7 @@ def value_text(value: Any) -> str:
         elif isinstance(item, Mapping):
             todo.append(_Written("}"))
             for at, key in reversed(list(enumerate(_sorted(item)))):
-                todo += [item[key], _Written(f"{',' if at else ''}{string(key)}:")]
+                todo += [item[key], _Written(f"{',' if at else ''}{json_string(key)}:")]
             pieces.append("{")
         elif isinstance(item, list | tuple):
             todo.append(_Written("]"))
@@ -61,13 +61,13 @@ def value_text(value: Any) -> str:
 def _plain(value: Any) -> str:
     """Return the JSON of a value that contains no other values."""
     if isinstance(value, str):
-        return string(value)
+        return json_string(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return _number(value) if isinstance(value, int | float) else "null"
 
 
-def string(text: str) -> str:
+def json_string(text: str) -> str:
     """Return a JSON string with quotes, backslashes and control characters escaped.
 
     Lone surrogates are escaped as well, as in JavaScript.

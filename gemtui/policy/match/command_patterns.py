@@ -80,7 +80,7 @@ def _arguments(words: tuple[str, ...]) -> str:
     return f"{_NO_OUTPUT if words[0] == 'git' else ''}{_ARGUMENTS}"
 
 
-def allowed_words(pattern: str) -> str:
+def allowed_command(pattern: str) -> str:
     """Return the command in a pattern built by `allowed`; "" for any other pattern."""
     return _made(pattern)[0]
 

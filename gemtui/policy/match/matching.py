@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from gemtui.policy.match.arguments import arguments_text, string
+from gemtui.policy.match.arguments import arguments_text, json_string
 from gemtui.policy.match.js_regex import in_halves
 from gemtui.policy.match.patterns import Pattern, PatternError, compile_pattern, slow, unsafe
 from gemtui.policy.model.rules import Decision, Rule
-from gemtui.text import listed
+from gemtui.text import or_list
 
 MCP_PREFIX: Final = "mcp_"
 SHELL: Final = "run_shell_command"
@@ -142,7 +142,7 @@ _SPECIAL = re.compile(r'[-\[\]{}()*+?.,\\^$|#\s"]')
 
 @lru_cache(maxsize=4096)
 def _prefix_pattern(prefix: str) -> str:
-    opened = f'"command":{string(prefix)[:-1]}'
+    opened = f'"command":{json_string(prefix)[:-1]}'
     return _SPECIAL.sub(r"\\\g<0>", opened) + _PREFIX_END
 
 
@@ -153,7 +153,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
-        return f"it applies only in {listed(rule.modes)} mode"
+        return f"it applies only in {or_list(rule.modes)} mode"
     if rule.subagent is not None and rule.subagent != subject.subagent:
         return f"it is for calls of the subagent {rule.subagent}"
     if rule.mcp_name is not None and not _server_matches(rule.mcp_name, subject.server):
@@ -207,7 +207,7 @@ def _same(wanted: Any, found: Any) -> bool:
 
 
 def _tools_text(rule: Rule) -> str:
-    tools = listed(rule.tools) if rule.tools else "no tool"
+    tools = or_list(rule.tools) if rule.tools else "no tool"
     return f"{tools} of the MCP server {rule.mcp_name}" if rule.mcp_name else tools
 
 

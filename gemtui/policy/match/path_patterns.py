@@ -40,7 +40,7 @@ class WrittenFile:
         return posixpath.dirname(self.path)
 
 
-def place_of(path: str, project: Path | None) -> WrittenFile | str:
+def locate_in_project(path: str, project: Path | None) -> WrittenFile | str:
     """Locate a file in its project, or return why no rule is suggested for it.
 
     `path`: as given in the call. `project`: the folder the session worked in; None if unknown. The
@@ -142,7 +142,7 @@ def projects_of(pattern: str) -> tuple[str, ...]:
     return tuple(root.rstrip("/") for root in roots)
 
 
-def files_of(pattern: str) -> str | None:
+def describe_files(pattern: str) -> str | None:
     """Describe a pattern's files, as in "files below src/"; None if it has none.
 
     A pattern is described only if it means exactly what the description says.

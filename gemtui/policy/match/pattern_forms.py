@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gemtui.policy.match.arguments import string
+from gemtui.policy.match.arguments import json_string
 from gemtui.policy.match.path_patterns import folder_pattern
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
@@ -71,7 +71,7 @@ def anywhere_pattern(prefixes: Sequence[str]) -> str:
     return f'"command":"{WITHIN}{inside}'
 
 
-def within(pattern: str) -> str:
+def anywhere_in_command(pattern: str) -> str:
     """Return a commandRegex that finds matches of `pattern` anywhere in a command."""
     return f"{WITHIN}(?:{pattern})" if alternatives(pattern) else f"{WITHIN}{pattern}"
 
@@ -79,7 +79,7 @@ def within(pattern: str) -> str:
 def _word(word: str) -> str:
     front = r"\b" if re.match(r"\w", word) else ""
     end = r"\b" if re.search(r"\w$", word) else ""
-    escaped = _SPECIAL.sub(lambda found: f"\\{found[0]}", string(word)[1:-1])
+    escaped = _SPECIAL.sub(lambda found: f"\\{found[0]}", json_string(word)[1:-1])
     return f"{front}{escaped}{end}"
 
 

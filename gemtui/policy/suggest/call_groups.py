@@ -17,13 +17,13 @@ from gemtui.policy.match.path_patterns import (
     common_folder,
     files_pattern,
     folder_pattern,
-    place_of,
+    locate_in_project,
 )
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
-from gemtui.policy.suggest.replay import is_known
+from gemtui.policy.suggest.replay import tool_may_exist
 
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
@@ -297,7 +297,7 @@ def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
         path = str(done.call.args.get("file_path", ""))
-        place = place_of(path, done.project)
+        place = locate_in_project(path, done.project)
         if isinstance(place, str):
             left.append((done, RefusedGroup(what=_short(path), why=place)))
         else:
@@ -384,7 +384,7 @@ def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
         name = done.call.tool
         if name in _NOT:
             left.append((done, RefusedGroup(what=name, why=_NOT[name])))
-        elif not is_known(name):
+        elif not tool_may_exist(name):
             left.append(
                 (done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
             )

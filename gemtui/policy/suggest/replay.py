@@ -126,7 +126,7 @@ class ReplayCounter:
                 share.references.append(Reference.to(recorded))
             tool = recorded.call.tool
             if tool not in self._known:
-                self._known[tool] = is_known(tool)
+                self._known[tool] = tool_may_exist(tool)
             if not self._known[tool]:
                 self._unknown[tool] += 1
 
@@ -159,7 +159,7 @@ def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
     return tool_refuses(recorded.call, roots, mode=mode, on_disk=False)
 
 
-def is_known(tool: str) -> bool:
+def tool_may_exist(tool: str) -> bool:
     """Return whether the current CLI has a tool with this name, or may have it by MCP."""
     return tool.startswith("mcp_") or known_tool(tool) is not None
 

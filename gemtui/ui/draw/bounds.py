@@ -31,7 +31,7 @@ class Excerpt(Struct, frozen=True, kw_only=True):
     blank: int = 0
 
 
-def excerpt(
+def bounded_excerpt(
     text: str,
     *,
     head: int = LINES // 2,

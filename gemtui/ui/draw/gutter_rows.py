@@ -11,7 +11,7 @@ from msgspec import Struct
 from rich.style import Style
 
 from gemtui.text import Clean, counted
-from gemtui.ui.draw.bounds import LINES, Excerpt, excerpt
+from gemtui.ui.draw.bounds import LINES, Excerpt, bounded_excerpt
 from gemtui.ui.draw.code import LIMIT, highlight
 from gemtui.ui.draw.lines import (
     EMPTY,
@@ -124,11 +124,11 @@ def text_rows(
     """
     style = look[role]
     if folded:
-        some = excerpt(text, head=head, tail=tail)
+        some = bounded_excerpt(text, head=head, tail=tail)
         parts = (some.head, some.tail)
         rows = [row for part in parts for row in _rows(part, language, style, look)]
         return preview(rows, look, total=len(rows) + some.left_out)
-    some = excerpt(text)
+    some = bounded_excerpt(text)
     rows = [*_rows(some.head, language, style, look)]
     rest = [*_plain(some.tail, style)]
     if first is not None:

@@ -17,10 +17,10 @@ MARKS = 2_000
 Parsing a text of that size takes about 50 ms.
 """
 
-Draw = Callable[[Clean, Look], Iterator[Line]]
+DrawText = Callable[[Clean, Look], Iterator[Line]]
 
 
-def draw_prose(text: str, look: Look, draw: Draw) -> Iterator[Line]:
+def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
     """Yield the lines of a text: rendered by `draw` up to a limit, then unformatted.
 
     Beyond a second limit, the text is left out and a note says so.

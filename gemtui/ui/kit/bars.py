@@ -18,7 +18,7 @@ from gemtui.text import Clean, cells
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.keys import BY_ID, Key, acting
 
-Side = Literal["left", "right"]
+LineEnd = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
 """Minimum width in cells to which the leftmost part may be shortened."""
@@ -34,7 +34,7 @@ def joined(
     width: int,
     mark: str,
     *,
-    gives_way: Side = "right",
+    gives_way: LineEnd = "right",
 ) -> Content:
     """Return one line of `width` cells with parts at its left and right ends.
 
@@ -75,7 +75,7 @@ class BarLine(Widget):
         *,
         id: str,
         mark: str | None = None,
-        gives_way: Side = "right",
+        gives_way: LineEnd = "right",
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
@@ -136,7 +136,7 @@ class BarLine(Widget):
 class StatusLine(BarLine):
     """The status line. Its parts are dimmed unless they have colours of their own."""
 
-    def __init__(self, *, gives_way: Side = "right") -> None:
+    def __init__(self, *, gives_way: LineEnd = "right") -> None:
         super().__init__(id="status", gives_way=gives_way)
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:

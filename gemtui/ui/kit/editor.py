@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
-def edit(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
+def edit_file(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
     """Suspend the app and open a file from a tool call in the user's editor.
 
     `path`: as the tool named it. `line`: 1-based line number, or None.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.extension.install import install, remove
+from gemtui.extension.install import install_extension, remove_extension
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.extension.words import before_install, removal_notes
 from gemtui.text import Clean, clean_line
@@ -44,7 +44,7 @@ async def show_extension(app: AppBase) -> None:
             await _show(app)
 
 
-async def install_extension(app: AppBase) -> bool:
+async def ask_to_install(app: AppBase) -> bool:
     """Explain the extension, ask, and install it; return whether its hooks now run."""
     with _alone(app) as alone:
         return alone and await _install(app)
@@ -66,11 +66,13 @@ async def _show(app: AppBase) -> None:
     choices += [Choice("remove", Clean("Remove it"), Clean("asks first"))]
     chosen = await app.push_screen_wait(ChooseScreen(_TITLE, (about,), choices))
     if chosen == "install":
-        await _do(app, install, "Installed. Its hooks run in every session started from now on.")
+        await _do(
+            app, install_extension, "Installed. Its hooks run in every session started from now on."
+        )
     elif chosen == "remove" and await _agreed(
         app, Clean("Remove the extension?"), removal_notes(), yes="Remove it", no="Keep it"
     ):
-        await _do(app, remove, "Removed. Sessions started from now on run without it.")
+        await _do(app, remove_extension, "Removed. Sessions started from now on run without it.")
 
 
 async def _install(app: AppBase) -> bool:
@@ -78,7 +80,7 @@ async def _install(app: AppBase) -> bool:
         app, Clean("Install the extension?"), before_install(), yes="Install it", no="Cancel"
     )
     said = "Installed. Its hooks run in every session started from now on."
-    return yes and await _do(app, install, said)
+    return yes and await _do(app, install_extension, said)
 
 
 async def _agreed(

@@ -210,7 +210,7 @@ class SearchedRows(Vertical, Generic[Item]):
 
     @work(exclusive=True, group="search")
     async def _search(self) -> None:
-        self._put(await matching(self._all, self._text, self.query_text))
+        self._put(await matching_items(self._all, self._text, self.query_text))
 
     def _put(self, items: Sequence[Item], *, fresh: bool = False) -> None:
         self.rows.empty = Clean("No matches.") if self.query_text else self.empty
@@ -218,7 +218,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self.post_message(self.Searched())
 
 
-async def matching(
+async def matching_items(
     items: Sequence[Item], text: Callable[[Item], str], query: str
 ) -> Sequence[Item]:
     """Return the items whose text contains every word of `query`, ignoring case.

@@ -77,7 +77,7 @@ class Group(StrEnum):
     APP = "Program"
 
 
-Row = tuple[str, str, Group, str, str]
+KeyRow = tuple[str, str, Group, str, str]
 """A row of the key table: action, keys, group, label and help.
 
 If the action's method has another name, the action includes the call: "half_up = page(-0.5)".

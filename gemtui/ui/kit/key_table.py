@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemtui.ui.kit.key import Group, Row, Where
+from gemtui.ui.kit.key import Group, KeyRow, Where
 
 MOVE, OPEN, SEARCH, VIEW = Group.MOVE, Group.OPEN, Group.SEARCH, Group.VIEW
 COPY, CHANGE, APP = Group.COPY, Group.CHANGE, Group.APP
@@ -19,7 +19,7 @@ _HALF_PAGES = (
 )
 
 
-def _moves(row: str) -> tuple[Row, ...]:
+def _moves(row: str) -> tuple[KeyRow, ...]:
     """Return the keys that move a list's cursor.
 
     `row`: what the help calls a row of this list.
@@ -34,7 +34,7 @@ def _moves(row: str) -> tuple[Row, ...]:
     )
 
 
-def _scrolls(label: str, page_down: str) -> tuple[Row, ...]:
+def _scrolls(label: str, page_down: str) -> tuple[KeyRow, ...]:
     """Return the keys that scroll a text.
 
     `label`: the footer's name for them. `page_down`: the keys for one page down.
@@ -50,7 +50,7 @@ def _scrolls(label: str, page_down: str) -> tuple[Row, ...]:
     )
 
 
-def _steers(row: str) -> tuple[Row, ...]:
+def _steers(row: str) -> tuple[KeyRow, ...]:
     """Return the keys that move a list's cursor while the user types in a field above.
 
     `row`: what the help calls a row of this list.
@@ -62,7 +62,7 @@ def _steers(row: str) -> tuple[Row, ...]:
     )
 
 
-def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Row, ...]:
+def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[KeyRow, ...]:
     """Return the keys that jump to the previous and next block of a kind."""
     above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
     return (
@@ -71,7 +71,7 @@ def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Row
     )
 
 
-def _all(method: str, *rows: Row) -> tuple[Row, ...]:
+def _all(method: str, *rows: KeyRow) -> tuple[KeyRow, ...]:
     """Return keys that all call one method and pass it the name of their action."""
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
@@ -99,7 +99,7 @@ _BEFORE_PROMPT = (
     ("redo", "R", CHANGE, "Redo", "Reverse the last undo (preview first)"),
     ("fork", "B", CHANGE, "Fork", "Start a new chat from just before this prompt"),
 )
-_ANSWERS: tuple[Row, ...] = (
+_ANSWERS: tuple[KeyRow, ...] = (
     ("yes", "y", CHANGE, "Allow", "Allow this call, once you have seen all of it"),
     ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
     ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in “Ask me” runs"),
@@ -114,7 +114,7 @@ _ANSWERS: tuple[Row, ...] = (
     ("change", "e", CHANGE, "Edit", "Edit the command, file or arguments first"),
     ("stop_run", "x", CHANGE, "Stop run", "Deny this call and stop the run"),
 )
-_QUESTION_MOVES: tuple[Row, ...] = (
+_QUESTION_MOVES: tuple[KeyRow, ...] = (
     ("whole", "enter,v", OPEN, "View all", "Show the whole call on the full screen"),
     ("next", "right,l,right_square_bracket", MOVE, "Next", "Go to the next question"),
     ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Go to the previous question"),
@@ -122,7 +122,7 @@ _QUESTION_MOVES: tuple[Row, ...] = (
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
 """Ctrl+/ and ctrl+_ under all their names; old terminals can't tell them apart."""
 
-TABLE: dict[Where, tuple[Row, ...]] = {
+TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.APP: (
         ("help", "question_mark,f1", APP, "Keys", "Show the keys for this screen"),
         ("command_palette", "ctrl+p", APP, "Commands", "Find a command by name"),

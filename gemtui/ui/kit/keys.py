@@ -17,7 +17,7 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from gemtui.ui.kit.key import Group, Key, Row, Where, name
+from gemtui.ui.kit.key import Group, Key, KeyRow, Where, name
 from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE
 
 __all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "name"]
@@ -25,7 +25,7 @@ __all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "nam
 _FIRST = {"app.quit", "app.suspend_process"}
 
 
-def _keys(where: Where, rows: Iterable[Row]) -> tuple[Key, ...]:
+def _keys(where: Where, rows: Iterable[KeyRow]) -> tuple[Key, ...]:
     """Convert a place's table rows (action, keys, group, label, help) to keys.
 
     The ids have the form "<place>.<action>".

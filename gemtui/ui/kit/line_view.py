@@ -13,7 +13,7 @@ from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
 
-Draw = Callable[[Look], Sequence[Line]]
+DrawLines = Callable[[Look], Sequence[Line]]
 
 
 class HalfPages(ScrollView, inherit_bindings=False):
@@ -43,11 +43,11 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
     def __init__(self, *, what: str, id: str | None = None) -> None:
         super().__init__(id=id)
         self._what = what
-        self._draw: Draw = lambda _look: ()
+        self._draw: DrawLines = lambda _look: ()
         self._look: Look | None = None
         self._lines: Sequence[Line] = ()
 
-    def show(self, draw: Draw, *, fresh: bool = True) -> None:
+    def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
         """Show the lines returned by `draw`.
 
         `fresh`: scroll to the first line.

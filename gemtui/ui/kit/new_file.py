@@ -8,7 +8,7 @@ from gemtui.files import is_folder, path_exists, resolved
 from gemtui.paths import current_folder, typed_path
 
 
-def place_of(name: str) -> Path:
+def new_file_path(name: str) -> Path:
     """Return a typed name as a path, relative to the current folder if not absolute."""
     return current_folder() / typed_path(name.strip())
 
@@ -18,7 +18,7 @@ def free_name(stem: str, suffix: str) -> str:
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         name = f"{stem}{more}{suffix}"
-        if not path_exists(place_of(name)):
+        if not path_exists(new_file_path(name)):
             return name
     return stem + suffix
 
@@ -29,7 +29,7 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     `forbidden`: Gemini CLI's folder, with symlinks resolved; gemtui must not write there. `folder`:
     the name is a folder's, which may already exist.
     """
-    path = place_of(name)
+    path = new_file_path(name)
     if not name.strip():
         return f"Enter a {'folder' if folder else 'file'} name."
     if is_folder(path) and not folder:

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.cleanup import retention
-from gemtui.kept.restoring import Restored, restore, restore_from_run
-from gemtui.kept.run_copies import LastCopy, last_copies, title_of
+from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
+from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
@@ -81,7 +81,7 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
 async def _put_back(app: AppBase, session: Summary) -> Summary | None:
     project = None if session.project is None else Path(session.project)
     rule, now = partial(retention, os.environ, project), app.clock()
-    done = await _done(app, lambda: restore(session, app.start.home, rule(), now))
+    done = await _done(app, lambda: restore_from_vault(session, app.start.home, rule(), now))
     if done is None:
         return None
     names = tuple(map(str, done.paths[:1]))
@@ -114,7 +114,7 @@ def _words(done: Restored) -> Iterator[str]:
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
     """Return each run's copy with its session's title, or else its run's prompt."""
     return [
-        (copy, name_of(copy.session_id) or title_of(copy) or _prompt(copy.folder))
+        (copy, name_of(copy.session_id) or copy_title(copy) or _prompt(copy.folder))
         for copy in last_copies(runs)
     ]
 

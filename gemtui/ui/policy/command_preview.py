@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_errors import remarks
+from gemtui.agent.policy_errors import policy_warnings
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft
@@ -59,7 +59,7 @@ def command_preview(
         notes.append("uses the saved file, without your unsaved changes")
     if not given:
         notes.append("Gemini CLI loads this file itself, in every session")
-    shown = set(remarks(given, draft.mode))
+    shown = set(policy_warnings(given, draft.mode))
     notes += [note for note in command.notes if note not in shown]
     return CommandPreview(
         script="\n".join(pasted.script(None, folder, cwd)),

@@ -57,7 +57,7 @@ class PolicyEditor:
         await self.load_context()
 
     async def _files(self) -> tuple[PolicyFile, ...]:
-        return await asyncio.to_thread(files.listed, self.folder)
+        return await asyncio.to_thread(files.relevant_policies, self.folder)
 
     async def load_context(self) -> None:
         """Load the policy's context, and find out what the installed Gemini CLI supports."""
@@ -163,7 +163,7 @@ class PolicyEditor:
 
     async def save(self) -> bool:
         """Save the draft and return whether that worked."""
-        saved = await files.save(self._app, self.draft)
+        saved = await files.save_draft(self._app, self.draft)
         await self.load_context()
         return saved
 
@@ -187,10 +187,10 @@ class PolicyEditor:
             if file.path == here or await self._let_go():
                 await self.open(file)
         elif wanted.what is FileAction.RENAME:
-            path = await files.rename(app, file)
+            path = await files.ask_new_name(app, file)
             if path is not None and file.path == here:
                 await self.open(path)
-        elif await files.delete(app, file) and file.path == here:
+        elif await files.confirm_deletion(app, file) and file.path == here:
             self.draft = Draft(mode=self.draft.mode)
         await self.load_context()
 

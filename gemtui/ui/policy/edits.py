@@ -109,7 +109,7 @@ def duplicate(document: Document, place: int) -> EditedDocument:
     return EditedDocument(document.duplicate(place), f"duplicate rule {place + 1}", place + 1)
 
 
-def remove(document: Document, place: int) -> EditedDocument:
+def remove_rule(document: Document, place: int) -> EditedDocument:
     """Remove a rule."""
     return EditedDocument(document.remove(place), f"delete rule {place + 1}", None)
 

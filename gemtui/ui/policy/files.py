@@ -27,7 +27,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
-from gemtui.ui.kit.editor import edit as edit_file
+from gemtui.ui.kit.editor import edit_file as edit_file
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules.draft import Draft, PolicyContext
 
@@ -39,7 +39,7 @@ SUGGESTED = "work"
 """The suggested name for the first policy."""
 
 
-def listed(folder: Path) -> tuple[PolicyFile, ...]:
+def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
     """Return all policy files that affect a run in `folder`, gemtui's own first.
 
     Blocking: reads files.
@@ -89,7 +89,7 @@ async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
     return None
 
 
-async def save(app: AppBase, draft: Draft) -> bool:
+async def save_draft(app: AppBase, draft: Draft) -> bool:
     """Save the draft and return whether that worked.
 
     Asks for a name if the draft has none, and for confirmation if the file isn't one of gemtui's
@@ -132,7 +132,7 @@ async def _write(
     app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool
 ) -> bool:
     try:
-        saved = await asyncio.to_thread(store.save, opened, document, force=force)
+        saved = await asyncio.to_thread(store.save_policy, opened, document, force=force)
     except PolicyChanged:
         return await _changed(app, draft, opened, document)
     except (PolicyError, OSError) as error:
@@ -190,7 +190,7 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
             return True
 
 
-async def rename(app: AppBase, file: PolicyFile) -> Path | None:
+async def ask_new_name(app: AppBase, file: PolicyFile) -> Path | None:
     """Rename one of gemtui's policies; return its new path, or None if cancelled."""
     asked = await app.push_screen_wait(
         AskScreen(clean_line(f"New name for {file.name}"), value=file.name, problem=_name_problem)
@@ -198,11 +198,11 @@ async def rename(app: AppBase, file: PolicyFile) -> Path | None:
     if asked is None or asked.strip() == file.name:
         return None
     with app.reporting():
-        return await asyncio.to_thread(store.rename, file.path, asked.strip())
+        return await asyncio.to_thread(store.rename_policy, file.path, asked.strip())
     return None
 
 
-async def delete(app: AppBase, file: PolicyFile) -> bool:
+async def confirm_deletion(app: AppBase, file: PolicyFile) -> bool:
     """Delete one of gemtui's policies after asking the user."""
     if file.origin is not Origin.OURS:
         app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
@@ -212,7 +212,7 @@ async def delete(app: AppBase, file: PolicyFile) -> bool:
     if not await confirm(app, question, name, lines, yes="Delete", no="Keep"):
         return False
     with app.reporting():
-        await asyncio.to_thread(store.delete, file.path)
+        await asyncio.to_thread(store.delete_policy, file.path)
         app.show_message(f"Deleted: {file.name}")
         return True
     return False
@@ -234,7 +234,7 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
         )
     )
     if answer == "save":
-        return await save(app, draft)
+        return await save_draft(app, draft)
     return answer == "drop"
 
 
@@ -266,7 +266,7 @@ async def save_to_run(app: AppBase) -> bool:
     )
 
 
-def edit(app: AppBase, draft: Draft) -> None:
+def edit_saved(app: AppBase, draft: Draft) -> None:
     """Open the saved file in the user's editor, unless the draft has unsaved changes."""
     if draft.opened is None or draft.changed:
         app.show_message("Save the policy first, because the editor opens the saved file.")

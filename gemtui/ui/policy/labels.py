@@ -100,7 +100,7 @@ def folder_words(folder: Path, glyphs: Glyphs) -> Content:
     return Content.styled(path, "dim")
 
 
-def state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
+def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
     """Yield how the draft differs from its file, if it does.
 
     `fixable`: whether a fix can be suggested for the rule under the cursor.

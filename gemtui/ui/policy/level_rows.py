@@ -27,7 +27,7 @@ from gemtui.ui.policy.edits import EditedDocument, Make, set_levels
 from gemtui.ui.policy.levels import SimplePolicy, read
 from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.form import completes, tool_hint
-from gemtui.ui.rules.form_fields import names
+from gemtui.ui.rules.form_fields import split_names
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -84,7 +84,7 @@ def _listed(name: str, names: Sequence[str] | None) -> str:
     return "no tools" if name == "only" and names is not None else "not set"
 
 
-def draw(field: LevelRow, look: Look) -> Pieces:
+def draw_level(field: LevelRow, look: Look) -> Pieces:
     """Render a heading, a choice with all its values, or a list."""
     if not field.id:
         return (Piece(own(field.label), look[Role.HEADING]),)
@@ -120,7 +120,9 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The number of rules that this view can't show."""
 
     def __init__(self) -> None:
-        super().__init__(draw, stops=lambda field: bool(field.id), empty=Clean(""), id="levels")
+        super().__init__(
+            draw_level, stops=lambda field: bool(field.id), empty=Clean(""), id="levels"
+        )
 
     def show_levels(self, draft: Draft) -> None:
         """Show a draft's levels; the cursor stays on its row."""
@@ -154,7 +156,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
             super().action_open()
 
 
-def with_value(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
+def with_level(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
     """Return the policy with one level set or unset."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
@@ -174,7 +176,7 @@ def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> Simple
 def with_choice(field: LevelRow, value: str) -> Make:
     """Return an edit that sets or unsets one level."""
     what = f"{field.label.lower()}: {value}"
-    return lambda document: set_levels(document, with_value(read(document), field.id, value), what)
+    return lambda document: set_levels(document, with_level(read(document), field.id, value), what)
 
 
 async def edit_tool_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
@@ -224,4 +226,4 @@ class ToolListScreen(FieldScreen[tuple[str, ...]]):
         self.query_one("#tools-hint", Static).update(tool_hint(event.value))
 
     def action_take(self) -> None:
-        self.dismiss(names(self.query_one("#names", Input).value))
+        self.dismiss(split_names(self.query_one("#names", Input).value))

@@ -97,7 +97,7 @@ class RuleKeys(PolicyPart):
         await self._edit_chosen(edits.duplicate)
 
     async def action_delete(self) -> None:
-        await self._edit_chosen(edits.remove)
+        await self._edit_chosen(edits.remove_rule)
 
     async def action_switch(self) -> None:
         await self._edit_chosen(edits.switch)
@@ -153,7 +153,7 @@ class FileKeys(PolicyPart):
 
     def action_open_file(self) -> None:
         """Open the file in the editor, and reload it once it has been saved there."""
-        files.edit(self.screen.gemtui, self.screen.draft)
+        files.edit_saved(self.screen.gemtui, self.screen.draft)
 
     @dialog
     async def action_run(self) -> None:

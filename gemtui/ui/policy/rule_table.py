@@ -77,7 +77,7 @@ def _room(width: int) -> int:
     return _NARROW if width < 60 else _WIDE
 
 
-def draw(row: RuleRow, look: Look) -> Pieces:
+def draw_rule(row: RuleRow, look: Look) -> Pieces:
     """Render a rule's worst finding, priority, decision, tools and conditions."""
     rule = row.entry.rule
     if rule is None:
@@ -135,7 +135,7 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(
-            draw, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
+            draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
         )
 
     @property

@@ -23,7 +23,7 @@ from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.policy import edits, level_rows
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor
-from gemtui.ui.policy.labels import folder_words, state
+from gemtui.ui.policy.labels import draft_state, folder_words
 from gemtui.ui.policy.level_rows import LevelRows
 from gemtui.ui.policy.main_pane import PolicyMain
 from gemtui.ui.policy.pane_base import PolicyPane
@@ -123,7 +123,7 @@ class PolicyScreen(PolicyPane):
         here = [each for each in more if rule is not None and each.rule == rule.index]
         found = (*said, *here) or draft.file_findings
         fixes = worst_of(found) in corrected
-        right = list(state(draft, self.side.changes, fixable=fixes))
+        right = list(draft_state(draft, self.side.changes, fixable=fixes))
         self.status.show_parts(list(worst_finding(found, self.gemtui.glyphs)), right)
         self.refresh_bindings()
 
@@ -187,11 +187,11 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_replay(self) -> None:
-        await self._take(launch.replay(self.gemtui, self.draft))
+        await self._take(launch.replay_history(self.gemtui, self.draft))
 
     @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
-        await self._take(launch.suggest(self.gemtui, self.draft))
+        await self._take(launch.suggest_rules(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[Taken]) -> None:
         """Add the rules the user has accepted on a screen, as a single edit."""

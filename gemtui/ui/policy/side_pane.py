@@ -33,7 +33,7 @@ LONGEST = 2_000
 """Maximum number of characters of a line to show."""
 
 
-def heading(words: str, more: str = "") -> Content:
+def part_heading(words: str, more: str = "") -> Content:
     """Return the heading for a part of the pane."""
     return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
 
@@ -64,7 +64,7 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
         said = f"{glyphs.warning} {shown.problem}"
     else:
         said = " ".join(_PATH.sub(f"{glyphs.ellipsis}/", word) for word in shown.argv)
-    return Content("\n").join([heading("Command"), Content(visible_line(said))])
+    return Content("\n").join([part_heading("Command"), Content(visible_line(said))])
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
@@ -131,7 +131,7 @@ class PolicySide(Vertical):
     def show_command(self, shown: CommandPreview) -> None:
         """Show this command."""
         self.query_one("#command-heading", Static).update(
-            heading("Command", shown.recipient or OURS)
+            part_heading("Command", shown.recipient or OURS)
         )
         self.query_one("#command", Static).update(command_content(shown, glyphs_of(self.app)))
 
@@ -166,7 +166,7 @@ class PolicySide(Vertical):
         kept = "" if draft.opened is None else "saved"
         changes = counted(found.changes, "unsaved change") if draft.changed else kept
         name = f"{draft.name}.toml" if draft.opened is not None else draft.name
-        self.query_one("#toml-heading", Static).update(heading(name, changes))
+        self.query_one("#toml-heading", Static).update(part_heading(name, changes))
         self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
@@ -184,7 +184,7 @@ class PolicySide(Vertical):
         lines: list[Content] = []
         if tried:
             passed = sum(each.passes for each in tried)
-            lines.append(heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
+            lines.append(part_heading("Examples", f"{passed:,} of {len(tried):,} as expected"))
             ordered = sorted(tried, key=lambda each: each.passes)
             lines += [example_line(each, glyphs_of(self.app)) for each in ordered[:MOST_FINDINGS]]
         self.query_one("#examples", Static).update(Content("\n").join(lines))
@@ -193,7 +193,9 @@ class PolicySide(Vertical):
         self, findings: Sequence[Finding], rule: int, fixable: Collection[Finding]
     ) -> None:
         glyphs, found = glyphs_of(self.app), sorted(findings, key=lambda each: each.rule != rule)
-        self.query_one("#findings-heading", Static).update(heading("Findings", _counted(found)))
+        self.query_one("#findings-heading", Static).update(
+            part_heading("Findings", _counted(found))
+        )
         lines = [
             line
             for finding in found[:MOST_FINDINGS]

@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from gemtui.policy.model.rules import Decision, Rule
-from gemtui.policy.sentences import Sentence, completions, read_sentences, rules_of
+from gemtui.policy.sentences import Sentence, read_sentences, rules_of, sentence_completions
 from gemtui.policy.words import condition_words, decision_word, tools_words
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
@@ -78,7 +78,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
     def _complete(self, text: str) -> str | None:
         """Return the text with its last sentence completed; None if that is impossible."""
-        return next(iter(completions(text, folders=self._folders)), None) if text else None
+        return next(iter(sentence_completions(text, folders=self._folders)), None) if text else None
 
     @on(Input.Changed)
     @work(exclusive=True, group="look")
@@ -86,7 +86,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         text = self.query_one("#sentences", Input).value
         if not self._folders:
             self._folders = await asyncio.to_thread(_folders, self._project)
-        found = completions(text, folders=self._folders)
+        found = sentence_completions(text, folders=self._folders)
         last = [each.rpartition(";")[2].strip() for each in found[:_OFFERED]]
         self.query_one("#offered", Static).update(Content(clean_line("   ".join(last))))
         made = await asyncio.to_thread(_make, text, self._project, self._draft)

@@ -81,7 +81,7 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
 # --- rendering -----------------------------------------------------------------------------------
 
 
-def draw_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
+def draw_review_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
     """Render a file with its status letter, or a hunk with its author and its mark."""
     muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
     right = [*_counts(row.hunks, look)]

@@ -43,7 +43,14 @@ from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_row, list_rows
+from gemtui.ui.review.rows import (
+    DiffRow,
+    ReviewRow,
+    diff_rows,
+    draw_diff_row,
+    draw_review_row,
+    list_rows,
+)
 
 WAIT = 1.0
 """Seconds between checks of whether the run has ended."""
@@ -153,7 +160,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def _draw(self, row: ReviewRow, look: Look) -> Pieces:
         comments = sum(place[0] == row.file.path for place in self._comments)
-        return draw_row(row, look, self._marked, 0 if row.hunk else comments)
+        return draw_review_row(row, look, self._marked, 0 if row.hunk else comments)
 
     def _draw_line(self, row: DiffRow, look: Look) -> Pieces:
         comment = self._comments.get(_place(row))

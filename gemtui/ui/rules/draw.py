@@ -42,7 +42,7 @@ NOT_OFFERED = "not offered"
 # --- texts -----------------------------------------------------------------------------------
 
 
-def sign(decision: Decision, look: Look) -> Clean:
+def decision_symbol(decision: Decision, look: Look) -> Clean:
     """Return a decision's symbol, which is one cell wide."""
     glyphs = look.glyphs
     signs = {
@@ -56,7 +56,9 @@ def sign(decision: Decision, look: Look) -> Clean:
 def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     """Return a decision's symbol and its word, padded to `room` cells."""
     style = look[_ROLES[decision]]
-    return (Piece(own(f"{sign(decision, look)} {decision_word(decision):<{room}}"), style),)
+    return (
+        Piece(own(f"{decision_symbol(decision, look)} {decision_word(decision):<{room}}"), style),
+    )
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:

@@ -93,7 +93,7 @@ def _muted(text: str, look: Look) -> Piece:
     return Piece(own(text), look[Role.MUTED])
 
 
-def heading(row: RowHeading, look: Look) -> Pieces:
+def draw_heading(row: RowHeading, look: Look) -> Pieces:
     """Render a heading and the text after it."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
@@ -111,7 +111,7 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 # --- recorded calls ----------------------------------------------------------------------------
 
 
-def call_words(call: Reference, session: Summary | None) -> str:
+def call_search_text(call: Reference, session: Summary | None) -> str:
     """Return the text that a filter searches for a call."""
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
@@ -188,7 +188,7 @@ def replay_row(row: ReplayRow, look: Look) -> Pieces:
     """Render a row of a replay's result."""
     match row:
         case RowHeading():
-            return heading(row, look)
+            return draw_heading(row, look)
         case Total():
             return _total(row, look)
         case Missing():
@@ -240,7 +240,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
     """Render a proposed rule with its checkbox, or calls without a proposed rule."""
     match row:
         case RowHeading():
-            return heading(row, look)
+            return draw_heading(row, look)
         case ProposalRow():
             return _proposal(row, look)
         case _:

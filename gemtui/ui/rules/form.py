@@ -26,7 +26,7 @@ from gemtui.ui.kit.dialogs import FormScreen, confirm, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
 from gemtui.ui.rules.draw import finding_sign
-from gemtui.ui.rules.form_fields import MODES, FieldProblem, names, rule_of, values_of
+from gemtui.ui.rules.form_fields import MODES, FieldProblem, rule_of, split_names, values_of
 
 _DECISIONS: dict[str, str] = {
     Decision.ALLOW: "allow: runs without asking",
@@ -318,6 +318,6 @@ def tool_hint(text: str) -> Content:
         return Content.styled(
             clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning"
         )
-    if not names(text):
+    if not split_names(text):
         return Content.styled("any tool", "dim")
     return Content("")

@@ -15,7 +15,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gemtui.policy.match.path_patterns import files_of, folder_pattern
+from gemtui.policy.match.path_patterns import describe_files, folder_pattern
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.text import visible
 
@@ -25,23 +25,23 @@ _FRONT = folder_pattern("", ()).partition("/(?!")[0]
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
-def folder_of(pattern: str) -> str:
+def pattern_folder(pattern: str) -> str:
     """Return the folder, such as "src/", if a pattern matches exactly its files.
 
     This includes files in nested folders. Returns "" if the pattern matches anything else.
     """
-    words = files_of(pattern) or ""
+    words = describe_files(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
 
 
-def pattern_of(folder: str, project: str, before: str = "") -> str:
+def pattern_for_folder(folder: str, project: str, before: str = "") -> str:
     """Return a pattern for the files under a folder of the project.
 
     `before`: the rule's current pattern; if it is for a folder too, the projects it names are kept.
     Raises ValueError if the text doesn't name a folder of the project.
     """
     name = _name(folder, project.rstrip("/"))
-    if old := folder_of(before).rstrip("/"):
+    if old := pattern_folder(before).rstrip("/"):
         end = folder_pattern(old, ()).removeprefix(_FRONT)
         return before.removesuffix(end) + folder_pattern(name, ()).removeprefix(_FRONT)
     return folder_pattern(name, [f"{project.rstrip('/')}/"] if project.rstrip("/") else [])
@@ -105,7 +105,7 @@ def _texts(rule: Rule) -> dict[str, str]:
 
 
 def _pattern_texts(pattern: str) -> dict[str, str]:
-    folder = folder_of(pattern)
+    folder = pattern_folder(pattern)
     return {"folder": folder, "args_pattern": "" if folder else pattern}
 
 
@@ -159,7 +159,7 @@ def _pattern(folder: str, pattern: str, base: Rule, project: str) -> dict[str, A
         return {"args_pattern": pattern or None}
     if pattern:
         raise ValueError("use either this or an argument pattern")
-    return {"args_pattern": pattern_of(folder, project, base.args_pattern or "")}
+    return {"args_pattern": pattern_for_folder(folder, project, base.args_pattern or "")}
 
 
 def _priority(text: str) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _priority(text: str) -> dict[str, Any]:
 
 
 def _tools(text: str) -> dict[str, Any]:
-    found = names(text)
+    found = split_names(text)
     return {"tools": found, "tool_list": len(found) > 1}
 
 
@@ -201,7 +201,7 @@ _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
-def names(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """Split a text at commas into names, without duplicates."""
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 

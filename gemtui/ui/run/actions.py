@@ -22,7 +22,7 @@ from gemtui.policy.edit import store
 from gemtui.runs import follow_up
 from gemtui.runs.before_run import Report, before_run_report
 from gemtui.runs.listing import Run
-from gemtui.runs.stop import stop
+from gemtui.runs.stop import stop_run
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.put_back import put_back_of_run
@@ -232,11 +232,11 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
         return None
     with app.reporting("The options remembered for this folder could not be changed"):
         if chosen.remember:
-            await asyncio.to_thread(folder_options.remember, chosen.options)
-            but = ", ".join(folder_options.left_out(chosen.options))
+            await asyncio.to_thread(folder_options.remember_options, chosen.options)
+            but = ", ".join(folder_options.not_rememberable(chosen.options))
             app.show_message(f"Remembered for this folder{f', except {but}' if but else ''}.")
         elif kept and chosen.options.cwd == folder:
-            await asyncio.to_thread(folder_options.forget, folder)
+            await asyncio.to_thread(folder_options.forget_options, folder)
             app.show_message("Options are no longer remembered for this folder.")
     return chosen
 
@@ -266,9 +266,9 @@ def _remembered(folder: Path) -> AgentOptions | None:
 
     A worktree that has none gets those of the folder it was created from.
     """
-    kept, origin = folder_options.remembered(folder), origin_of(folder)
+    kept, origin = folder_options.options_for(folder), origin_of(folder)
     if kept is None and origin != folder:
-        kept = folder_options.remembered(origin)
+        kept = folder_options.options_for(origin)
     return None if kept is None else replace(kept, cwd=folder)
 
 
@@ -308,7 +308,7 @@ async def _stop(app: AppBase, run: Run) -> None:
         return
     app.show_message("Stopping (SIGTERM)")
     with app.reporting("The run's result could not be saved"):
-        ended = await asyncio.to_thread(stop, run)
+        ended = await asyncio.to_thread(stop_run, run)
         app.show_message(
             "Stopped" if ended else "Some of the run's processes could not be stopped."
         )
@@ -321,7 +321,7 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     count = len(prompts)
     which = "A run is still active" if count == 1 else f"{count} runs are still active"
     asks = [run for run in _ours(registry) if run.waiting]
-    waits = any(run.steered.prompts for run in _ours(registry))
+    waits = any(run.queue_state.prompts for run in _ours(registry))
     asking = ""
     if asks:
         asking = " and needs an answer" if count == 1 else f"; {len(asks)} need an answer"
@@ -362,7 +362,7 @@ def _ours(registry: RunRegistry) -> list[LiveRun]:
     return [run for run in registry.alive if run.ours]
 
 
-async def start(
+async def start_run(
     app: AppBase,
     registry: RunRegistry,
     prompt: str,
@@ -404,7 +404,7 @@ async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     """Move a finished run's queue to the run that continues its session."""
     with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
-    await run.refresh_steering()
+    await run.refresh_queue()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
@@ -442,9 +442,9 @@ async def _without_gate(
 
 async def _install_extension(app: AppBase) -> bool:
     """Explain and install the extension; return whether it is now installed."""
-    from gemtui.ui.kit.extension_dialog import install_extension
+    from gemtui.ui.kit.extension_dialog import ask_to_install
 
-    return await install_extension(app)
+    return await ask_to_install(app)
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from gemtui.errors import GemtuiError
 from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
-from gemtui.runs.like_this import like_this
 from gemtui.runs.proposal import Form, Proposal
+from gemtui.runs.similar_calls import similar_calls
 from gemtui.text import Clean, visible, visible_line
 from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
@@ -37,7 +37,7 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
 """The method that gives each answer, keyed by the answer's action."""
 
 
-async def answer(
+async def carry_out_answer(
     app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
 ) -> None:
     """Carry out the user's choice for the question `shown`.
@@ -103,7 +103,7 @@ async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
         app.show_message(f"Revoked for this run, but the saved rule could not be removed: {error}")
         return
     if question is not None:
-        like = await asyncio.to_thread(like_this, question.request, talk.cwd)
+        like = await asyncio.to_thread(similar_calls, question.request, talk.cwd)
         where = "this run and later ones" if question.beyond is Beyond.ALWAYS else "this run"
         app.show_message(f"No longer allowed in {where}: {like.words}")
 

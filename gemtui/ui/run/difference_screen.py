@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.agent import approval
-from gemtui.runs.approved_writes import put_back
+from gemtui.runs.approved_writes import restore_former
 from gemtui.runs.file_tracker import FileStates
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.transcript.displays import content_diff
@@ -97,5 +97,5 @@ async def _view(app: AppBase, differs: approval.Difference) -> None:
 
 async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) -> None:
     with app.reporting("The file was not restored"):
-        path = await asyncio.to_thread(put_back, run.run.gate, differs.number)
+        path = await asyncio.to_thread(restore_former, run.run.gate, differs.number)
         app.show_message(f"Restored as it was before the call: {path}")

@@ -51,7 +51,7 @@ async def _start_each(
     options = screen.options if same else AgentOptions(cwd=folder)
     for variant in wanted.variants:
         chosen = replace(options, cwd=folder, worktree=True, resume=None, **variant)
-        run = await actions.start(app, registry, prompt or worktree.prompt, chosen, None)
+        run = await actions.start_run(app, registry, prompt or worktree.prompt, chosen, None)
         if run is None:
             break
         begun.append(run)

@@ -77,14 +77,14 @@ _NAMED = 60
 """How many characters of the prompt are used to refer to a run elsewhere."""
 
 
-def mark(run: LiveRun, glyphs: Glyphs) -> str:
+def run_glyph(run: LiveRun, glyphs: Glyphs) -> str:
     """Return the symbol for a run's current state."""
     if run.waiting:
         return glyphs.ask
-    return glyphs.running if run.outcome is None else sign(run.outcome.status, glyphs)
+    return glyphs.running if run.outcome is None else status_glyph(run.outcome.status, glyphs)
 
 
-def sign(status: Status, glyphs: Glyphs) -> str:
+def status_glyph(status: Status, glyphs: Glyphs) -> str:
     """Return the symbol for a final status."""
     match status:
         case Status.OK:
@@ -100,7 +100,7 @@ def sign(status: Status, glyphs: Glyphs) -> str:
     assert_never(status)
 
 
-def state(run: LiveRun, glyphs: Glyphs) -> Content:
+def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
     """Return a run's state as a symbol and text in that state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
@@ -114,7 +114,7 @@ def state(run: LiveRun, glyphs: Glyphs) -> Content:
     word, role = "running", "accent"
     if run.outcome is not None:
         word, role = run.outcome.status.words, END_COLOURS[run.outcome.status]
-    return Content.styled(f"{mark(run, glyphs)} {word}", f"$text-{role}")
+    return Content.styled(f"{run_glyph(run, glyphs)} {word}", f"$text-{role}")
 
 
 def end_notice(run: LiveRun) -> Notification:
@@ -134,13 +134,13 @@ def run_notice(run: LiveRun, what: str) -> Notification:
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
 
-def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
+def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     """Yield the parts of the status line, most important first.
 
     These are the state, the elapsed time, how long there has been no output, the counts of failed
     and denied tool calls, the turns, and the queued messages.
     """
-    yield Content.assemble(state(run, glyphs), f" {clock(run.elapsed(now))}")
+    yield Content.assemble(run_state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.seconds_since_event() >= QUIET and not run.waiting:
@@ -161,10 +161,10 @@ def facts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
     if failed := ends[ToolEnd.FAILED]:
         yield Content.styled(f"{glyphs.failed} {failed} failed", "$text-error")
     yield Content(counted(run.answers(), "turn"))
-    waits = sum(delivered is None for _, delivered in run.steered.words)
+    waits = sum(delivered is None for _, delivered in run.queue_state.messages)
     if waits and run.alive:
         yield Content.styled(f"{counted(waits, 'message')} not read yet", "$text-accent")
-    if queued := len(run.steered.prompts):
+    if queued := len(run.queue_state.prompts):
         word, role = ("waiting", "warning") if run.over else ("queued", "accent")
         yield Content.styled(f"{queued} {word}", f"$text-{role}")
 
@@ -183,9 +183,9 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
     lines += [f"  {line}" for line in outcome.detail.split("\n") if line.strip()][:_LAST_LINES]
     if outcome.ways_out:
         lines.append(f"What you can do: {'; '.join(outcome.ways_out)}.")
-    lines += [held_prompts_text(run)] if run.steered.prompts and run.over else []
+    lines += [held_prompts_text(run)] if run.queue_state.prompts and run.over else []
     lines += run.notes
-    said = Content.styled(f"{mark(run, glyphs)} {heading}", f"bold $text-{role}")
+    said = Content.styled(f"{run_glyph(run, glyphs)} {heading}", f"bold $text-{role}")
     return said, [clean(line) for line in lines]
 
 
@@ -240,7 +240,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press
 
 def held_prompts_text(run: LiveRun) -> Clean:
     """Describe the prompts that are queued behind a finished run."""
-    waits = run.steered.prompts
+    waits = run.queue_state.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
     first = ellipsis(clean_line(waits[0].text[:_NAMED]), _NAMED - 1)
@@ -395,7 +395,7 @@ def _brief(option: RunOption, value: Any) -> str:
     return option.brief.format(words)
 
 
-def refused(block: Block | None) -> Call | None:
+def denied_call(block: Block | None) -> Call | None:
     """Return the call in this block if it was denied, or else None."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
@@ -406,7 +406,7 @@ def last_denied_call(transcript: Transcript) -> Call | None:
     """Return the transcript's last denied call, or None."""
     for message in reversed(tuple(transcript)):
         for block in reversed(message.blocks):
-            if (call := refused(block)) is not None:
+            if (call := denied_call(block)) is not None:
                 return call
     return None
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from textual import on, work
 from textual.app import ComposeResult
 
+from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RunFolder
-from gemtui.agent.steering import Steering
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
@@ -23,7 +23,7 @@ from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.run.labels import END_COLOURS, sign
+from gemtui.ui.run.labels import END_COLOURS, status_glyph
 
 _WORD = 16
 """Width in cells of the column for a run's result."""
@@ -144,10 +144,10 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 def _said(folder: RunFolder) -> Iterator[str]:
     """Yield everything the user has sent to a run, each text shortened."""
-    steering = Steering.of(folder)
-    sent = (each.text for each in steering.sent())
-    waiting = (each.text for each in steering.prompts())
-    words = (each.text for each in steering.words())
+    queue = PromptQueue.of(folder)
+    sent = (each.text for each in queue.sent())
+    waiting = (each.text for each in queue.prompts())
+    words = (each.text for each in queue.messages())
     for text in (folder.prompt_text(), *sent, *waiting, *words):
         yield text[:_SEARCHED]
 
@@ -162,4 +162,4 @@ def run_sign(run: Run, look: Look) -> tuple[str, Role]:
         return look.glyphs.running, Role.ACCENT
     if run.end is None:
         return look.glyphs.ask, Role.WARNING
-    return sign(run.end, look.glyphs), Role(END_COLOURS[run.end])
+    return status_glyph(run.end, look.glyphs), Role(END_COLOURS[run.end])

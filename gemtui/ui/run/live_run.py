@@ -40,7 +40,7 @@ from gemtui.runs.conversation import Conversation
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
 from gemtui.runs.questions import Question, UnaskedCalls
-from gemtui.runs.steered import Steered, load_steered, with_words
+from gemtui.runs.queue_state import QueueState, load_queue, with_messages
 from gemtui.transcript.model import (
     Author,
     Message,
@@ -142,7 +142,7 @@ class LiveRun:
         self._unasked = UnaskedCalls()
         self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
-        self.steered = Steered()
+        self.queue_state = QueueState()
         """Messages sent to the run, and the run's queue."""
         self.over = False
         """Whether the run has ended and its queue has been sent or awaits the user."""
@@ -279,7 +279,7 @@ class LiveRun:
         """Reload the questions and their answers."""
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.refresh)
-        await self.refresh_steering()
+        await self.refresh_queue()
         if (unasked := self.conversation.questions.unasked) is not self._unasked:
             self._unasked = unasked
             self._asked += 1
@@ -288,11 +288,11 @@ class LiveRun:
             self._asked += 1
             self.asked(self)
 
-    async def refresh_steering(self) -> None:
+    async def refresh_queue(self) -> None:
         """Reload the messages sent to the run and the run's queue."""
-        steered = await asyncio.to_thread(load_steered, self.run.steering)
-        if steered != self.steered:
-            self.steered = steered
+        state = await asyncio.to_thread(load_queue, self.run.queue)
+        if state != self.queue_state:
+            self.queue_state = state
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
@@ -314,36 +314,36 @@ class LiveRun:
 
         Raises OSError.
         """
-        await asyncio.to_thread(self.run.steering.send_message, text)
-        await self.refresh_steering()
+        await asyncio.to_thread(self.run.queue.send_message, text)
+        await self.refresh_queue()
 
     async def queue(self, text: str, options: AgentOptions) -> None:
         """Queue a prompt to send once the run has ended.
 
         The options apply to the whole queue. Raises OSError.
         """
-        stored, steering = to_dict(options), self.run.steering
+        stored, prompts = to_dict(options), self.run.queue
 
         def queue() -> None:
-            steering.keep_options(stored)
-            steering.queue(text)
+            prompts.keep_options(stored)
+            prompts.add_prompt(text)
 
         await asyncio.to_thread(queue)
-        await self.refresh_steering()
+        await self.refresh_queue()
 
     async def keep_options(self, options: AgentOptions) -> None:
         """Set the options for sending the queue, in case that needs a new run.
 
         Raises OSError.
         """
-        await asyncio.to_thread(self.run.steering.keep_options, to_dict(options))
+        await asyncio.to_thread(self.run.queue.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
         """Return the options for sending the queue, resuming the session if possible.
 
         Blocking: reads a file. Returns None if no options have been set. Raises OptionError.
         """
-        stored = self.run.steering.options()
+        stored = self.run.queue.options()
         resume = self.session if self.can_continue else self.resumes
         return None if stored is None else from_dict(stored, cwd=self.cwd, resume=resume)
 
@@ -411,7 +411,7 @@ class LiveRun:
         """This run's transcript, without the conversation it continues."""
         said = self.streamed if self.told is None else self.told
         told = self._answered.with_answers(said, self.questions, self._unasked)
-        return with_words(told, self.steered, self._words)
+        return with_messages(told, self.queue_state, self._words)
 
     def transcript(self) -> Transcript:
         """Return the conversation so far, including the part before this run.

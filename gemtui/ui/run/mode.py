@@ -19,7 +19,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import failed_commands_dir
 from gemtui.sessions.load import transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line
 
@@ -95,11 +95,11 @@ class RunMode:
         """Return the run mode's symbol for active or unseen runs, or "" if there are none."""
         if self._registry is None:
             return ""
-        from gemtui.ui.run.labels import mark
+        from gemtui.ui.run.labels import run_glyph
 
         news = [run for run in self._registry.runs if run.alive or not run.looked_at]
         news.sort(key=lambda run: bool(run.waiting))
-        return mark(news[-1], self._app.glyphs) if news else ""
+        return run_glyph(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
         """Follow the active runs of other gemtui processes, and clean up after ended runs."""
@@ -276,11 +276,11 @@ def _tidy(place: Path) -> None:
     if not is_folder(place):
         return
     from gemtui.kept.resume_guard import settle_abandoned
-    from gemtui.runs.listing import prune
+    from gemtui.runs.listing import prune_runs
 
     with suppress(OSError):
         settle_abandoned(place)
-        prune(place)
+        prune_runs(place)
 
 
 def _waiting(place: Path) -> int:
@@ -292,12 +292,12 @@ def _waiting(place: Path) -> int:
     if not runs:
         return 0
     from gemtui.agent.gemini import owner_lives
+    from gemtui.agent.prompt_queue import PromptQueue
     from gemtui.agent.run_folder import RunFolder
-    from gemtui.agent.steering import Steering
 
     folders = map(RunFolder, runs)
     ended = (run for run in folders if not run.is_starting() and not owner_lives(run.owner()))
-    return sum(Steering.of(run).undelivered() for run in ended)
+    return sum(PromptQueue.of(run).undelivered() for run in ended)
 
 
 def _untold() -> tuple[str, ...]:

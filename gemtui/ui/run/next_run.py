@@ -22,7 +22,7 @@ from gemtui.ui.run import actions
 from gemtui.ui.run.labels import remembered_text
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
-from gemtui.ui.run.prompt_modes import mode_named, next_mode, options_for_plan
+from gemtui.ui.run.prompt_modes import mode_named, options_for_plan, with_next_mode
 from gemtui.worktree_records import worktree_of
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class NextRun(RunPart):
     def use_next_mode(self) -> None:
         """Switch to the next mode, which the folder remembers once a run has started."""
         self._mode_chosen = True
-        self._choose(next_mode(self.options, self.usual, can_ask=self._can_ask))
+        self._choose(with_next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
         """Switch to a mode that can carry out a plan."""
@@ -197,7 +197,7 @@ class NextRun(RunPart):
         """Use these options for the next run and for the queue of the run on screen."""
         self.options, self._chosen = options, True
         self.screen.show_options()
-        if (run := self.screen.run_shown) is not None and run.steered.prompts:
+        if (run := self.screen.run_shown) is not None and run.queue_state.prompts:
             self._keep(run)
 
     @background("telling")

@@ -19,8 +19,8 @@ from gemtui.agent.options import (
     AgentOptions,
     dollars,
     option_value,
+    parse_seconds,
     run_options,
-    seconds,
     seconds_text,
     with_values,
 )
@@ -39,7 +39,7 @@ from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules.form import completes, tool_hint
-from gemtui.ui.rules.form_fields import names
+from gemtui.ui.rules.form_fields import split_names
 
 AS_IT_IS = ""
 """The value of the option that keeps Gemini CLI's default."""
@@ -200,7 +200,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
             elif option.kind is OptionKind.CHOICE:
                 chosen[name] = self._chosen(name) or None
         texts = {name: self.query_one(f"#{name}", Input).value for name in self._texts}
-        return options_of(texts, with_values(self._options, chosen))
+        return options_from_texts(texts, with_values(self._options, chosen))
 
     def _chosen_policies(self) -> tuple[Path, ...]:
         chosen = self._chosen("policies")
@@ -251,7 +251,7 @@ def _text(option: RunOption, value: Any) -> str:
     return str(value)
 
 
-def options_of(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
+def options_from_texts(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
     """Convert the fields' texts to options.
 
     An unchanged field keeps its value from `base`, because a name may contain characters that can't
@@ -277,13 +277,13 @@ def _value(option: RunOption, text: str, folder: Path) -> Any:
         case OptionKind.NUMBER:
             return _number(text)
         case OptionKind.SECONDS:
-            return seconds(text)
+            return parse_seconds(text)
         case OptionKind.DOLLARS:
             return dollars(text)
         case OptionKind.NAMES:
-            return names(text)
+            return split_names(text)
         case OptionKind.PATHS:
-            return tuple(folder / typed_path(name) for name in names(text))
+            return tuple(folder / typed_path(name) for name in split_names(text))
     return text
 
 

@@ -17,7 +17,7 @@ from gemtui.transcript.model import Transcript
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.run.labels import ending_text, last_denied_call, no_run, refused
+from gemtui.ui.run.labels import denied_call, ending_text, last_denied_call, no_run
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
@@ -206,4 +206,4 @@ class RunPanes(Horizontal):
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
         own = None if self.run_shown is None else self.run_shown.own_transcript
-        return refused(self.view.page.block) or (None if own is None else last_denied_call(own))
+        return denied_call(self.view.page.block) or (None if own is None else last_denied_call(own))

@@ -23,7 +23,7 @@ from gemtui.text import Clean, clean, visible_line
 from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.run.prompt_sources import History, files_below, matching_paths
+from gemtui.ui.run.prompt_sources import History, matching_paths, paths_below
 from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 
 LONGEST = 50_000
@@ -334,7 +334,7 @@ def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...
 
 
 def _file_offers(folder: Path) -> tuple[Offer, ...]:
-    return tuple(Offer(path, Clean("")) for path in files_below(folder))
+    return tuple(Offer(path, Clean("")) for path in paths_below(folder))
 
 
 def _row(text: str, words: Clean, *, slash: bool) -> Clean:

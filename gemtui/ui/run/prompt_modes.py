@@ -29,7 +29,7 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
 
 
-def next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
+def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
     """Return the options with the next mode.
 
     `can_ask`: whether the extension is installed. The cycle includes `ask` even if it isn't,

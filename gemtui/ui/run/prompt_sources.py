@@ -61,7 +61,7 @@ def _read(path: Path) -> Iterator[str]:
             yield clean(prompt)
 
 
-def files_below(folder: Path) -> tuple[str, ...]:
+def paths_below(folder: Path) -> tuple[str, ...]:
     """Return the files and folders under `folder`, the least deeply nested first.
 
     Folders end in a slash. At most 20,000 paths are returned. Hidden ones, build folders such as

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gemtui.runs.cautions import Caution
 from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import Clean, counted, visible, visible_line
-from gemtui.ui.draw.bounds import LINES, excerpt, line_count
+from gemtui.ui.draw.bounds import LINES, bounded_excerpt, line_count
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import GutterRow, note_line, text_rows, wrapped_rows
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
@@ -90,7 +90,7 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     lines = wrap(
         (path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width
     )
-    shown = excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
+    shown = bounded_excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))
     lines += draw_changes(changes, look, language=language)

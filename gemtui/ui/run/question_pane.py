@@ -22,9 +22,9 @@ from textual.message import Message
 from textual.style import Style
 
 from gemtui.runs.conversation import Asked, Conversation
-from gemtui.runs.like_this import LikeThis
 from gemtui.runs.proposal import Form
 from gemtui.runs.questions import Question
+from gemtui.runs.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Look, glyphs_of
@@ -32,7 +32,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.key import Group
 from gemtui.ui.kit.keys import BY_ID, Where, bindings, keys_of
-from gemtui.ui.kit.line_view import Draw, LineView
+from gemtui.ui.kit.line_view import DrawLines, LineView
 from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4
@@ -89,7 +89,7 @@ class QuestionView(LineView, inherit_bindings=False):
 
     # --- visible lines -------------------------------------------------------------------------
 
-    def show(self, draw: Draw, *, fresh: bool = True) -> None:
+    def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
         """Show another call; its end counts as not seen yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
@@ -389,7 +389,7 @@ class QuestionPane(Vertical):
             lines.append(self._similar(shown.similar))
         words.update(Content("\n").join(lines))
 
-    def _similar(self, similar: LikeThis) -> Content:
+    def _similar(self, similar: SimilarCalls) -> Content:
         keys = "/".join(BY_ID[f"question.{each}"].footer() for each in _SIMILAR)
         if similar.rule is None:
             return Content.styled(visible_line(f"{keys} not available: {similar.words}"), "dim")

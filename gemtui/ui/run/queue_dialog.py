@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.steering import NextPrompt
+from gemtui.agent.prompt_queue import NextPrompt
 from gemtui.errors import OptionError
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
@@ -51,7 +51,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
     def __init__(self, run: LiveRun, options: AgentOptions | None, *, at: int = 0) -> None:
         super().__init__()
         self._run, self._options, self._at = run, options, at
-        self._prompts = run.steered.prompts
+        self._prompts = run.queue_state.prompts
         self._sends = run.over
 
     def compose(self) -> ComposeResult:
@@ -74,7 +74,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
 
     def _look(self) -> None:
         """Remove prompts that have been sent; the cursor stays on its prompt."""
-        prompts = self._run.latest.steered.prompts
+        prompts = self._run.latest.queue_state.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
         elif prompts != self._prompts:
@@ -108,8 +108,8 @@ async def show_queue(
     closed, because no prompt is sent while an editor is open.
     """
     at = 0
-    await run.refresh_steering()
-    while run.steered.prompts:
+    await run.refresh_queue()
+    while run.queue_state.prompts:
         options = await asyncio.to_thread(_options, run)
         wanted = await app.push_screen_wait(QueueScreen(run, options, at=at))
         run = run.latest
@@ -125,10 +125,10 @@ async def show_queue(
         if wanted.what == "change":
             await edited(run)
             run = run.latest
-        await run.refresh_steering()
+        await run.refresh_queue()
         if not done:
             app.show_message("Too late: this prompt has already been sent.")
-    if not run.steered.prompts:
+    if not run.queue_state.prompts:
         app.show_message("The queue is empty.")
     return None
 
@@ -148,7 +148,7 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
     if what == "look":
         return at, True
     if what == "drop":
-        return at, await asyncio.to_thread(run.run.steering.drop, prompt.id)
+        return at, await asyncio.to_thread(run.run.queue.drop, prompt.id)
     if what == "change":
         screen = ChangeScreen(
             own("Edit the queued prompt"),
@@ -162,11 +162,11 @@ async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, 
             subject=prompt.id,
         )
         with ExitStack() as stack:
-            steering = run.run.steering
-            await asyncio.to_thread(stack.enter_context, steering.editing())
+            queue = run.run.queue
+            await asyncio.to_thread(stack.enter_context, queue.editing())
             text = await app.push_screen_wait(screen)
             if text is None:
                 return at, True
-            return at, await asyncio.to_thread(run.latest.run.steering.edit, prompt.id, text)
-    to = max(0, min(at + (1 if what == "move_down" else -1), len(run.steered.prompts) - 1))
-    return to, await asyncio.to_thread(run.run.steering.move, prompt.id, to)
+            return at, await asyncio.to_thread(run.latest.run.queue.edit, prompt.id, text)
+    to = max(0, min(at + (1 if what == "move_down" else -1), len(run.queue_state.prompts) - 1))
+    return to, await asyncio.to_thread(run.run.queue.move, prompt.id, to)

@@ -21,7 +21,7 @@ from gemtui.runs.before_run import before_run_report
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.follow_up import queue_again, send_next, settle, went_on
-from gemtui.runs.listing import Run, list_runs, prune
+from gemtui.runs.listing import Run, list_runs, prune_runs
 from gemtui.runs.quota import MARGIN, until_words
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
@@ -100,7 +100,7 @@ class RunRegistry:
         began = self._clock()
         run = await self.adapter.begin(prompt, options, id=id)
         if options.wait_for_quota:
-            await asyncio.to_thread(run.steering.keep_options, to_dict(options))
+            await asyncio.to_thread(run.queue.keep_options, to_dict(options))
         return self._add(LiveRun(run, prompt, began=began, before=before))
 
     async def find(self) -> tuple[Run, ...]:
@@ -159,7 +159,7 @@ class RunRegistry:
             await self._wait_for_quota(run, run.renewed)
         self._changed(run)
         if not run.past:
-            await asyncio.to_thread(prune, self.adapter.runs)
+            await asyncio.to_thread(prune_runs, self.adapter.runs)
 
     async def attach_waiting(self) -> None:
         """Follow runs that an earlier gemtui left waiting for their quota to be renewed."""
@@ -182,8 +182,8 @@ class RunRegistry:
         except OSError as error:
             run.held = str(error)
             return
-        await run.refresh_steering()
-        if run.steered.prompts:
+        await run.refresh_queue()
+        if run.queue_state.prompts:
             run.held = f"the quota is used up until {until_words(until, self._clock())}"
             self._spawn(self._send_at(run, until + MARGIN))
 
@@ -196,7 +196,7 @@ class RunRegistry:
             await self._send_next(run, renewed=True)
         except (GemtuiError, OSError) as error:
             run.held = str(error)
-        await run.refresh_steering()
+        await run.refresh_queue()
         self._changed(run)
 
     async def send_what_waits(self, run: LiveRun) -> None:
@@ -207,14 +207,14 @@ class RunRegistry:
         """
         folder = run.run.folder
         try:
-            if await asyncio.to_thread(run.run.steering.undelivered):
+            if await asyncio.to_thread(run.run.queue.undelivered):
                 await self._send_next(run)
         except (GemtuiError, OSError) as error:
             run.held = str(error)
         if run.next is None and not run.past and (gone := await asyncio.to_thread(went_on, folder)):
             records = [each for each in await self.find() if each.id == gone.id]
             run.next = await self.attach(records[0], run.settled_transcript()) if records else None
-        await run.refresh_steering()
+        await run.refresh_queue()
 
     async def _send_next(self, run: LiveRun, *, renewed: bool = False) -> None:
         sends = renewed or run.sends_next

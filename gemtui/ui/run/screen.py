@@ -22,7 +22,7 @@ from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, TranscriptMoved
 from gemtui.ui.run import actions, answers
@@ -31,11 +31,11 @@ from gemtui.ui.run.drafts import PromptDrafts
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     cli_words,
-    facts,
-    mark,
     option_parts,
     position,
     prompt_words,
+    run_glyph,
+    status_parts,
     write_totals,
 )
 from gemtui.ui.run.live_run import LiveRun, Stage
@@ -210,7 +210,7 @@ class RunScreen(RunPane):
         self._asking.show(run)
         self._report_checkpoints(run)
         if self.panes.paint():
-            stood = run.stage, bool(run.steered.prompts), run.told is not None
+            stood = run.stage, bool(run.queue_state.prompts), run.told is not None
             if self._stood != stood:
                 self._stood = stood
                 self.refresh_bindings()
@@ -305,7 +305,7 @@ class RunScreen(RunPane):
 
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
-        edit(self.gemtui, event.path, event.line, self.options.cwd)
+        edit_file(self.gemtui, event.path, event.line, self.options.cwd)
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
@@ -355,7 +355,7 @@ class RunScreen(RunPane):
     def show_state(self, run: LiveRun) -> None:
         """Show the run's state in the status line, the panes and the window title."""
         glyphs = self.gemtui.glyphs
-        left = [*facts(run, glyphs, self.gemtui.clock())]
+        left = [*status_parts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run, glyphs):
             left.insert(1, Content(totals))
         right = [Content(word) for word in position(self.view, glyphs)]
@@ -363,7 +363,7 @@ class RunScreen(RunPane):
         keys = [id for id in ENDED_KEYS if self.can(BY_ID[id].action)]
         self.panes.show_state(run, keys)
         title = clean_line(run.prompt[:60])
-        self.gemtui.name_window(clean_line(f"{mark(run, glyphs)} gemtui: {title}"))
+        self.gemtui.name_window(clean_line(f"{run_glyph(run, glyphs)} gemtui: {title}"))
 
     def show_options(self) -> None:
         """Show the next run's options, and what enter will do with the prompt."""

@@ -52,7 +52,7 @@ class Sending(RunPart):
             case "carry_out":
                 return run.planned
             case "queue":
-                return bool(run.steered.prompts)
+                return bool(run.queue_state.prompts)
         return not run.alive
 
     # --- text ----------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Sending(RunPart):
         if run is None:
             return
         screen.prompt.sent(prompt)
-        if shown is not None and shown.steered.prompts:
+        if shown is not None and shown.queue_state.prompts:
             await actions.hand_over_queue(screen.gemtui, shown, run)
         screen.show_run(run, fresh=before is None)
 
@@ -151,7 +151,7 @@ class Sending(RunPart):
         status.show_parts([Content("starting")])
         options = replace(self._next.options, resume=resume)
         try:
-            run = await actions.start(app, self._registry, prompt, options, before, id=id)
+            run = await actions.start_run(app, self._registry, prompt, options, before, id=id)
         finally:
             status.show_parts([])
         if run is not None:
@@ -166,7 +166,7 @@ class Sending(RunPart):
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
-        elif run.steered.prompts and not run.past:
+        elif run.queue_state.prompts and not run.past:
             self.screen.gemtui.show_message(held_prompts_text(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
@@ -186,7 +186,7 @@ class Sending(RunPart):
             options = await asyncio.to_thread(run.next_options) or self._next.options
             self._next.options = replace(options, resume=None)
             run.next = await send_next(run.run.folder, begin, prompt=prompt)
-        await run.refresh_steering()
+        await run.refresh_queue()
         self.show_next(run)
 
     @dialog

@@ -103,7 +103,7 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
     return two_ended(left, right, look)
 
 
-def facts_of(row: WorktreeRow, glyphs: Glyphs) -> Clean:
+def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> Clean:
     """Return the text of a worktree's heading: its branch, result, model and policies."""
     words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
     return clean_line(f" {glyphs.dot} ".join(filter(None, words)))

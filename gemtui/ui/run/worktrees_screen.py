@@ -43,7 +43,7 @@ from gemtui.ui.run.worktrees_drawing import (
     change_lines,
     compared_lines,
     draw_worktree,
-    facts_of,
+    worktree_facts,
 )
 from gemtui.worktree_records import Worktree, find_worktree, list_worktrees
 
@@ -148,7 +148,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             return
         of.show_parts([Content(short_path(row.worktree.repository))])
         if other is None or other.changes is None or row.changes is None:
-            heading.show_parts([Content(facts_of(row, self.gemtui.glyphs))])
+            heading.show_parts([Content(worktree_facts(row, self.gemtui.glyphs))])
             side.show(lambda look: change_lines(row, look), fresh=fresh)
             return
         names = other.label, row.label

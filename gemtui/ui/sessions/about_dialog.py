@@ -70,7 +70,7 @@ class AboutScreen(DialogScreen[Summary]):
                 ("clean-up", clean_line(self._fate)),
                 ("undo", clean_line(self._undo)),
             )
-            for name, value in (*marked, *facts(self._summary), *more):
+            for name, value in (*marked, *summary_facts(self._summary), *more):
                 if value:
                     yield fact(name, value)
             if self._relatives:
@@ -116,7 +116,7 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
     yield "note", note if beginning == note else Clean(beginning + ellipsis)
 
 
-def facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
+def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
     """Yield the known facts about a session as names and values."""
     yield "id", clean_line(summary.id)
     yield (

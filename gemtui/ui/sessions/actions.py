@@ -15,8 +15,8 @@ from gemtui.export_formats import Format, pieces
 from gemtui.files import is_folder, resolved, write_new, write_whole
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
-from gemtui.sessions.records import SessionLog
 from gemtui.sessions.redacted import redact, redacted_summary, replaced_in
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import Summary
 from gemtui.text import clean_line, counted, file_name, short_path
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
-async def export(
+async def export_sessions(
     app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
 ) -> None:
     """Ask for a format and a file, and export the session.

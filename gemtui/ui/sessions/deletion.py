@@ -14,11 +14,11 @@ from gemtui.kept.contents import forget_kept
 from gemtui.kept.deletion import (
     Deleted,
     Deletion,
-    Item,
+    DeletionItem,
     Trash,
     Trashed,
     delete_planned,
-    plan,
+    plan_deletion,
     restore_trashed,
 )
 from gemtui.kept.run_copies import forget_copies
@@ -123,7 +123,7 @@ class Deleting:
         plans = []
         for session in sessions:
             try:
-                plans.append(plan(session, self._home))
+                plans.append(plan_deletion(session, self._home))
             except DeletionFailed as error:
                 self._problems.append((session, str(error)))
         owners: dict[Path, int] = {}
@@ -263,7 +263,7 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 def _rest(deletion: Deletion) -> Deletion | None:
     """Return what is left to delete, or None if that is more than the user agreed to."""
     try:
-        rest = plan(deletion.session, deletion.home)
+        rest = plan_deletion(deletion.session, deletion.home)
     except DeletionFailed:
         return None
     return rest if set(rest.items) <= set(deletion.items) else None
@@ -281,7 +281,7 @@ def _titled(session: Summary) -> Iterator[Clean]:
         yield clean_line(_LIVE)
 
 
-def _line(item: Item, home: Path) -> Clean:
+def _line(item: DeletionItem, home: Path) -> Clean:
     """Describe an item on one line, its size first because long paths wrap."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""

@@ -21,7 +21,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
 from gemtui.ui.kit.field_screen import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.new_file import free_name, place_of, problem_of
+from gemtui.ui.kit.new_file import free_name, new_file_path, problem_of
 
 
 class Export(NamedTuple):
@@ -155,7 +155,7 @@ class ExportScreen(FieldScreen[Export]):
         name = self.query_one(Input).value
         if not self._searched and not self._problem(name):
             redact = self.query_one(Tick).value
-            self.dismiss(Export(self._format(), place_of(name), redact))
+            self.dismiss(Export(self._format(), new_file_path(name), redact))
 
     def _format(self) -> Format:
         option = self.query_one(OptionList).highlighted_option

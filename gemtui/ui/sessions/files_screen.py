@@ -18,11 +18,11 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import RecordedWrite, files_of
+from gemtui.sessions.written_files import RecordedWrite, writes_by_file
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.filtering import matching
+from gemtui.ui.kit.filtering import matching_items
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows
 from gemtui.ui.sessions.history_screen import HistoryPosition, HistoryScreen
@@ -116,7 +116,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         """Return a row per file; files in the project are named relative to the project."""
         del snapshot
         folders = frozenset[str]() if self._root is None else folder_names(self._root)
-        rows = [_row(path, each, folders) for path, each in files_of(writes).items()]
+        rows = [_row(path, each, folders) for path, each in writes_by_file(writes).items()]
         return sorted(rows, key=lambda row: row.when, reverse=True)
 
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
@@ -127,7 +127,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     @work(exclusive=True, group="search")
     async def find(self) -> None:
         """Show the files whose paths match the search."""
-        found = await matching(self._all, lambda row: row.name, self.files.text)
+        found = await matching_items(self._all, lambda row: row.name, self.files.text)
         self.rows.empty = self._nothing()
         wanted = self.files.chosen
         self.rows.show(found, fresh=wanted is None, wanted=wanted)

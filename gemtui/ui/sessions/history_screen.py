@@ -19,7 +19,7 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.scope import sessions_with_calls
 from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import RecordedWrite, change_of, files_of, wrote_first
+from gemtui.sessions.written_files import RecordedWrite, change_of, writes_by_file, wrote_first
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
@@ -27,7 +27,7 @@ from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.beside import BesideScreen
-from gemtui.ui.kit.editor import edit
+from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
@@ -96,7 +96,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
         """Return the writes to the file, newest first."""
         path = self.history.path
-        mine = files_of(each for each in writes if each.path == path).get(path, ())
+        mine = writes_by_file(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
         owners = {each.id: each for each in mains} if mine else {}
         found = ((each, owners.get(each.session, each.source)) for each in reversed(mine))
@@ -147,7 +147,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
             self.dismiss(row.write)
 
     def action_open_file(self) -> None:
-        edit(self.gemtui, str(self.history.path), None, None)
+        edit_file(self.gemtui, str(self.history.path), None, None)
 
     def action_recover(self) -> None:
         from gemtui.ui.sessions.recover_screen import RecoverScreen

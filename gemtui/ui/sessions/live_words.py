@@ -27,7 +27,7 @@ _NAME = 30
 _JUMP = "sessions.waiting"
 
 
-def sign(state: LiveState, glyphs: Glyphs) -> str:
+def live_glyph(state: LiveState, glyphs: Glyphs) -> str:
     """Return the symbol for one of the states in `WORDS`."""
     match state:
         case LiveState.WAITING:
@@ -44,7 +44,7 @@ def state_words(state: LiveState, glyphs: Glyphs) -> Content:
     """Return the symbol and the text for one of the states in `WORDS`, in its colour."""
     words, role = WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
-    return Content.styled(f"{sign(state, glyphs)} {words}", style)
+    return Content.styled(f"{live_glyph(state, glyphs)} {words}", style)
 
 
 def project_name(live: LiveSession) -> Clean:
@@ -59,13 +59,13 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:
         names = {project_name(each): None for each in live if each.state is LiveState.WAITING}
-        words = f"{sign(LiveState.WAITING, glyphs)} {waiting} waiting"
+        words = f"{live_glyph(LiveState.WAITING, glyphs)} {waiting} waiting"
         where = f": {next(iter(names))}" if len(names) == 1 else ""
         yield Content.styled(f"{words}{where}", "bold $text-warning").stylize(link)
         key = (BY_ID[_JUMP].footer(), "bold $text-accent")
         yield Content.assemble(key, (" shows", "dim")).stylize(link)
     if working := count[LiveState.WORKING]:
-        words = f"{sign(LiveState.WORKING, glyphs)} {working} working"
+        words = f"{live_glyph(LiveState.WORKING, glyphs)} {working} working"
         yield Content.styled(words, "$text-success")
 
 

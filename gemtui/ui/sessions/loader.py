@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Event, Lock
 
 from gemtui.sessions.load import dropped_counts, transcript_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Dropped, Transcript
 

@@ -12,7 +12,7 @@ from gemtui.text import Clean, short_path
 from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.full_screen import FullScreen
-from gemtui.ui.kit.new_file import place_of, problem_of
+from gemtui.ui.kit.new_file import new_file_path, problem_of
 
 
 class MadeTextScreen(FullScreen[None]):
@@ -54,7 +54,7 @@ class MadeTextScreen(FullScreen[None]):
         )
         if name is None or text is None:
             return
-        path = place_of(name)
+        path = new_file_path(name)
         with self.gemtui.reporting("The file was not saved"):
             await asyncio.to_thread(write_new, path, text.encode(errors="replace"))
             self.gemtui.show_message(f"Saved: {short_path(path)}")

@@ -114,7 +114,7 @@ def _bar(look: Look, around: RowContext) -> Piece:
 def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
     if live in (LiveState.WAITING, LiveState.WORKING):
-        return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
+        return Piece(own(live_words.live_glyph(live, glyphs)), look[live_words.WORDS[live][1]])
     if Flag.KEPT in flags:
         return Piece(own(glyphs.kept), look[Role.MODEL])
     if not flags.isdisjoint(_WARNED):
@@ -122,7 +122,7 @@ def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     if summary.ended_badly:
         return Piece(own(glyphs.failed), look[Role.ERROR])
     if live in live_words.WORDS:
-        return Piece(own(live_words.sign(live, glyphs)), look[live_words.WORDS[live][1]])
+        return Piece(own(live_words.live_glyph(live, glyphs)), look[live_words.WORDS[live][1]])
     if Flag.LIVE in flags and live is None:
         return Piece(own(glyphs.running), look[Role.SUCCESS])
     return Piece(own(" "), Style())

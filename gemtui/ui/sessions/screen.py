@@ -322,20 +322,20 @@ class SessionsScreen(SessionsPane):
 
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
-        from gemtui.ui.kit.editor import edit
+        from gemtui.ui.kit.editor import edit_file
 
         summary = self.pane.summary
         project = None if summary is None or summary.project is None else Path(summary.project)
-        edit(self.gemtui, event.path, event.line, project)
+        edit_file(self.gemtui, event.path, event.line, project)
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
-        from gemtui.sessions.written_files import written_path
+        from gemtui.sessions.written_files import normalized_path
 
         event.stop()
         summary = self.pane.summary
         project = None if summary is None else summary.project
-        self.show_history(written_path(project, event.path))
+        self.show_history(normalized_path(project, event.path))
 
     @on(SubagentRequested)
     def _subagent(self, event: SubagentRequested) -> None:

@@ -23,8 +23,8 @@ from gemtui.search.results import Hit, Results, SessionHits
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.query import Field, Query, completions, parse
-from gemtui.sessions.scope import listed
+from gemtui.sessions.query import Field, Query, parse_query, query_completions
+from gemtui.sessions.scope import listed_sessions
 from gemtui.sessions.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
@@ -134,11 +134,11 @@ class SearchScreen(TypedSearch[OpenedHit]):
         As long as these are the same sessions, the same object is returned.
         """
         project = None if self.searching.everywhere else self.project
-        return tuple(listed(self._snapshot, project=project, hidden=True))
+        return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
 
     def _complete(self, text: str) -> str | None:
         """Return the text with its last field name or value completed, or None."""
-        return next(iter(completions(text, self._values)), None)
+        return next(iter(query_completions(text, self._values)), None)
 
     def _values_now(self) -> Mapping[Field, Sequence[str]]:
         """Return the possible values of each search field, most frequent first."""
@@ -191,7 +191,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     def _look(self, reading: Reading) -> None:
         """Search, then read the hits' lines. Blocking: call this from a worker thread."""
-        query = parse(self.searching.text, now=self.gemtui.clock())
+        query = parse_query(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
             query,
             self._scoped,

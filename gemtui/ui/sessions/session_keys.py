@@ -36,7 +36,9 @@ class SessionKeys(SessionsPart):
 
         screen = self.screen
         if wanted := screen.targets:
-            await actions.export(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
+            await actions.export_sessions(
+                screen.gemtui, wanted, screen.store.home, screen.marks.marks
+            )
 
     def action_patch(self) -> None:
         from gemtui.sessions.scope import sessions_with_calls

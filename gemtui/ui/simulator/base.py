@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gemtui.ui.rules.form import RuleForm
 
 
-def refused(found: Explanation) -> bool:
+def rule_could_allow(found: Explanation) -> bool:
     """Return whether a call is not allowed now but a rule could allow it."""
     allowed = found.decision is Decision.ALLOW and found.offered
     return not allowed and found.tool_refuses is None

@@ -25,8 +25,8 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.rules.draw import draw_explanation
-from gemtui.ui.rules.draw_rows import call_row, call_words
-from gemtui.ui.simulator.base import SimulatorScreen, refused
+from gemtui.ui.rules.draw_rows import call_row, call_search_text
+from gemtui.ui.simulator.base import SimulatorScreen, rule_could_allow
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
 from gemtui.ui.simulator.scan_screen import CallScanner
 from gemtui.ui.simulator.simulation import Simulation
@@ -45,7 +45,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
     """Return a searchable list of recorded calls."""
     return SearchedRows[Reference](
         lambda call, look: call_row(call, history.session(call.session), look),
-        lambda call: call_words(call, history.session(call.session)),
+        lambda call: call_search_text(call, history.session(call.session)),
         empty=empty,
     )
 
@@ -257,7 +257,7 @@ class CallScreen(SimulatorScreen):
 
     def can(self, action: str) -> bool:
         """Disable "allow" if the call is already allowed or no rule could allow it."""
-        return action != "allow" or (self._found is not None and refused(self._found))
+        return action != "allow" or (self._found is not None and rule_could_allow(self._found))
 
     @work(exclusive=True, group=DIALOG)
     async def action_allow(self) -> None:

@@ -29,14 +29,14 @@ async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Take
     return await app.push_screen_wait(TryScreen(simulation, _history(app), call=call)) or ()
 
 
-async def replay(app: AppBase, draft: Draft) -> Taken:
+async def replay_history(app: AppBase, draft: Draft) -> Taken:
     """Replay the tool calls of past sessions under this policy."""
     from gemtui.ui.simulator.replay import ReplayScreen
 
     return await app.push_screen_wait(ReplayScreen(_simulation(app, draft), _history(app))) or ()
 
 
-async def suggest(app: AppBase, draft: Draft) -> Taken:
+async def suggest_rules(app: AppBase, draft: Draft) -> Taken:
     """Suggest rules that would allow the calls of past sessions."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 

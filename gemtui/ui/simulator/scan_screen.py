@@ -13,7 +13,7 @@ from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.simulator.base import SimulatorScreen
 from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
-from gemtui.ui.simulator.scope_dialog import choose_scope, words
+from gemtui.ui.simulator.scope_dialog import choose_scope, describe_scope
 from gemtui.ui.simulator.simulation import Simulation, Taken
 
 State = TypeVar("State")
@@ -75,7 +75,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     @property
     def scope_text(self) -> Clean:
         """A description of the scope."""
-        return Clean("") if self.which is None else words(self.which, self.gemtui.clock())
+        return Clean("") if self.which is None else describe_scope(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
         if self._scan is not None:

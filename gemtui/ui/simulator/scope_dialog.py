@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _ONE = "one"
 
 
-def words(which: CallScope, now: datetime) -> Clean:
+def describe_scope(which: CallScope, now: datetime) -> Clean:
     """Describe a scope, for example "project tidewatch, since yesterday"."""
     if which.session is not None:
         said = f'session "{clean_line(which.session.title)[:60]}"'

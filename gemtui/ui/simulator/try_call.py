@@ -24,7 +24,7 @@ from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.rules.draw import draw_explanation
-from gemtui.ui.simulator.base import SimulatorScreen, refused
+from gemtui.ui.simulator.base import SimulatorScreen, rule_could_allow
 from gemtui.ui.simulator.call_form import CallForm
 from gemtui.ui.simulator.call_scan import CallHistory
 from gemtui.ui.simulator.simulation import Simulation
@@ -154,7 +154,7 @@ class TryScreen(SimulatorScreen):
     def can(self, action: str) -> bool:
         """Disable "allow" if the call is already allowed or no rule could allow it."""
         shown = self.answer.shown if self.is_mounted else None
-        return action != "allow" or (shown is not None and refused(shown))
+        return action != "allow" or (shown is not None and rule_could_allow(shown))
 
     @work(exclusive=True, group=DIALOG)
     async def action_recorded(self) -> None:

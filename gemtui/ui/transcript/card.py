@@ -15,7 +15,7 @@ from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import Answer, Beyond, Consent, ToolCall, ToolStatus
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
-from gemtui.ui.draw.bounds import LINES, excerpt
+from gemtui.ui.draw.bounds import LINES, bounded_excerpt
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
 from gemtui.ui.draw.gutter_rows import Body, GutterRow, as_json, note_line, styled, wrapped_rows
@@ -102,7 +102,7 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 # --- first line ----------------------------------------------------------------------------------
 
 
-def state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
+def call_state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
     """Return the symbol, word and role for a call's state.
 
     The word is "" if the card shows the state elsewhere.
@@ -173,7 +173,7 @@ def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
     """Return symbol and name, as much of the request as fits, and how the call ended."""
-    sign, word, role = state(call, look)
+    sign, word, role = call_state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(own(f"{sign} "), look[role]), name)
     room = look.width - 4 - width_of(front)
@@ -240,7 +240,7 @@ def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: b
 
 
 def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Pieces:
-    said = [allowed_words(call), _unwritten(call), _rest(body) or body.note]
+    said = [approval_words(call), _unwritten(call), _rest(body) or body.note]
     if folded and foldable and not said[2]:
         said[2] = _withheld(*_unsaid(call, body.facts, look), body.cut)
     words = own(f" {look.glyphs.dot} ".join(filter(None, said)))
@@ -318,7 +318,7 @@ def _language(key: str, call: ToolCall) -> Clean:
 
 
 def _command(command: str, look: Look) -> Iterator[Line]:
-    text = Clean("\n".join(excerpt(command, cleaned=visible).head))
+    text = Clean("\n".join(bounded_excerpt(command, cleaned=visible).head))
     for index, pieces in enumerate(highlight(text, own("bash"), look)):
         gutter = styled(own("  " if index else "$ "), look[Role.MUTED])
         yield from wrapped_rows([GutterRow(gutter, pieces)], look)
@@ -327,7 +327,7 @@ def _command(command: str, look: Look) -> Iterator[Line]:
 def _argument(key: str, value: Any, language: Clean, look: Look) -> Iterator[Line]:
     name = Piece(own(f"{visible_line(key[:100])}: "), look[Role.MUTED])
     text = value if isinstance(value, str) else as_json(value)
-    some = excerpt(text, head=LINES, tail=0, cleaned=visible)
+    some = bounded_excerpt(text, head=LINES, tail=0, cleaned=visible)
     rows = list(highlight(Clean("\n".join(some.head)), language, look))
     if len(rows) <= 1:
         yield from wrap((name, *(piece for row in rows for piece in row)), look.width)
@@ -357,7 +357,7 @@ _LONG = 300
 """Maximum number of characters of a reason to show."""
 
 
-def allowed_words(call: ToolCall) -> Clean:
+def approval_words(call: ToolCall) -> Clean:
     """Describe the user's answer to a call, or the rule that made asking unnecessary.
 
     The description of a denial includes the reason. Returns "" if there is neither.

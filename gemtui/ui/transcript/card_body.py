@@ -9,7 +9,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from gemtui.text import Clean, clean, counted, visible
-from gemtui.transcript.call_text import file_lines, only_reason, shown
+from gemtui.transcript.call_text import file_lines, only_reason, shown_display
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -25,7 +25,7 @@ from gemtui.transcript.display_model import (
 )
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
-from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, excerpt, line_count
+from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, bounded_excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
     Body,
@@ -107,7 +107,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
     """Return a tool's text as shown to the user, or the model's longer version."""
-    kind, display = kind_of(call.name), shown(call)
+    kind, display = kind_of(call.name), shown_display(call)
     text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
         body = text_rows(
@@ -212,7 +212,7 @@ def flat_spaces(text: str) -> Clean:
 def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
     """Render a file's changed lines with their context."""
     facts = change_counts(display, look)
-    some = excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
+    some = bounded_excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
     if not changes and not any(map(_says, some.head)):
         empty = not display.new and (display.is_new or not display.original)

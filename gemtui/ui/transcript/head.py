@@ -18,7 +18,7 @@ def draw_head(message: Message, look: Look) -> Line:
         Author.MODEL: ("Gemini", Role.MODEL),
         Author.SYSTEM: ("Gemini CLI", Role.MUTED),
     }[message.author]
-    left = [*bar(message, look), Piece(own(who), look[role] + BOLD)]
+    left = [*author_bar(message, look), Piece(own(who), look[role] + BOLD)]
     if message.time is not None:
         left.append(Piece(own(f"  {format_time(message.time, look)}"), look[Role.MUTED]))
     if message.checkpoint:
@@ -65,7 +65,7 @@ def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
     return tuple(pieces), (Piece(own(f" {look.glyphs.dot} ".join(words)), muted),)
 
 
-def bar(message: Message, look: Look) -> Pieces:
+def author_bar(message: Message, look: Look) -> Pieces:
     """Return the bar at the left of a message's lines, in its author's colour."""
     role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
     return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)

@@ -16,7 +16,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import write_new
 from gemtui.processes import FOLDER, find_program
 from gemtui.text import Clean
-from gemtui.transcript.media import MediaDamaged, decoded, file_name_of, image_words, media_type
+from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type
 from gemtui.transcript.model import Image
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
@@ -41,10 +41,10 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
 async def _open(app: AppBase, image: Image) -> None:
     """Open the content if its type is supported; otherwise say why not."""
     try:
-        content = await asyncio.to_thread(decoded, image)
+        content = await asyncio.to_thread(image_bytes, image)
         if media_type(content) is None:
             raise NoViewer("Not opened, because it is not an image, sound, video or PDF")
-        await asyncio.to_thread(show, file_name_of(image), content)
+        await asyncio.to_thread(open_content, file_name_of(image), content)
     except (MediaDamaged, NoViewer, OSError) as error:
         app.show_message(f"{error}.", problem=True)
 
@@ -72,7 +72,7 @@ def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform
     return program
 
 
-def show(name: str, content: bytes) -> None:
+def open_content(name: str, content: bytes) -> None:
     """Write a file to a private folder and open it; the folder is deleted on exit.
 
     `name`: a safe file name with the right suffix for `content`. Waits up to three seconds for the

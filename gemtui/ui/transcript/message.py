@@ -44,7 +44,7 @@ from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card import draw_card
 from gemtui.ui.transcript.drawing import Drawn, DrawnBlock, Fence
-from gemtui.ui.transcript.head import bar, draw_head, draw_image
+from gemtui.ui.transcript.head import author_bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
@@ -65,7 +65,7 @@ def draw_message(
     drawing = _Drawing(look)
     drawing.add([draw_head(message, look)])
     last: Block | None = None
-    beside = bar(message, look)
+    beside = author_bar(message, look)
     for index, block in enumerate(message.blocks):
         choice = folded(index)
         closed = default_folded(block) if choice is None else choice

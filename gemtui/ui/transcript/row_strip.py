@@ -59,7 +59,7 @@ def row_of(message: int, line: int) -> int:
     return message * LINES + line
 
 
-def place_of(row: int) -> tuple[int, int]:
+def message_and_line(row: int) -> tuple[int, int]:
     """Return the message and line that `row_of` has encoded."""
     return divmod(row, LINES)
 
@@ -91,7 +91,7 @@ def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: 
     assert selection.start is not None
     assert selection.end is not None
     pieces: list[str] = []
-    first, last = place_of(selection.start.y)[0], place_of(selection.end.y)[0]
+    first, last = message_and_line(selection.start.y)[0], message_and_line(selection.end.y)[0]
     for message in range(first, min(last + 1, messages)):
         shown = drawn(message)
         for line in range(shown.height):
@@ -122,7 +122,7 @@ class RowFrame(Struct, frozen=True, kw_only=True):
     marks: Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None
 
 
-def draw_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
+def draw_viewport_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     """Return a row of the frame's width; cells store their position for selections."""
     place = page.row(row)
     if place is None:

@@ -63,7 +63,7 @@ class TranscriptSearch:
         self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None
     ) -> None:
         self.query, self.origin = query, origin
-        self.wanted = wanted or pattern(query)
+        self.wanted = wanted or rendered_pattern(query)
         self.hits: list[TranscriptHit] = []
         self.current: int | None = None
         self.done = False
@@ -138,7 +138,7 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
     return hit.message, hit.block
 
 
-def pattern(query: str) -> re.Pattern[str]:
+def rendered_pattern(query: str) -> re.Pattern[str]:
     """Return a pattern for a query in rendered text, whose lines may break anywhere.
 
     Case matters only if the query contains a capital letter.

@@ -29,7 +29,7 @@ from gemtui.ui.transcript.row_strip import (
     RowFrame,
     block_selection,
     clamp_to_window,
-    draw_row,
+    draw_viewport_row,
     text_between,
     unseen_mark,
     with_mark,
@@ -194,7 +194,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         look = self.page.look
         if look is None or not self.page.height:
             return Strip.blank(self.scrollable_size.width, self.rich_style)
-        strip = draw_row(self.page, y, self._frame or self._new_frame(look))
+        strip = draw_viewport_row(self.page, y, self._frame or self._new_frame(look))
         mark = unseen_mark(self.page, look) if y == self.page.height - 1 else None
         return strip if mark is None else with_mark(strip, mark)
 

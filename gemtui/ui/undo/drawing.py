@@ -57,7 +57,7 @@ _ACTIONS = {
 """The actions in display order; those that need attention come first."""
 
 
-def rows_of(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
+def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
     """Return the effects of a planned or finished (`done`) undo as rows.
 
     `prompts`: the session's prompts, empty for a redo. `chat`: whether a new chat is created.
@@ -113,7 +113,7 @@ def _note_row(note: str) -> UndoRow:
     )
 
 
-def totals(undone: Undone, *, done: bool) -> str:
+def totals_words(undone: Undone, *, done: bool) -> str:
     """Count the files by effect, as in "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are not changed"
@@ -126,7 +126,7 @@ def totals(undone: Undone, *, done: bool) -> str:
     return ", ".join(found) or "no files need to change"
 
 
-def title_of(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
+def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
     """Describe the undo or redo in one line."""
     if redo:
         return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
@@ -163,10 +163,10 @@ class StateView(NamedTuple):
     """A view of a file: its title, and a function that renders its lines."""
 
     title: str
-    draw: Draw
+    draw: TextDrawing
 
 
-class Draw:
+class TextDrawing:
     """Renders a text, or the change from one text to another."""
 
     def __init__(self, name: str, text: StateText, before: StateText | None = None) -> None:
@@ -183,14 +183,14 @@ def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
     """Return the views of a file, most informative first."""
     name = os.fsdecode(step.path)
     states = [
-        StateView("before the prompt", Draw(name, texts.target)),
-        StateView("as the session left it", Draw(name, texts.left)),
-        StateView("now", Draw(name, texts.now)),
+        StateView("before the prompt", TextDrawing(name, texts.target)),
+        StateView("as the session left it", TextDrawing(name, texts.left)),
+        StateView("now", TextDrawing(name, texts.now)),
     ]
     if step.action is Action.KEEP:
-        mine = StateView("changed since the session", Draw(name, texts.now, texts.left))
-        return [*states, mine, StateView("not undone", Draw(name, texts.target, texts.left))]
-    return [StateView("the change", Draw(name, texts.result, texts.now)), *states]
+        mine = StateView("changed since the session", TextDrawing(name, texts.now, texts.left))
+        return [*states, mine, StateView("not undone", TextDrawing(name, texts.target, texts.left))]
+    return [StateView("the change", TextDrawing(name, texts.result, texts.now)), *states]
 
 
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:

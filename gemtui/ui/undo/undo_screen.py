@@ -46,10 +46,10 @@ from gemtui.ui.undo.drawing import (
     draw_undo_row,
     heading_of,
     pages_of,
-    rows_of,
     side_lines,
-    title_of,
-    totals,
+    totals_words,
+    undo_rows,
+    undo_title,
     wrapped_lines,
 )
 
@@ -157,7 +157,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         chat = not self._is_redo and self._scope is not UndoScope.FILES
         done = stage is _Stage.DONE
         self.rows.empty = own("no files need to change")
-        self.rows.show(rows_of(plan.undone, plan.prompts, chat=chat, done=done), fresh=True)
+        self.rows.show(undo_rows(plan.undone, plan.prompts, chat=chat, done=done), fresh=True)
         self._moved()
         self.rows.focus()
 
@@ -171,7 +171,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         plan, done = self._plan, self._stage is _Stage.DONE
         title = own("Redo" if self._is_redo else "Undo")
         if plan is not None:
-            title = title_of(plan.undone, plan.prompts, redo=self._is_redo)
+            title = undo_title(plan.undone, plan.prompts, redo=self._is_redo)
         self.header.show_parts([Content.styled(title, "bold")])
         scope = "done" if done else "preview" if self._is_redo else str(self._scope)
         self.panes.above.show_parts([Content(own(scope))])
@@ -187,7 +187,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         if plan.refused and not done:
             words = clean_line(f"{glyphs.warning} {plan.refused}")
             return [Content.styled(words, "$text-warning")]
-        words = clean_line(totals(plan.undone, done=done))
+        words = clean_line(totals_words(plan.undone, done=done))
         if not done:
             return [Content(words), Content(own("nothing has changed yet"))]
         return [Content.styled(own(f"{glyphs.ok} done"), "$text-success"), Content(words)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.parser import has_redirection, parse_command, unwrapped
-from gemtui.calls.shell.quote import words
+from gemtui.calls.shell.quote import shell_words
 
 
 @pytest.mark.parametrize(
@@ -175,13 +175,13 @@ def test_the_names_of_commands(command: str, roots: tuple[str, ...]) -> None:
     ],
 )
 def test_words_are_those_of_the_package_that_the_cli_uses(command: str, found: list[str]) -> None:
-    assert [word.text for word in words(command)] == found
+    assert [word.text for word in shell_words(command)] == found
 
 
 @pytest.mark.parametrize("command", ["echo ${", "echo ${}", "echo ${a b}", '"${"'])
 def test_a_broken_substitution_gives_no_words(command: str) -> None:
     with pytest.raises(ValueError, match="bad substitution"):
-        words(command)
+        shell_words(command)
 
 
 _ODD = st.text(

@@ -12,7 +12,7 @@ from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.check.pitfalls import fixed, pitfalls
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy, of
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Severity
 from tests.policy.rule_strategies import RULES
@@ -183,7 +183,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("one", "field", "missed", "wrong", "right"), CASES, ids=[text_of([c[0]]) for c in CASES]
+    ("one", "field", "missed", "wrong", "right"), CASES, ids=[rules_to_toml([c[0]]) for c in CASES]
 )
 def test_the_offered_rule_does_what_was_meant(
     one: Rule, field: str, missed: list[Call], wrong: list[Call], right: list[Call]
@@ -205,7 +205,7 @@ def test_the_offered_rule_comes_back_from_its_file() -> None:
     for one, *_rest in CASES:
         better = fixed(one)
         assert better is not None
-        (read,) = Policy.parse(text_of([better]), source="work.toml").rules
+        (read,) = Policy.parse(rules_to_toml([better]), source="work.toml").rules
         assert read == better
 
 

@@ -11,7 +11,7 @@ from gemtui.errors import PolicyError
 from gemtui.policy.check.check_policy import check_text
 from gemtui.policy.edit.document import Document
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.file.toml_dialect import parse_toml
 from gemtui.policy.model.rules import Decision, Rule
 from tests.policy.rule_strategies import RULES, told
@@ -330,7 +330,7 @@ def test_a_rule_that_is_off_is_hidden_from_the_cli_and_comes_back_as_it_was(end:
 
 
 def test_rules_below_each_other_without_a_blank_line_are_told_apart() -> None:
-    text = text_of([ALLOW, replace(ALLOW, tools=("glob",))]).replace("\n\n", "\n")
+    text = rules_to_toml([ALLOW, replace(ALLOW, tools=("glob",))]).replace("\n\n", "\n")
     document = parse(text)
     assert len(document.rules) == 2
     assert document.enable(0, False).enable(1, False).rules[1].enabled is False
@@ -338,7 +338,7 @@ def test_rules_below_each_other_without_a_blank_line_are_told_apart() -> None:
 
 
 def test_a_comment_below_a_rule_stays_with_it_when_it_moves() -> None:
-    one, two = text_of([ALLOW]), text_of([replace(ALLOW, tools=("glob",))])
+    one, two = rules_to_toml([ALLOW]), rules_to_toml([replace(ALLOW, tools=("glob",))])
     document = parse(f"{one}{two}# of glob")
     moved = document.move(1, 0)
     assert moved.rules[0].text == f"{two}# of glob\n"

@@ -94,7 +94,7 @@ def test_what_is_not_changed_is_saved_byte_by_byte(users: Path, text: str) -> No
     path.write_bytes(text.encode())
     opened = store.open_policy(path)
     assert (opened.file.origin, opened.document.text) == (Origin.USER, text)
-    store.save(opened, opened.document)
+    store.save_policy(opened, opened.document)
     assert path.read_bytes() == text.encode()
     assert list(users.iterdir()) == [path]  # and nothing was backed up
 
@@ -104,12 +104,12 @@ def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path) -
     path.write_text(TEXT)
     path.chmod(0o640)
     opened = store.open_policy(path)
-    saved = store.save(opened, opened.document.add(RULE))
+    saved = store.save_policy(opened, opened.document.add(RULE))
     backup = users / "u.toml.bak"
     assert path.read_text() == saved.document.text == TEXT + "\n" + TEXT[7:]
     assert backup.read_text() == TEXT
     assert (mode(path), mode(backup)) == (0o640, 0o640)
-    again = store.save(saved, saved.document.remove(0))
+    again = store.save_policy(saved, saved.document.remove(0))
     assert path.read_text() == again.document.text
     assert backup.read_text() == saved.document.text
     assert sorted(each.name for each in users.iterdir()) == ["u.toml", "u.toml.bak"]
@@ -117,7 +117,7 @@ def test_a_change_is_saved_with_a_backup_and_the_mode_of_the_file(users: Path) -
 
 def test_ours_needs_no_backup(own_places: None) -> None:
     opened = store.create("work", TEXT)
-    store.save(opened, opened.document.add(RULE))
+    store.save_policy(opened, opened.document.add(RULE))
     assert [each.name for each in policies_dir().iterdir()] == ["work.toml"]
 
 
@@ -128,9 +128,9 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(users: Path) -> No
     path.write_text("# theirs\n")
     changed = opened.document.add(RULE)
     with pytest.raises(PolicyChanged, match="has changed on disk: reload it"):
-        store.save(opened, changed)
+        store.save_policy(opened, changed)
     assert path.read_text() == "# theirs\n"
-    store.save(opened, changed, force=True)
+    store.save_policy(opened, changed, force=True)
     assert path.read_text() == changed.text
     assert (users / "u.toml.bak").read_text() == "# theirs\n"
 
@@ -141,8 +141,8 @@ def test_a_file_that_is_gone_is_not_made_again_unasked(users: Path) -> None:
     opened = store.open_policy(path)
     path.unlink()
     with pytest.raises(PolicyChanged, match="no longer exists"):
-        store.save(opened, opened.document)
-    store.save(opened, opened.document, force=True)
+        store.save_policy(opened, opened.document)
+    store.save_policy(opened, opened.document, force=True)
     assert path.read_text() == TEXT
 
 
@@ -155,14 +155,14 @@ def test_a_symbolic_link_stays_one_and_another_target_is_a_change(
     path = users / "u.toml"
     path.symlink_to(target)
     opened = store.open_policy(path)
-    saved = store.save(opened, opened.document.add(RULE))
+    saved = store.save_policy(opened, opened.document.add(RULE))
     assert path.is_symlink()
     assert target.read_text() == saved.document.text
     target.write_text(TEXT)
     path.unlink()
     path.symlink_to(other)
     with pytest.raises(PolicyChanged):
-        store.save(opened, opened.document.add(RULE))
+        store.save_policy(opened, opened.document.add(RULE))
     assert other.read_text() == TEXT
 
 
@@ -172,7 +172,7 @@ def test_a_backup_goes_through_no_symbolic_link(users: Path, tmp_path: Path) -> 
     precious.write_text("precious")
     (users / "u.toml.bak").symlink_to(precious)
     opened = store.open_policy(path)
-    store.save(opened, opened.document.add(RULE))
+    store.save_policy(opened, opened.document.add(RULE))
     assert precious.read_text() == "precious"
     assert (users / "u.toml.bak").read_text() == TEXT
 
@@ -184,7 +184,7 @@ def test_a_read_only_file_says_so(users: Path, monkeypatch: pytest.MonkeyPatch) 
     opened = store.open_policy(path)
     assert opened.file.read_only == "you don't have permission to write to it"
     with pytest.raises(PolicyError, match="can't be saved: you don't have permission"):
-        store.save(opened, opened.document.add(RULE))
+        store.save_policy(opened, opened.document.add(RULE))
     assert path.read_text() == TEXT
 
 
@@ -194,13 +194,13 @@ def test_the_administrators_policies_are_not_saved(tmp_path: Path) -> None:
     (listed,) = store.list_policies(admin=[path])
     opened = store.open_policy(listed)
     with pytest.raises(PolicyError, match="administrator"):
-        store.save(opened, opened.document.add(RULE), force=True)
+        store.save_policy(opened, opened.document.add(RULE), force=True)
 
 
 def test_half_a_character_is_not_written(own_places: None) -> None:
     opened = store.create("work", TEXT)
     with pytest.raises(PolicyError, match="lone surrogate"):
-        store.save(opened, Document.parse("# \ud800\n"))
+        store.save_policy(opened, Document.parse("# \ud800\n"))
     assert opened.file.path.read_text() == TEXT
 
 
@@ -272,7 +272,7 @@ def test_a_name_that_is_taken_is_refused_whatever_has_it(own_places: None, tmp_p
     with pytest.raises(PolicyError, match="already"):
         store.create("link")
     with pytest.raises(PolicyError, match="already"):
-        store.rename(path, "link")
+        store.rename_policy(path, "link")
     assert path.read_text() == TEXT
     assert not (tmp_path / "surprise").exists()
 
@@ -283,20 +283,20 @@ def test_a_link_never_takes_the_place_of_the_file_behind_it(own_places: None) ->
     link.symlink_to(path)
     for one, name in ((link, "work"), (path, "link")):
         with pytest.raises(PolicyError, match="already"):
-            store.rename(one, name)
+            store.rename_policy(one, name)
     assert path.read_text() == TEXT
     assert link.is_symlink()
 
 
 def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
     path = store.create("work", TEXT).file.path
-    moved = store.rename(path, "play")
+    moved = store.rename_policy(path, "play")
     assert moved == path.with_name("play.toml")
     assert (moved.read_text(), path.exists()) == (TEXT, False)
-    assert store.rename(moved, "play") == moved
-    store.delete(moved)
+    assert store.rename_policy(moved, "play") == moved
+    store.delete_policy(moved)
     assert store.list_policies() == ()
-    for change in (store.delete, lambda gone: store.rename(gone, "x")):
+    for change in (store.delete_policy, lambda gone: store.rename_policy(gone, "x")):
         with pytest.raises(PolicyNotFound):
             change(moved)
 
@@ -305,9 +305,9 @@ def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     path = users / "u.toml"
     path.write_text(TEXT)
     with pytest.raises(PolicyError, match="not a gemtui policy"):
-        store.delete(path)
+        store.delete_policy(path)
     with pytest.raises(PolicyError, match="not a gemtui policy"):
-        store.rename(path, "x")
+        store.rename_policy(path, "x")
     assert path.read_text() == TEXT
 
 
@@ -322,7 +322,7 @@ def test_a_full_disk_leaves_the_old_file(users: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(store, "write_whole", full)
     with pytest.raises(OSError, match="No space left"):
-        store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
+        store.save_policy(opened, opened.document.replace(0, replace(RULE, priority=2)))
     assert path.read_text() == TEXT
 
 
@@ -332,6 +332,6 @@ def test_a_pipe_in_the_place_of_the_backup_keeps_the_file_and_nobody_waits(users
     opened = store.open_policy(path)
     os.mkfifo(users / "u.toml.bak")
     with pytest.raises(OSError, match="not a regular file") as caught:
-        store.save(opened, opened.document.replace(0, replace(RULE, priority=2)))
+        store.save_policy(opened, opened.document.replace(0, replace(RULE, priority=2)))
     assert caught.value.filename == str(users / "u.toml.bak")
     assert path.read_text() == TEXT

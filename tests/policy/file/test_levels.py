@@ -17,7 +17,7 @@ from gemtui.policy.file.levels import (
     approval_mode,
     rules,
 )
-from gemtui.policy.file.rule_codec import text_of
+from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 
 TOOLS = {
@@ -42,7 +42,7 @@ def test_every_combination_of_levels(levels: tuple[Level, Level, Level]) -> None
     }
     assert set(short(found)) == wanted
     assert len(found) == 5
-    read = tomllib.loads(text_of(found))["rule"]
+    read = tomllib.loads(rules_to_toml(found))["rule"]
     assert all(rule["interactive"] is False for rule in read)
 
 
@@ -153,6 +153,6 @@ NAMES = st.text(
 
 @given(name=NAMES | st.just('q"b\\s\nl\x01\x7f🙂'))
 def test_any_name_makes_valid_toml_that_reads_back(name: str) -> None:
-    text = text_of(rules(Permissions(disallowed_tools=(name,))))
+    text = rules_to_toml(rules(Permissions(disallowed_tools=(name,))))
     (rule,) = tomllib.loads(text)["rule"]
     assert rule == {"toolName": name, "decision": "deny", "priority": 999, "interactive": False}

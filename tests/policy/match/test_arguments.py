@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.match.arguments import arguments_text, value_text
+from gemtui.policy.match.arguments import arguments_text, json_text
 
 
 def test_marks_stand_round_every_pair_of_the_outermost_object_only() -> None:
@@ -45,11 +45,11 @@ def test_no_arguments_are_an_empty_object() -> None:
     ],
 )
 def test_values_are_written_as_javascript_does(value: Any, text: str) -> None:
-    assert value_text(value) == text
+    assert json_text(value) == text
 
 
 def test_keys_are_sorted_by_their_utf_16_units() -> None:
-    assert value_text({"\uffff": 1, "🙂": 2, "a": 3}) == '{"a":3,"🙂":2,"\uffff":1}'
+    assert json_text({"\uffff": 1, "🙂": 2, "a": 3}) == '{"a":3,"🙂":2,"\uffff":1}'
 
 
 def test_values_may_be_nested_however_deep() -> None:
@@ -67,14 +67,14 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_a_value_is_the_json_of_it_with_sorted_keys(value: Any) -> None:
-    assert value_text(value) == json.dumps(
+    assert json_text(value) == json.dumps(
         value, sort_keys=True, ensure_ascii=False, separators=(",", ":")
     )
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_says_the_same_value_again(number: float) -> None:
-    assert float(value_text(number)) == number
+    assert float(json_text(number)) == number
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
@@ -89,4 +89,4 @@ def test_numbers_are_those_of_javascript_itself() -> None:
     done = subprocess.run(
         ["node", "-e", script, json.dumps(numbers)], capture_output=True, text=True, check=True
     )
-    assert f"[{','.join(map(value_text, numbers))}]" == done.stdout
+    assert f"[{','.join(map(json_text, numbers))}]" == done.stdout

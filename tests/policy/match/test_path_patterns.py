@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemtui.policy.match.path_patterns import files_of, files_pattern, folder_pattern
+from gemtui.policy.match.path_patterns import describe_files, files_pattern, folder_pattern
 
 ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 
@@ -10,21 +10,21 @@ ROOTS = [(), ("/home/me/project/",), ("/a(b)/", "/c [d]/")]
 @pytest.mark.parametrize("roots", ROOTS, ids=len)
 @pytest.mark.parametrize("folder", ["src", "src/a.b", "my files", "a+b (c)", "ünï", "x|y", "$[1]"])
 def test_a_proposed_folder_is_said_back(folder: str, roots: tuple[str, ...]) -> None:
-    assert files_of(folder_pattern(folder, roots)) == f"files below {folder}/"
+    assert describe_files(folder_pattern(folder, roots)) == f"files below {folder}/"
 
 
 @pytest.mark.parametrize("roots", ROOTS, ids=len)
 def test_proposed_files_are_said_back(roots: tuple[str, ...]) -> None:
-    assert files_of(files_pattern(["README.md"], roots)) == "the file README.md"
-    assert files_of(files_pattern(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
+    assert describe_files(files_pattern(["README.md"], roots)) == "the file README.md"
+    assert describe_files(files_pattern(["a|b.txt", "c (d)"], roots)) == "the files a|b.txt, c (d)"
 
 
 def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
-    assert files_of('"file_path":"src/') == "paths that begin with src/"
-    assert files_of(r'\x00"file_path":"src\/a') == "paths that begin with src/a"
+    assert describe_files('"file_path":"src/') == "paths that begin with src/"
+    assert describe_files(r'\x00"file_path":"src\/a') == "paths that begin with src/a"
     said = "paths that begin with src/ or tests/"
-    assert files_of('"file_path":"(src|tests)/') == said
-    assert files_of('"file_path":"(src/|tests/)') == said
+    assert describe_files('"file_path":"(src|tests)/') == said
+    assert describe_files('"file_path":"(src/|tests/)') == said
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_the_simplest_form_by_hand_is_said_as_it_is() -> None:
     ],
 )
 def test_other_patterns_are_not_put_in_words(pattern: str) -> None:
-    assert files_of(pattern) is None
+    assert describe_files(pattern) is None

@@ -18,7 +18,7 @@ from gemtui.transcript.display_model import (
     TextDisplay,
 )
 from gemtui.transcript.model import Author, Block, Text, Thought, ToolStatus
-from gemtui.ui.draw.bounds import excerpt, line_count
+from gemtui.ui.draw.bounds import bounded_excerpt, line_count
 from tests.ui.transcript.samples import called, drawn
 
 OUTPUT = "a line of output with some words\n" * 100_000
@@ -85,15 +85,15 @@ def test_a_long_prompt_is_bounded_too() -> None:
 
 
 def test_an_excerpt_is_the_beginning_and_the_end() -> None:
-    some = excerpt("\n\n  a\nb\r\n\x1b[1mc\nd\ne\n\n", head=2, tail=1)
+    some = bounded_excerpt("\n\n  a\nb\r\n\x1b[1mc\nd\ne\n\n", head=2, tail=1)
     assert (some.head, some.tail, some.left_out) == (("  a", "b"), ("e",), 2)
-    assert excerpt("a\nb", head=1, tail=1).head == ("a", "b")
-    assert excerpt(" \n", head=3).head == ()
+    assert bounded_excerpt("a\nb", head=1, tail=1).head == ("a", "b")
+    assert bounded_excerpt(" \n", head=3).head == ()
     assert line_count("\n a\n\nb\n\n") == 3
 
 
 def test_returns_inside_a_line_make_lines() -> None:
-    assert excerpt("10%\r20%\r30%").head == ("10%", "20%", "30%")
+    assert bounded_excerpt("10%\r20%\r30%").head == ("10%", "20%", "30%")
     assert line_count("10%\r20%\r\n30%") == 3
 
 
@@ -102,7 +102,7 @@ def test_a_progress_bar_is_folded() -> None:
     call = called("run_shell_command", TextDisplay(text=bar))
     assert drawn(call, folded=True).height < 10
     assert drawn(call, folded=False).height < 2_100
-    some = excerpt(bar, head=0, tail=2)
+    some = bounded_excerpt(bar, head=0, tail=2)
     assert (some.tail, some.left_out) == (("4999%", "done"), 4999)
 
 

@@ -63,7 +63,7 @@ def editor(person: Person, tmp_path: Path) -> PolicyEditor:
 async def test_edits_of_a_large_policy_come_one_after_the_other(editor: PolicyEditor) -> None:
     seen = editor.draft.document
     for number in (3, 150):
-        await editor.edit(partial(edits.remove, place=number))
+        await editor.edit(partial(edits.remove_rule, place=number))
         await editor.edit(edits.edit_from_form(seen, 100, rule("changed")))
         await editor.edit(edits.edit_from_form(seen, None, rule("added")))
     left = tools(editor.draft.document)
@@ -122,7 +122,7 @@ async def test_an_edit_by_place_is_dropped_where_another_one_was_quicker(
     editor: PolicyEditor, person: Person
 ) -> None:
     seen = editor.draft.document
-    remove = edits.edit_by_index(seen, partial(edits.remove, place=3))
+    remove = edits.edit_by_index(seen, partial(edits.remove_rule, place=3))
     add = editor.edit(lambda now: edits.add(now, rule("added")))
     made, removed = await asyncio.gather(add, editor.edit(remove))
     assert made is not None
@@ -159,7 +159,7 @@ def test_what_is_edited_while_it_is_saved_is_kept(own_places: None) -> None:
     draft = Draft(store.create("work", document("glob").text))
     draft.change(document("glob", "read_file"), "add 1 rule")
     assert draft.opened is not None
-    saved = store.save(draft.opened, draft.document)
+    saved = store.save_policy(draft.opened, draft.document)
     draft.change(document("glob", "read_file", "replace"), "add 1 rule")
     draft.wrote(saved)
     assert (tools(draft.document), draft.changed) == (["glob", "read_file", "replace"], True)

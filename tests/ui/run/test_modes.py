@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.folder_options import remember_mode, remembered
+from gemtui.agent.folder_options import options_for, remember_mode
 from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import ExtensionState, HookState
 from gemtui.policy.model.rules import ApprovalMode
@@ -28,10 +28,10 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
         for word in ("ask", "auto_edit", "plan", "yolo", "ask", "auto_edit", "plan"):
             await me.press("shift+tab")
             await me.sees(f"mode {word}")
-        assert remembered(project) is None
+        assert options_for(project) is None
         await me.ask("how?")
         await me.ended()
-        kept = remembered(project)
+        kept = options_for(project)
         assert kept is not None
         assert kept.approval_mode is ApprovalMode.PLAN
         await me.sees("f5 carry it out")
@@ -40,7 +40,7 @@ async def test_one_key_goes_through_the_modes_and_a_run_keeps_a_safe_one(
         await me.all_ended(2)
         await me.until(lambda: "carry it out" not in me.text)
     remember_mode(AgentOptions(cwd=project, approval_mode="yolo"))
-    assert remembered(project) == kept
+    assert options_for(project) == kept
 
 
 async def test_a_new_run_asks_where_the_extension_is_ready(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.options import AgentOptions, seconds, seconds_text
+from gemtui.agent.options import AgentOptions, parse_seconds, seconds_text
 from gemtui.errors import OptionError
-from gemtui.ui.run.options_dialog import options_of, texts_of
+from gemtui.ui.run.options_dialog import options_from_texts, texts_of
 
 
 def test_fields_that_nobody_touched_change_nothing(tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_fields_that_nobody_touched_change_nothing(tmp_path: Path) -> None:
         only_tools=["a,b", "c"],
         timeout=123.456789,
     )
-    assert options_of(texts_of(options), options) == options
+    assert options_from_texts(texts_of(options), options) == options
 
 
 def test_what_is_typed_is_taken(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_what_is_typed_is_taken(tmp_path: Path) -> None:
         "timeout": "10m",
         "idle_timeout": "90",
     }
-    assert options_of(texts, base) == AgentOptions(
+    assert options_from_texts(texts, base) == AgentOptions(
         cwd=tmp_path / "sub",
         include_directories=[tmp_path / "sub/../lib", "/usr/share"],
         approved_tools=["glob", "read_file"],
@@ -53,7 +53,7 @@ def test_what_is_typed_is_taken(tmp_path: Path) -> None:
 def test_what_can_not_be_read_names_its_option(tmp_path: Path, name: str, text: str) -> None:
     base = AgentOptions(cwd=tmp_path)
     with pytest.raises(OptionError, match=text) as error:
-        options_of(texts_of(base) | {name: text}, base)
+        options_from_texts(texts_of(base) | {name: text}, base)
     assert error.value.option == name
 
 
@@ -70,12 +70,12 @@ def test_what_can_not_be_read_names_its_option(tmp_path: Path, name: str, text: 
     ],
 )
 def test_time_limits(text: str, value: float, again: str) -> None:
-    assert seconds(text) == value
+    assert parse_seconds(text) == value
     assert seconds_text(value) == again
-    assert seconds(again) == value
+    assert parse_seconds(again) == value
 
 
 @pytest.mark.parametrize("text", ["", "m", "1d", "1m30s", "nan", "inf", "1e3", "٣", "-5", "10 min"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(OptionError, match="is not a duration"):
-        seconds(text)
+        parse_seconds(text)

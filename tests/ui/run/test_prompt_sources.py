@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.ui.run.prompt_sources import LONGEST, MOST_PROMPTS, History, files_below, matching_paths
+from gemtui.ui.run.prompt_sources import LONGEST, MOST_PROMPTS, History, matching_paths, paths_below
 
 
 def test_prompts_outlive_a_start_in_a_private_file(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_files_below_are_those_a_person_means(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     (tmp_path / "bad\x1bname").touch()
     (tmp_path / "loop").symlink_to(tmp_path)
-    assert files_below(tmp_path) == (
+    assert paths_below(tmp_path) == (
         "a.md",
         "loop",
         "src/",
@@ -67,7 +67,7 @@ def test_files_below_are_those_a_person_means(tmp_path: Path) -> None:
         "src/deep/",
         "src/deep/c.py",
     )
-    assert files_below(tmp_path / "gone") == ()
+    assert paths_below(tmp_path / "gone") == ()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, TextArea
 
-from gemtui.runs.listing import list_runs, prune, runs_dir
+from gemtui.runs.listing import list_runs, prune_runs, runs_dir
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.queue_dialog import QueueScreen
@@ -39,7 +39,7 @@ class Queuer(Runner):
     def waits(self) -> list[str]:
         run = self.pane.run_shown
         assert run is not None
-        return [each.text for each in run.run.steering.prompts()]
+        return [each.text for each in run.run.queue.prompts()]
 
     async def listed(self) -> None:
         """Open the list of what waits."""
@@ -211,7 +211,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
         await me.listed()
         await me.press("s")
         await me.all_done("go", "one", "two")
-    assert prune(runs_dir(), runs=1) == 2
+    assert prune_runs(runs_dir(), runs=1) == 2
 
 
 async def test_what_is_typed_in_one_burst_is_queued_one_by_one(
@@ -231,8 +231,8 @@ async def test_one_that_is_kept_too_late_is_sent_all_the_same(
     async with queuer(home, project, fake_cli, f"until:{gate}", END) as me:
         run = me.pane.run_shown
         assert run is not None
-        run.run.steering.path.mkdir()
-        with (run.run.steering.path / "changing.lock").open("w") as lock:
+        run.run.queue.path.mkdir()
+        with (run.run.queue.path / "changing.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             await me.ask("late")
             fake_cli(START, says("Answered."), END)
@@ -273,7 +273,7 @@ async def test_a_run_behind_which_prompts_wait_is_not_removed(
         await me.ask("other")
         await me.sees("Other.", "✓ done")
         await me.ended()
-        assert prune(runs_dir(), runs=1) == 0
+        assert prune_runs(runs_dir(), runs=1) == 0
 
 
 async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
@@ -291,7 +291,7 @@ async def test_what_can_not_be_kept_stands_in_the_prompt(
 ) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         assert me.pane.run_shown is not None
-        place = me.pane.run_shown.run.steering.path
+        place = me.pane.run_shown.run.queue.path
         place.write_text("in the way")
         await me.ask("one")
         await me.until(lambda: any("back in the prompt" in said for said in me.said))

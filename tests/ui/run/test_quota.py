@@ -33,7 +33,7 @@ async def test_a_used_up_quota_is_waited_for_across_a_quit(
         await me.until(lambda: any("queued prompt" in said for said in me.said))
         run = me.pane.run_shown
         assert run is not None
-        assert [each.text for each in run.run.steering.prompts()] == [GO_ON]
+        assert [each.text for each in run.run.queue.prompts()] == [GO_ON]
         assert sent() == ["go"]
     fake_cli(START, says("All done."), END)
     monkeypatch.setattr(people, "NOW", people.NOW + timedelta(hours=2))

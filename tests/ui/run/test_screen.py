@@ -14,7 +14,7 @@ import pytest
 from textual.widgets import Checkbox, Input, OptionList, Select
 
 from gemtui.agent import process_tree
-from gemtui.agent.folder_options import remember as remember_options
+from gemtui.agent.folder_options import remember_options as remember_options
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import remember, remembered

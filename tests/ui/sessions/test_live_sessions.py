@@ -227,7 +227,7 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
 
 
 def test_no_two_states_have_the_same_sign() -> None:
-    from gemtui.ui.sessions.live_words import WORDS, sign
+    from gemtui.ui.sessions.live_words import WORDS, live_glyph
 
     for glyphs in (UNICODE, ASCII):
-        assert len({sign(state, glyphs) for state in WORDS}) == len(WORDS)
+        assert len({live_glyph(state, glyphs) for state in WORDS}) == len(WORDS)

@@ -5,7 +5,13 @@ import pytest
 from gemtui.transcript.search import find
 from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, match_spans, pattern
+from gemtui.ui.transcript.search import (
+    MOST,
+    HitMarker,
+    TranscriptSearch,
+    match_spans,
+    rendered_pattern,
+)
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, thought, tool
 
@@ -33,7 +39,7 @@ def drawing(talk: Talk, width: int = 60, *, folded: bool | None = None) -> Drawn
 
 def found(drawn: Drawn, query: str) -> list[str]:
     """What is marked in a drawing, the parts of a wrapped one with | between them."""
-    wanted = pattern(query)
+    wanted = rendered_pattern(query)
     return [
         "|".join(drawn.strips[spot.line].text[spot.start : spot.end] for spot in occurrence)
         for part in drawn.parts

@@ -21,7 +21,7 @@ from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions import legacy_json
 from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.replay import Replay, ReplayedMessage, left_out
+from gemtui.sessions.replay import Replay, ReplayedMessage, left_out_note
 from gemtui.sessions.source import LineSource, Record, RecordSource, RewrittenSource, WholeSource
 from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Outline
@@ -203,7 +203,7 @@ class SessionLog:
                     source, size=values, limit=legacy_json.VALUES, of="JSON values"
                 )
                 return None
-            parsed = legacy_json.parse(data)
+            parsed = legacy_json.parse_legacy(data)
             if parsed is not None and legacy_json.is_session(parsed[0]):
                 return parsed[0], parsed[1], amount == size
         return None
@@ -227,7 +227,7 @@ class SessionLog:
         self._replay.feed({"$set": header}, 0, size)
         self._replay.rebuild(records, 0, size, unique=True)
         self._require_bounded()
-        if (word := left_out(legacy_json.entries_in(value) - len(records))) is not None:
+        if (word := left_out_note(legacy_json.entries_in(value) - len(records))) is not None:
             self._problem(None, word)
         if isinstance(had, WholeSource):
             self._keep_equal(before, had, records)

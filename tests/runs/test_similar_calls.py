@@ -13,13 +13,13 @@ from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call
 from gemtui.runs.granted import ALWAYS, Granted, keep_always
-from gemtui.runs.like_this import LikeThis, like_this
+from gemtui.runs.similar_calls import SimilarCalls, similar_calls
 
 SHELL = "run_shell_command"
 
 
-def asked(tool: str, args: Mapping[str, Any], cwd: Path) -> LikeThis:
-    return like_this(ApprovalRequest(tool_name=tool, arguments=args), cwd)
+def asked(tool: str, args: Mapping[str, Any], cwd: Path) -> SimilarCalls:
+    return similar_calls(ApprovalRequest(tool_name=tool, arguments=args), cwd)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ _SLACK = 1.0
 """Seconds by which a file's time may precede the time of the call that wrote it."""
 
 
-def landed(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
+def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
     """Return whether a file contains the result of a write or edit; None if unknown.
 
     True if the file has exactly the written contents, or an edit's new text but not the old text.

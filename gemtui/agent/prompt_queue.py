@@ -35,7 +35,7 @@ _CHANGING, _SENDING, _EDITING = "changing.lock", "sending.lock", "editing.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
+class RunMessage:
     """A message to a working agent.
 
     `number`: 1-based. `at`: milliseconds since 1970.
@@ -107,7 +107,7 @@ class _File(NamedTuple):
         return f"{self.state}-{self.place:06d}-{self.id}{run}.json"
 
 
-T = TypeVar("T", Word, Delivered, _Text, _Options)
+T = TypeVar("T", RunMessage, Delivered, _Text, _Options)
 
 
 def _clock() -> int:
@@ -115,7 +115,7 @@ def _clock() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Steering:
+class PromptQueue:
     """The messages and the prompt queue under `path`.
 
     The folder is created together with its first file. `clock`: returns milliseconds since 1970.
@@ -125,13 +125,13 @@ class Steering:
     clock: Callable[[], int] = _clock
 
     @classmethod
-    def of(cls, run: RunFolder) -> Steering:
+    def of(cls, run: RunFolder) -> PromptQueue:
         """Return the messages and the prompt queue of a run."""
         return cls(run.path / "steering")
 
     # --- messages --------------------------------------------------------------------------------
 
-    def send_message(self, text: str) -> Word:
+    def send_message(self, text: str) -> RunMessage:
         """Send the agent a message, which it reads with its next tool result.
 
         Raises OSError.
@@ -139,21 +139,23 @@ class Steering:
         number = max(self._numbers(_WORD), default=0)
         while True:
             number += 1
-            word = Word(text=text, number=number, at=self.clock())
+            word = RunMessage(text=text, number=number, at=self.clock())
             with suppress(FileExistsError):
                 self._write(f"word-{number}.json", word)
                 return word
 
-    def words(self) -> list[Word]:
+    def messages(self) -> list[RunMessage]:
         """Return all messages so far, in order."""
-        found = (self._read(f"word-{each}.json", Word) for each in sorted(self._numbers(_WORD)))
+        found = (
+            self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD))
+        )
         return [each for each in found if each is not None]
 
-    def delivery(self, word: Word) -> Delivered | None:
+    def delivery(self, word: RunMessage) -> Delivered | None:
         """Return when, and with which call, a message was delivered; None if it wasn't."""
         return self._read(f"delivered-{word.number}.json", Delivered)
 
-    def record_delivery(self, word: Word, tool_name: str, tool_use_id: str | None) -> None:
+    def record_delivery(self, word: RunMessage, tool_name: str, tool_use_id: str | None) -> None:
         """Record that a message is being delivered. Raises OSError.
 
         The supervisor calls this.
@@ -161,7 +163,7 @@ class Steering:
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
 
-    def words_to_prompts(self) -> None:
+    def messages_to_prompts(self) -> None:
         """Turn undelivered messages into prompts, at the front of the queue.
 
         Call this when a turn has ended. Raises OSError.
@@ -177,7 +179,7 @@ class Steering:
 
     # --- prompts ---------------------------------------------------------------------------------
 
-    def queue(self, text: str) -> NextPrompt:
+    def add_prompt(self, text: str) -> NextPrompt:
         """Append a prompt to the queue. Raises OSError."""
         prompt = NextPrompt(id=uuid.uuid4().hex[:8], text=text)
         with self._changing():
@@ -226,7 +228,7 @@ class Steering:
 
         Returns None if the queue is empty or a prompt is being edited. The supervisor calls this.
         """
-        self.words_to_prompts()
+        self.messages_to_prompts()
         if self._is_edited():
             return None
         while waiting := [each for each in self._waiting() if self._text(each) is not None]:
@@ -305,7 +307,7 @@ class Steering:
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
-    def hand_over(self, to: Steering) -> None:
+    def hand_over(self, to: PromptQueue) -> None:
         """Append this queue to another run's queue. Raises OSError."""
         if not self._waiting():
             return
@@ -401,7 +403,7 @@ class Steering:
             return True
         return False
 
-    def _write(self, name: str, value: Word | Delivered | _Text) -> None:
+    def _write(self, name: str, value: RunMessage | Delivered | _Text) -> None:
         self.path.mkdir(mode=0o700, exist_ok=True)
         write_once(self.path / name, value, LARGEST)
 

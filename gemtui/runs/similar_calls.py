@@ -13,22 +13,22 @@ from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
 from gemtui.calls.shell.similar import what_is_covered, why_not_covered
-from gemtui.calls.shell.unasked import place_of as command_place
+from gemtui.calls.shell.unasked import command_place as command_place
 from gemtui.files import resolved
-from gemtui.policy.file.rule_codec import text_of
-from gemtui.policy.match.path_patterns import LENGTH, files_pattern, place_of
+from gemtui.policy.file.rule_codec import rules_to_toml
+from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
-from gemtui.policy.suggest.replay import is_known
+from gemtui.policy.suggest.replay import tool_may_exist
 
 SHELL = "run_shell_command"
 PRIORITY = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LikeThis:
+class SimilarCalls:
     """The calls that are similar to a given one.
 
     `rule`: allows these calls; None if there is no narrow rule. `words`: a description of the
@@ -41,10 +41,10 @@ class LikeThis:
     @property
     def toml(self) -> str:
         """The rule in the format of a policy file; "" if there is none."""
-        return "" if self.rule is None else text_of([self.rule])
+        return "" if self.rule is None else rules_to_toml([self.rule])
 
 
-def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
+def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     """Return the calls similar to the requested one, in a run in the folder `cwd`."""
     if request.tool_name == SHELL:
         folder = None if request.effect is None else request.effect.folder
@@ -54,27 +54,27 @@ def like_this(request: ApprovalRequest, cwd: Path) -> LikeThis:
     return _tool(request)
 
 
-def _command(command: str, cwd: Path, folder: str | None) -> LikeThis:
+def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
     """Return the similar commands, which share the prefixes of this command's parts."""
     if found := dangers(command, cwd, folder):
-        return LikeThis(words=found[0].why)
+        return SimilarCalls(words=found[0].why)
     reading = parse_command(command)
     if not reading.parsed or not reading.parts:
-        return LikeThis(words="it can't be parsed")
+        return SimilarCalls(words="it can't be parsed")
     if reading.redirected:
-        return LikeThis(words="it redirects input or output")
+        return SimilarCalls(words="it redirects input or output")
     prefixes: dict[str, str] = {}
     for part in reading.parts:
         found_prefix = prefix_of(part.text)
         if isinstance(found_prefix, NoPrefix):
-            return LikeThis(words=f"{found_prefix.what}: {found_prefix.why}")
+            return SimilarCalls(words=f"{found_prefix.what}: {found_prefix.why}")
         prefixes[found_prefix.text] = _opens(part.text, found_prefix)
     if (why := _why_not_itself(command, cwd, folder)) is not None:
-        return LikeThis(words=why)
+        return SimilarCalls(words=why)
     texts = tuple(prefixes)
     rule = _allow((SHELL,), command_prefixes=texts, prefix_list=len(texts) > 1)
     opens = "; ".join(dict.fromkeys(prefixes.values()))
-    return LikeThis(words=f"commands that start with {' or '.join(texts)}, {opens}", rule=rule)
+    return SimilarCalls(words=f"commands that start with {' or '.join(texts)}, {opens}", rule=rule)
 
 
 def _why_not_itself(command: str, cwd: Path, folder: str | None) -> str | None:
@@ -98,21 +98,21 @@ def _opens(text: str, prefix: Prefix) -> str:
         return prefix.opens
 
 
-def _file(path: str, cwd: Path) -> LikeThis:
+def _file(path: str, cwd: Path) -> SimilarCalls:
     """Describe all writes to this file as similar, including writes through links."""
     if not is_plain(path):
-        return LikeThis(words="Gemini CLI would read its path as a different file")
-    place = place_of(path, cwd)
+        return SimilarCalls(words="Gemini CLI would read its path as a different file")
+    place = locate_in_project(path, cwd)
     if isinstance(place, str):
-        return LikeThis(words=place)
+        return SimilarCalls(words=place)
     real = resolved(cwd / path)
     if not real.is_relative_to(resolved(cwd)):
-        return LikeThis(words="a symbolic link in its path leads outside of the project")
+        return SimilarCalls(words="a symbolic link in its path leads outside of the project")
     pattern = files_pattern([str(real)], [])
     if len(pattern) > LENGTH:
-        return LikeThis(words="its path is too long for a pattern")
+        return SimilarCalls(words="its path is too long for a pattern")
     words = f"writes and edits of the file {place.path}, whatever they change"
-    return LikeThis(words=words, rule=_allow(EDITS, args_pattern=pattern))
+    return SimilarCalls(words=words, rule=_allow(EDITS, args_pattern=pattern))
 
 
 def is_plain(path: str) -> bool:
@@ -129,16 +129,16 @@ _OPENS = {
 }
 
 
-def _tool(request: ApprovalRequest) -> LikeThis:
+def _tool(request: ApprovalRequest) -> SimilarCalls:
     """Return the similar calls, which are all calls of this tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
-    if not is_known(name):
-        return LikeThis(words="the current Gemini CLI has no such tool")
+    if not tool_may_exist(name):
+        return SimilarCalls(words="the current Gemini CLI has no such tool")
     if name in ("enter_plan_mode", "exit_plan_mode"):
-        return LikeThis(words="it changes the approval mode")
+        return SimilarCalls(words="it changes the approval mode")
     opens = _OPENS.get(name, "with any arguments")
-    return LikeThis(words=f"all calls of {name}: {opens}", rule=_allow((name,)))
+    return SimilarCalls(words=f"all calls of {name}: {opens}", rule=_allow((name,)))
 
 
 def _allow(tools: tuple[str, ...], **fields: object) -> Rule:

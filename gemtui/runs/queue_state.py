@@ -5,44 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from gemtui.agent.steering import Delivered, NextPrompt, Steering, Word
+from gemtui.agent.prompt_queue import Delivered, NextPrompt, PromptQueue, RunMessage
 from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
 from gemtui.transcript.rows import insert_row, of_rows, rows_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steered:
+class QueueState:
     """A snapshot of a run's messages and queue.
 
-    `words`: the messages, each with its delivery, or None if it hasn't been delivered yet.
+    `messages`: the messages, each with its delivery, or None if it hasn't been delivered yet.
     `prompts`: the queued prompts.
     """
 
-    words: tuple[tuple[Word, Delivered | None], ...] = ()
+    messages: tuple[tuple[RunMessage, Delivered | None], ...] = ()
     prompts: tuple[NextPrompt, ...] = ()
 
     @property
     def undelivered(self) -> tuple[str, ...]:
         """All messages and prompts that have not reached the agent, in order of delivery."""
-        words = (word.text for word, delivered in self.words if delivered is None)
+        words = (word.text for word, delivered in self.messages if delivered is None)
         return (*words, *(prompt.text for prompt in self.prompts))
 
 
-def load_steered(steering: Steering) -> Steered:
+def load_queue(queue: PromptQueue) -> QueueState:
     """Load the messages and the queue from their small files."""
-    words = tuple((word, steering.delivery(word)) for word in steering.words())
-    return Steered(words=words, prompts=tuple(steering.prompts()))
+    words = tuple((word, queue.delivery(word)) for word in queue.messages())
+    return QueueState(messages=words, prompts=tuple(queue.prompts()))
 
 
-def with_words(
-    transcript: Transcript, steered: Steered, made: dict[int, tuple[Outline, Message]]
+def with_messages(
+    transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]
 ) -> Transcript:
     """Return a transcript with the messages inserted where they were delivered.
 
     `made`: caches the inserted transcript messages between calls, so that each is rendered only
     once.
     """
-    here = [(word, at) for word, at in steered.words if at is not None]
+    here = [(word, at) for word, at in state.messages if at is not None]
     if not here:
         return transcript
     rows = rows_of(transcript)

@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.errors import NotASession
 from gemtui.sessions.load import dropped_counts, dropped_of, records_of, transcript_of, unified_of
-from gemtui.sessions.records import SessionLog
+from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.model import (
     Dropped,
     Notice,
