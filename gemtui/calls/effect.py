@@ -156,7 +156,7 @@ def unwritable(effect: Effect, wanted: str) -> str | None:
             "text, so this text can't be written exactly: choose another model, or edit the file "
             "yourself"
         )
-    return "Gemini CLI would write a different text"
+    return "Gemini CLI would write different text"
 
 
 def _plain(text: str) -> str:

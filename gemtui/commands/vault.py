@@ -298,7 +298,7 @@ def _say(done: Restored) -> None:
     for path, copy in done.in_the_way.items():
         note(f"{path} contains less than {copy}: move it away, then restore again")
     if not done.paths and not done.in_the_way:
-        note("no file is missing that this run has a copy of")
+        note("none of the files that this run has copies of are missing")
 
 
 def _ask(found: Removal) -> None:

@@ -81,7 +81,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "private-key",
-        "Private keys of PuTTY",
+        "PuTTY private keys",
         ("private-lines:",),
         re.compile(
             r"Private-Lines: \d{1,3}(?:\\[nr]|\s){1,4}"

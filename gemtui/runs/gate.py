@@ -76,7 +76,7 @@ UNREADABLE = "the answer could not be read"
 EARLY = "the answer existed before the question, so no person gave it"
 CHANGED = "The file has changed since you were asked."
 LED = "The path now leads to a different file from when you were asked."
-MOVED_FOLDER = "The command's folder now leads somewhere else than when you were asked."
+MOVED_FOLDER = "The command's folder now points somewhere other than it did when you were asked."
 OTHERWISE = "The call would now do something different from what you were shown."
 RACES = (
     "An approved call that writes this file has no result yet, and both would run at once. Send "

@@ -29,7 +29,7 @@ LONGEST: Final = 20_000
 """The longest command, in characters, that is analysed."""
 _SUBSTITUTES: Final = {
     "command_substitution": "it uses the output of one command as arguments of another",
-    "process_substitution": "it uses the output of a command in place of a file",
+    "process_substitution": "it passes a command's output as if it were a file",
     "heredoc_redirect": "it passes text to a command as if it were a file",
 }
 _WRITES: Final = "it writes a file"
