@@ -100,7 +100,7 @@ def run_app(start, config):
     asyncio.run(look())
     return 0
 
-ui.run, loaded = run, set()
+ui.run_app, loaded = run_app, set()
 assert command.run(None, session=None, demo=False, ascii=False) == 0
 for name in set(sys.modules) - loaded:
     del sys.modules[name]

@@ -563,7 +563,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
             {"tool": "mcp_srv_x"},
             "No rule applies to it, which means deny in headless runs",
         ),
-        ((), {"tool": "save_memory"}, "The tool does not exist here, so a call of it fails"),
+        ((), {"tool": "save_memory"}, "The tool does not exist here, so calls to it fail"),
         ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks first. Headless runs can't"),
         (
             (rule(SHELL, ASK),),
