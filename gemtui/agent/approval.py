@@ -114,7 +114,7 @@ class Approval:
 
     @classmethod
     def stop(cls, reason: str = "") -> Approval:
-        """Return a denial that also ends the run."""
+        """Return a denial that also ends the run, for the given reason."""
         return cls(consent=Consent.STOPPED, reason=reason)
 
 
@@ -173,7 +173,7 @@ class PassedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookedCall:
-    """A call that another hook changed after it had been allowed.
+    """A call whose arguments another hook changed after the call had been allowed.
 
     `arguments`: the arguments the call was actually made with. `tool_use_id`: None if a subagent
     made the call.

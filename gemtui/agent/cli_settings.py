@@ -1,7 +1,8 @@
-"""The CLI's settings for a run, merged as the CLI does, with each value's file.
+"""The CLI's settings for a run, merged from all settings files as the CLI does it.
 
-All code that needs a setting reads it here, so that runs, the simulator, the editor and the
-commands agree. See assets/gemini-cli.md#settings.
+For each setting, the files that contain it can be found as well. All code that needs a setting
+reads it here, so that runs, the simulator, the editor and the commands agree. See
+assets/gemini-cli.md#settings.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class CliSettings:
         return at(self.merged, *names)
 
     def each(self, *names: str) -> Iterator[tuple[Path, Any]]:
-        """Yield each file that contains the setting, with the setting's value."""
+        """Yield each settings file that contains the setting, with its value in that file."""
         for file in self.files:
             if (value := at(file.values, *names)) is not None:
                 yield file.path, value
@@ -96,7 +97,7 @@ class CliSettings:
         return self.policy_paths(cwd) or (self.home / "policies",)
 
     def added_folders(self, cwd: Path) -> tuple[Path, ...]:
-        """Return the folders that the settings add for a run in `cwd`."""
+        """Return the additional folders (`context.includeDirectories`) for a run in `cwd`."""
         return setting_paths(self.get("context", "includeDirectories"), self.home, cwd)
 
     def admin_policies(self, cwd: Path) -> tuple[Path, ...]:
@@ -113,7 +114,7 @@ class CliSettings:
 
 
 def at(value: Any, *names: str) -> Any:
-    """Return the value at the path `names` in nested tables; None if there is none."""
+    """Look up `names` one after another in nested tables; None if one is missing."""
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
@@ -143,7 +144,11 @@ def _items(value: object) -> list[Any]:
 
 
 def admin_policy_files(named: Sequence[Path]) -> list[Path]:
-    """Return the system's policy folder, or `named` if that folder has no policies."""
+    """Return the administrator's policy files that are in effect.
+
+    This is the system's policy folder. If it contains no policies, these are the existing paths
+    among `named`.
+    """
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):
         return [system]

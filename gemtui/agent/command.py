@@ -70,7 +70,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command that can be run.
+    """The exact command of a run, not yet started.
 
     * `files`: maps names of files in the run's folder to their contents.
     * `secrets`: the names of the files to remove when the run ends.
@@ -95,8 +95,8 @@ class Command:
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
         """Yield the bash or zsh lines that do what the run would do, but unsupervised.
 
-        `folder`: the run's folder, which the lines create. Without a prompt, the lines read one
-        from `prompt.txt` in the folder where they are executed.
+        `folder`: the run's folder, which the lines create. If `prompt` is None, the lines read the
+        prompt from `prompt.txt` in the folder where they are executed.
         """
         for words in (*self.notes, *([UNASKED] if self.ask else [])):
             yield Clean(f"# {clean_line(words)}")
@@ -215,7 +215,10 @@ def command_of(
 
 
 def _check_words(argv: Sequence[str], known: Capabilities) -> None:
-    """Raise OptionError for an argument the CLI would reject or misread."""
+    """Raise OptionError for an argument the CLI would reject or misread.
+
+    `known`: the features of the installed CLI.
+    """
     for word in argv[1:]:
         flag, _, value = word.removeprefix("--").partition("=")
         if not known.supports(flag):
@@ -278,7 +281,11 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine) -> dict[str, str]:
-    """Return the policy files, restrictions first, because the first rule wins a tie."""
+    """Return the contents of the run's own policy files, by name.
+
+    `ruled`: the rules that come from the options. Those that deny or ask come before those that
+    allow, because the first rule wins a tie.
+    """
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
     policies = (*filter(path_exists, machine.user_policies), *options.policies)
@@ -292,10 +299,11 @@ def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine
 def _policies(
     options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
 ) -> Iterable[str]:
-    """Return the `--policy` flags, with the user's own policies between gemtui's.
+    """Return the `--policy` flags, with the user's files between gemtui's two files.
 
-    The user's policies have to be passed explicitly because `--policy` replaces the user's policy
-    folder. See assets/gemini-cli.md#policy-files.
+    gemtui's first file denies and its second one allows. The user's policies have to be passed
+    explicitly because `--policy` replaces the user's policy folder. See
+    assets/gemini-cli.md#policy-files.
     """
     ours = {name: folder / name for name in files if name != SETTINGS}
     if not ours and not options.policies and not options.asks:
@@ -374,7 +382,7 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     """Yield a note for each setting that can't be applied to this run.
 
-    The note says what gemtui does instead.
+    The note says what gemtui does instead. `why`: why the CLI ignores the run's settings file.
     """
     if options.max_turns is not None:
         yield f"gemtui itself counts the turns and stops the run after {options.max_turns}: {why}"

@@ -58,7 +58,7 @@ class FoundBy(StrEnum):
 class Cli:
     """An installed CLI; `path` is absolute, with symbolic links kept.
 
-    The file can be missing only if the user or the caller gave the path.
+    The file is known to exist unless the user or the caller gave the path.
     """
 
     path: Path
@@ -67,9 +67,10 @@ class Cli:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliAnswer:
-    """The CLI's answer to one flag: either `text`, or `problem` as a sentence.
+    """The CLI's answer to one flag, such as `--version`.
 
-    The other one is None. `late`: whether the CLI failed to answer in time.
+    `text`: the answer; None if there is none. In that case, `problem` says why, in one sentence.
+    `late`: whether the CLI failed to answer in time.
     """
 
     text: str | None = None
@@ -137,9 +138,10 @@ def version_of(
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
-    """Return the answer from the cache file `name`, or else from `ask`.
+    """Return the answer in the cache file `name`; if there is none, call `ask`.
 
-    An answer from `ask` is written to the cache.
+    An answer from `ask` is then cached. A cached answer counts only while the CLI's file is
+    unchanged.
     """
     try:
         facts = cli.stat()
@@ -255,9 +257,9 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 
 
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
-    """Write the answer to the cache.
+    """Write an answer to the cache.
 
-    A failure is ignored, because it only makes the next start two seconds slower.
+    Errors are ignored, because without the cache, the next start is only two seconds slower.
     """
     with suppress(OSError):
         make_own_folder(cache)
@@ -325,7 +327,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Return why a CLI lacks what runs need and is therefore unusable, with a remedy."""
+    """Return what this unusable CLI lacks for starting runs, with a remedy."""
     problem = version.problem or flags.problem
     if problem is None:
         return (

@@ -1,9 +1,9 @@
-"""Fold a run's events into its transcript.
+"""Build a run's transcript from its events, one event at a time.
 
 Adding an event takes constant time, however long the run is; `transcript` returns an immutable
-snapshot. Unchanged messages keep their outlines, so a view renders only what is new. The result has
-the same shape as a stored session: one model message per answer, with its text before its tool
-calls.
+snapshot. Unchanged messages keep their `Outline` objects, so a view renders only what is new. The
+result has the same shape as a stored session: one model message per answer, with its text before
+its tool calls.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STATUS = {
 
 
 class _Open:
-    """The model message that is still growing."""
+    """A message of the model to which events may still add contents."""
 
     def __init__(self, id: str, time: datetime, model: str | None) -> None:
         self.id, self.time, self.model = id, time, model
@@ -148,7 +148,7 @@ class Fold:
         return self._open
 
     def _whole(self, content: str, event: AgentEvent) -> None:
-        """Add a complete answer, unless its deltas have already been added."""
+        """Add a text that arrived in one piece, unless its deltas have already been added."""
         if self._open is not None and "".join(self._open.deltas).endswith(content):
             return
         self._answer(event).deltas.append(content)

@@ -106,7 +106,10 @@ class GateFolder:
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def record_passed(self, number: int, call: PassedCall) -> None:
-        """Record a call that one of the user's rules allowed. Raises OSError."""
+        """Record a call that one of the user's rules allowed. Raises OSError.
+
+        `number`: the record's number, counted separately from the questions'.
+        """
         write_once(self._place("passed", number), call, LARGEST)
 
     def record_hooked(self, number: int, call: HookedCall) -> None:
@@ -143,16 +146,16 @@ class GateFolder:
         return [each for each in found if each is not None]
 
     def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
-        """Map numbers to the calls that one of the user's rules allowed.
+        """Return the records of calls that one of the user's rules allowed, by number.
 
-        `known`: numbers to leave out.
+        `known`: the numbers of records to leave out.
         """
         return self._new("passed", PassedCall, known)
 
     def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
-        """Map numbers to the calls that another hook changed.
+        """Return the records of calls that another hook changed, by number.
 
-        `known`: numbers to leave out.
+        `known`: the numbers of records to leave out.
         """
         return self._new("hooked", HookedCall, known)
 
@@ -162,7 +165,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Map each kind of file to the numbers for which such a file exists."""
+        """Map each kind of file in the folder to the numbers in these files' names."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]
@@ -247,7 +250,10 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
 
 
 def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Write the answer; return False if that failed while the run is still waiting."""
+    """Write the answer to a question; return False if it could not be written.
+
+    If the arguments in the answer can't be written as JSON, a denial is written instead.
+    """
     with suppress(OSError):
         try:
             gate.answer(number, answer)

@@ -176,10 +176,10 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Return whether a rule or the mode hides a tool the CLI didn't find.
+        """Return whether a tool that the CLI didn't find exists but is hidden.
 
-        If the run did not record which tools it hides, every tool that exists in the CLI counts as
-        hidden.
+        Rules or the approval mode hide tools. If the run did not record which tools it hides, every
+        tool that exists in the CLI counts as hidden.
         """
         try:
             return self.request.hides(tool) is not None
@@ -317,8 +317,8 @@ class UnguardedAdapter:
     async def is_available(self) -> bool:
         """Return whether a CLI is installed and answers `--version`. Never raises.
 
-        The CLI may be idle for five seconds, or take up to thirty on a slow machine while using the
-        CPU.
+        Waits five seconds for the answer, or up to thirty on a slow machine while the CLI is using
+        the CPU.
         """
         return await asyncio.to_thread(self._answers)
 
@@ -488,14 +488,17 @@ class UnguardedAdapter:
 
 
 def _answering(run: GeminiRun, approve: Approve | None) -> asyncio.Future[None]:
-    """Answer the run's questions in the background, if there is a callback to do so."""
+    """Start passing the run's questions to `approve` in the background.
+
+    If `approve` is None, the returned future never completes.
+    """
     if approve is None:
         return asyncio.Future()
     return asyncio.ensure_future(answer_questions(run.gate, approve))
 
 
 def _end(starting: Future[GeminiRun]) -> None:
-    """End the run, if one was started, and wait for its end."""
+    """End the run that `starting` has started, if any, and wait for its end."""
     with suppress(GemtuiError, OSError):
         run = starting.result()
         run.abort()
@@ -537,7 +540,10 @@ def _about(
 
 
 def _with_more(about: About, more: About | None) -> About:
-    """Merge two sets of facts about a run: `more` wins, and the notes are joined."""
+    """Merge two sets of facts about a run.
+
+    Facts in `more` replace those in `about`, except that the notes of both are kept.
+    """
     if more is None:
         return about
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}

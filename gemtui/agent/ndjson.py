@@ -101,11 +101,12 @@ class NdjsonReader:
 async def read_ndjson(
     chunks: AsyncIterable[bytes | str], *, limit: int = LINE_LIMIT
 ) -> AsyncIterator[Parsed | Malformed]:
-    """Yield the values of a stream of newline-delimited JSON, in chunks of any size.
+    """Yield the value of each line of newline-delimited JSON.
 
-    Each line yields `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`). Blank
-    lines yield nothing. The last line is parsed even if it lacks a line feed. No content raises an
-    exception: a line of more than `limit` bytes is cut and reported.
+    The chunks can have any size, so a line may be spread over several of them. Each line yields
+    `Parsed` (`ok` True, `data`) or `Malformed` (`ok` False, `error`, `raw`). Blank lines yield
+    nothing. The last line is parsed even if it lacks a line feed. No content raises an exception: a
+    line of more than `limit` bytes is cut and reported.
     """
     reader = NdjsonReader(limit=limit)
     async for chunk in chunks:

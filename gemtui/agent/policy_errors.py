@@ -1,7 +1,8 @@
-"""Find errors in policy files; an error in a file a run names is fatal.
+"""Find errors in policy files.
 
-The CLI would drop the faulty part of such a file and continue without it. The user's own policy
-files apply to every session, so errors in them are only reported, and the run starts anyway.
+If a run's options name a file, an error in it keeps the run from starting, because the CLI would
+drop the faulty part of the file and continue without it. The user's own policy files apply to every
+session, so errors in them are only reported, and the run starts anyway.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
 
 
 def _is_empty_folder(path: Path) -> bool:
-    """Return whether a folder contains no policy; this only matters if a run names it."""
+    """Return whether a folder contains no policy.
+
+    This is an error only for a folder that a run's options name.
+    """
     with suppress(OSError):
         return path.is_dir() and not any(
             each.name.lower().endswith(".toml") for each in path.iterdir()

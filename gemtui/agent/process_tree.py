@@ -1,8 +1,8 @@
 """Find a run's processes by parent, group and tag, and end all of them.
 
-A shell tool runs in its own session and outlives the CLI, but inherits the run's tag
-(assets/gemini-cli.md#process-tree). A command that also drops the tag is found only on Linux, where
-it becomes a child of the run's guardian.
+The tag is an environment variable that contains the run's id. A shell tool runs in its own session
+and outlives the CLI, but inherits the tag (assets/gemini-cli.md#process-tree). A command that also
+drops the tag is found only on Linux, where it becomes a child of the run's guardian.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def _with_children(process: psutil.Process) -> set[psutil.Process]:
 def by_run() -> dict[str, set[psutil.Process]]:
     """Return all living processes that carry a run's tag, grouped by run id.
 
-    The tag is in each process's environment. This is one pass over the machine's processes, at
-    about 0.1 ms each. Other users' processes are invisible.
+    This is one pass over the environments of the machine's processes, at about 0.1 ms each. Other
+    users' processes are invisible.
     """
     found: dict[str, set[psutil.Process]] = {}
     for process in psutil.process_iter():

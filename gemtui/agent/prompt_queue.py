@@ -359,7 +359,7 @@ class PromptQueue:
         return max((each.place for each in self._waiting()), default=0)
 
     def _sends(self) -> int:
-        """Return the position the next prompt will have among those already sent."""
+        """Return the 1-based position of the next prompt among all that were sent."""
         return 1 + sum(each.state == "sent" for each in self._files())
 
     def _spread(self, order: list[str]) -> dict[str, int]:
@@ -371,7 +371,11 @@ class PromptQueue:
         return places
 
     def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
-        """Take a prompt from the queue atomically; None if another process got it first."""
+        """Take a prompt from the queue atomically; None if another process got it first.
+
+        `state`: the prompt's new state, sending or sent. `run`: the id of the run that begins with
+        it; "" for the run whose queue this is.
+        """
         place = self._sends() if state == "sent" else file.place
         taken = _File(state, place, file.id, run)
         text = self._text(taken) if self._rename(file.name, taken.name) else None

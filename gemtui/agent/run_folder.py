@@ -244,7 +244,10 @@ class RunFolder:
         return f"gemtui-{self.id[:8]}-"
 
     def _is_ours(self, place: Path) -> bool:
-        """Return whether this is the folder that was created, and not a replacement."""
+        """Return whether this is still the folder that `make_temporary` created.
+
+        A replacement is recognised by its mode, its owner or its name.
+        """
         try:
             facts = place.lstat()
         except OSError:
@@ -316,7 +319,10 @@ class RunFolder:
         return self._stored("supervisor.json", Owner)
 
     def abort(self, how: Abort) -> None:
-        """Ask the supervisor to end the run; a later call can only make it end sooner."""
+        """Ask the supervisor to end the run, gently or immediately.
+
+        After a request to end it immediately, a request to end it gently has no effect.
+        """
         write_whole(self.path / "abort", (how.value.encode(),))
 
     def abort_request(self) -> Abort | None:
@@ -333,7 +339,7 @@ class RunFolder:
     def note_full_disk(self) -> None:
         """If the disk is full, append a note to stderr that output is missing.
 
-        This is tested by writing a little more, because only a write respects quotas.
+        To find out, a little more is written, because only a write is subject to quotas.
         """
         reserve = self.path / "reserve"
         try:

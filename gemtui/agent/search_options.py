@@ -1,8 +1,8 @@
 """Decide whether a run must deny searches that pass options to git grep.
 
 Such a search can run any program. If a run may execute any command without asking, such a search
-allows nothing more. In any other run, it would get around restrictions by the mode, the options,
-the policies or the settings.
+allows nothing more. In any other run, it would get around restrictions imposed by the mode, the
+options, the policies or the settings.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ def denies_options(
     settings: CliSettings,
     environ: Mapping[str, str],
 ) -> bool:
-    """Return whether a run's own policy has to deny searches with options.
+    """Return whether the run's own policy has to deny searches that pass options.
+
+    It has to if the run's options restrict commands. If the options name neither a rule nor a
+    policy file, the run gets no policy file, so its searches run what they would run in Gemini CLI
+    itself. If the run may execute any command, there is nothing to protect. In all other cases, the
+    policy has to deny them if the run may search in a git repository, because elsewhere no search
+    runs a program.
 
     `ruled`: the rules that come from the run's options. `policies`: the run's other policy files.
-    `settings`: the CLI's settings. `environ`: the CLI's environment. A run whose options name no
-    rule and no policy gets no policy file, so its searches run what they would run in Gemini CLI
-    itself. If the options restrict no command, only a run that may search in a git repository needs
-    this rule, because elsewhere no search runs a program.
+    `settings`: the CLI's settings. `environ`: the CLI's environment.
     """
     if _restricts_commands(ruled):
         return True

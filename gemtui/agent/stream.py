@@ -127,8 +127,9 @@ class Stream:
     * `turn_limit`: the number of turns after which the supervisor ends the run; None if it doesn't
       count turns.
     * `asks`: whether the run asks the user before tool calls.
-    * `hides`: returns whether the CLI has a tool that rules or the run's mode hide. If the hidden
-      tools are unknown, it returns whether the CLI has the tool.
+    * `hides`: called with the name of a tool that the CLI didn't find. Returns whether the tool
+      exists but is hidden by rules or by the run's mode. If the hidden tools are unknown, returns
+      whether the tool exists.
     * `clock`: returns milliseconds since 1970.
     """
 
@@ -237,7 +238,10 @@ class Stream:
             self.session_id = self._token = id
 
     def _open(self, event: Part, at: int) -> None:
-        """Emit the init event if still missing, from the CLI's event or with defaults."""
+        """Emit the init event, unless that has already been done.
+
+        `event`: the CLI's event, which names the model if the run's options don't.
+        """
         if self._started:
             return
         self._started = True
@@ -375,15 +379,18 @@ class Stream:
         return DoneStatus.SUCCESS if ending.code == 0 else DoneStatus.ERROR
 
     def _cut_at_turn(self, ending: Ending) -> bool:
-        """Return whether the run was cut off after its last turn, or should have been.
+        """Return whether the turn limit ended the run, or should have ended it.
 
-        A result that arrived just at the limit still counts.
+        A run whose result arrived just as the limit was reached was not cut off.
         """
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)
 
     def _done(self, ending: Ending) -> None:
-        """Emit the last event; gemtui's own limits are reported like the CLI's."""
+        """Emit the last event of the run.
+
+        If gemtui's turn limit ended the run, the event is the same as for the CLI's own turn limit.
+        """
         result = None if ending.aborted else self._result
         elapsed = max(0, self._clock() - self._began)
         cut = self._cut_at_turn(ending)

@@ -49,8 +49,8 @@ _AFTER_KILL = 5.0
 def pause(waited: float) -> float:
     """Return how many seconds to sleep while the user is being asked.
 
-    `waited`: seconds since the question. Short waits are polled often, while waiting overnight
-    costs next to nothing.
+    `waited`: seconds since the question. At first, the answer is checked for often; after a long
+    time, so rarely that waiting overnight costs next to nothing.
     """
     return min(_LONGEST, max(STEP, waited / 50))
 
@@ -98,7 +98,7 @@ class SpendingLimit(Protocol):
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, as text for the user.
 
-        Returns None if it may be called, and while paid tool calls are still running.
+        Returns None if the model may be called again, or if tools it has called are still running.
         """
 
     def close(self) -> None:
@@ -122,15 +122,18 @@ AfterRun = Callable[[RunFolder], object]
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
-    """Return no keeper, no gate and no budget."""
+    """Return None: the run has no keeper, gate or budget."""
 
 
 def _nothing(_folder: RunFolder) -> None:
-    """Do nothing after a run."""
+    """Do nothing; the default for what is called after a run."""
 
 
 class Supervisor:
-    """Runs a process from its request to its exit record, and calls the keeper."""
+    """Carries out a run's request: starts, watches and ends the CLI's process.
+
+    Before, during and after the run, it calls the run's keeper, gate and budget, if there are any.
+    """
 
     def __init__(
         self,
@@ -308,7 +311,10 @@ class Supervisor:
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Record the child's descendants, which can't be found once the child is dead."""
+        """Record the child's descendants from time to time.
+
+        Once the child is dead, they can no longer be found.
+        """
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
             self._looked = now
@@ -361,9 +367,9 @@ class Supervisor:
     # --- ending --------------------------------------------------------------------------------
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """Send SIGTERM to the whole tree, SIGKILL after the grace period, then sweep.
+        """Send SIGTERM to all of the run's processes, then SIGKILL after the grace period.
 
-        The sweep kills processes that have appeared in the meantime.
+        Finally, processes that have appeared in the meantime are killed.
         """
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
@@ -386,7 +392,10 @@ class Supervisor:
         return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
-        """Kill processes until none is left; return how many of them were not in `known`."""
+        """Kill the run's remaining processes until none is left.
+
+        Returns how many of them were not in `known`.
+        """
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
         while time.monotonic() < deadline:

@@ -1,6 +1,7 @@
-"""Parse one object of the CLI's JSON stream, under any field name ever used.
+"""Parse one object of the CLI's JSON stream, whichever CLI version wrote it.
 
-No function here raises an exception or keeps state. `stream.py` turns a whole stream into events.
+Each field is found under all names that versions have used. No function here raises an exception or
+keeps state. `stream.py` turns a whole stream into events.
 """
 
 from __future__ import annotations
@@ -223,7 +224,10 @@ def _result_status(layers: list[Part], error: Part) -> ResultStatus:
 
 
 def _layers(event: Part, nests: tuple[str, ...]) -> list[Part]:
-    """Return the object and up to two nested objects, outermost first."""
+    """Return the object and up to two nested objects, outermost first.
+
+    `nests`: the names of the fields that may contain a nested object.
+    """
     layers = [event]
     for _ in range(2):
         inner = next((layers[-1][n] for n in nests if isinstance(layers[-1].get(n), dict)), None)

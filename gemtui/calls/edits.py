@@ -59,7 +59,7 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
 
 
 def block(before: str, after: str) -> tuple[str, str]:
-    """Return the smallest pair of line blocks (old, new) that makes an exact edit.
+    """Return the smallest blocks of lines (old, new) with which an exact edit is made.
 
     The old block occurs in `before` exactly once, and replacing it with the new block yields
     `after`. `before` and `after` must differ.
@@ -164,9 +164,9 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """Return the line numbers where blocks resembling `text` start, best match first.
+    """Return where blocks of lines that resemble `text` start, best match first.
 
-    `many`: the number of lines in `text`.
+    Lines are counted from 0. `many`: the number of lines in `text`.
     """
     from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
 

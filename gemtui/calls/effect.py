@@ -354,7 +354,12 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
 
 
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
-    """Return the same change as an exact edit of the block that was found."""
+    """Return the effect with arguments that make the same change as an exact edit.
+
+    The new arguments name the block that the CLI's search found. If that does not work, the result
+    is not `certain`. `found`: the effect of the call as requested. `before`: the file's contents.
+    `edit`: the result of the edit.
+    """
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
     old, new = block(before, edit.after)
     check = edited(before, old, new, several=False)
@@ -364,7 +369,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return remarks about the file's state before the call."""
+    """Return remarks about hard links to the file, and about invalid bytes in it."""
     remarks = []
     if paths.has_other_names(file.path):
         remarks.append("it has other names (hard links), which change as well")

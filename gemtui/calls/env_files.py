@@ -90,8 +90,9 @@ def env_files(
     """Return the `.env` file that a CLI in the trusted folder `project` reads, if any.
 
     It is the first `.gemini/.env` or `.env` found in the folder, then in its parents, and then in
-    the home folder. The file may be unreadable. `ignore_local`: apply the effect of `--ignore-env`
-    and `advanced.ignoreLocalEnv`.
+    the home folder. The file may be unreadable. `ignore_local`: whether `--ignore-env` or
+    `advanced.ignoreLocalEnv` is set; if so, a `.env` outside `.gemini` counts only in the home
+    folder.
     """
     home = gemini_home(environ).parent
     here = resolved(project)
@@ -140,7 +141,10 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
 
 
 def is_risky(name: str) -> bool:
-    """Return whether a variable can make a harmless program run or read other files."""
+    """Return whether a variable can change which programs or files a program uses.
+
+    Such a variable can make even a harmless program run another program or read other files.
+    """
     return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 
 
@@ -159,7 +163,7 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def written_by(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that name a file for the CLI itself to write."""
+    """Return the variables that contain the name of a file the CLI itself will write."""
     return tuple(name for name in variables if _WRITTEN.fullmatch(name))
 
 
@@ -178,7 +182,7 @@ def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the host set by each variable that decides where conversations are sent."""
+    """Map each variable that decides where conversations are sent to the host it sets."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 

@@ -321,9 +321,11 @@ def _why(below: Path) -> str | None:
 
 
 def _at_home(path: Path, project: Path) -> Iterator[Path]:
-    """Yield the paths below the home folder at which links lead to a file of the project.
+    """Yield the names under which links in the home folder lead to `path`.
 
-    In a project of start-up files, `~/.gemini` may be a link to `gemini`.
+    The names are relative to the home folder, and only links into the project count. For example,
+    in a project that contains start-up files, `~/.gemini` may be a link to the project's folder
+    `gemini`.
     """
     home = Path.home()
     for folder in (home, home / ".config"):
@@ -335,16 +337,17 @@ def _at_home(path: Path, project: Path) -> Iterator[Path]:
 
 
 def _is_beside_head(path: Path, project: Path) -> bool:
-    """Return whether a file is in a folder of the project that git may use as a bare repository.
+    """Return whether git may use a folder of the project as a bare repository.
 
-    No folder becomes one without a file named HEAD.
+    Only folders that contain the file `path` are considered. Without a file named HEAD, a folder is
+    no repository.
     """
     places = (place for place in path.parents if place.is_relative_to(project))
     return any(os.path.lexists(place / "HEAD") for place in places)
 
 
 def _starts(path: str) -> Iterator[str]:
-    """Yield the path, and then each shorter path after removing its leading folders."""
+    """Yield the path, then the path without its first folder, and so on."""
     parts = path.strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(len(parts)))
 

@@ -41,7 +41,10 @@ def percent_decoded(path: str) -> str:
 
 
 def cli_spelling(real: str) -> str:
-    """Return the spelling the CLI resolves to exactly this absolute path."""
+    """Return how to write an absolute path so that the CLI resolves it to itself.
+
+    Percent signs are escaped, because the CLI decodes them.
+    """
     return real.replace("%", "%25")
 
 

@@ -61,7 +61,10 @@ class StartedCommand(NamedTuple):
 
 
 def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
-    """Yield the commands that settings start unasked: hooks, servers, discovery."""
+    """Yield the commands that settings start without asking the user.
+
+    They are the commands of hooks and MCP servers, and those that discover and call tools.
+    """
     for _, groups in _items(settings.get("hooks")):
         yield from (StartedCommand((command,)) for command in _commands(groups))
     agents = (_at(each, "mcpServers") for _, each in _items(_at(settings, "agents", "overrides")))
@@ -149,12 +152,18 @@ _Words = Callable[[Any], str]
 
 
 def _of_text(words: str) -> _Words:
-    """Return a function that describes a string setting, inserting its value at `{}`."""
+    """Return a function that inserts a setting's string value into `words` at `{}`.
+
+    The function returns "" for a value that isn't a string.
+    """
     return lambda value: words.format(_shown(value)) if _is_text(value) else ""
 
 
 def _of_names(words: str) -> _Words:
-    """Return a function that describes a list of strings, inserting them at `{}`."""
+    """Return a function that inserts a setting's list of names into `words` at `{}`.
+
+    The function returns "" for a value that contains no names.
+    """
     return lambda value: words.format(_names(value)) if _texts(value) else ""
 
 
@@ -318,7 +327,7 @@ def _names(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """Join the names with their verb, as in `read_file and glob run`."""
+    """Join the names of tools, followed by the verb, as in `read_file and glob run`."""
     texts = _texts(value)
     last = _shown("".join(texts[-1:]), quote="")
     if len(texts) < 2:

@@ -40,9 +40,10 @@ _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is
 
 
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
-    """Return the contents of the extension's files, by names relative to `folder`.
+    """Return the contents of the extension's files, by their names.
 
-    `mcp`: also provide an MCP server with which agents read stored sessions.
+    `folder`: the folder from which the extension is installed; the hooks' commands name it. `mcp`:
+    also provide an MCP server with which agents read stored sessions.
     """
     packaged = files("gemtui.extension") / "files"
     manifest: dict[str, Any] = {"name": NAME, "version": version("gemtui"), "description": MARK}
@@ -67,12 +68,12 @@ def _hook(event: str, folder: Path) -> dict[str, str | int]:
 
 
 def command(event: str, folder: Path) -> str:
-    """Return a hook's command, which the CLI runs with `bash -c`.
+    """Return the command of a Gemini CLI hook, which the CLI runs with `bash -c`.
 
-    Gemini CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
-    Therefore, in a gated run, the command first writes the refusal to stderr, which an answer on
-    stdout overrides. If the extension is removed while a session is running, the script is missing,
-    and the session continues unaffected.
+    The CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
+    Therefore, in a gated run, the command first writes a refusal to stderr, and only an answer on
+    stdout can allow the call. If the extension is removed while another session is running, the
+    hook's script is missing, and that session continues unaffected.
     """
     gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
     return (
@@ -98,8 +99,8 @@ def offers_mcp(folder: Path) -> bool:
 def write(*, mcp: bool | None = None) -> None:
     """Write the extension's files, and create the folder for live files.
 
-    `mcp`: whether the extension provides the MCP server that reads sessions; None keeps the present
-    choice. Raises OSError.
+    `mcp`: whether the extension provides the MCP server that reads sessions; None keeps it as it
+    is. Raises OSError.
     """
     make_own_folder(live_dir())
     write_to(extension_dir(), mcp=offers_mcp(extension_dir()) if mcp is None else mcp)

@@ -38,8 +38,8 @@ def install_extension(
     """Write the extension's files, and register the extension with the CLI if needed.
 
     `mcp`: whether the extension provides agents with an MCP server that reads stored sessions; None
-    keeps the present choice. Returns the extension's state for a session in the current folder.
-    Raises CliNotFound, ExtensionError, OSError.
+    keeps it as it is. Returns the extension's state for a session in the current folder. Raises
+    CliNotFound, ExtensionError, OSError.
     """
     before = extension_state(environ)
     if before.state is HookState.FOREIGN:

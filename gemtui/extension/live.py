@@ -120,7 +120,7 @@ class LiveSession(Struct, frozen=True, kw_only=True):
 
 
 class _LiveRecord(Struct, frozen=True, kw_only=True):
-    """The content of one live file."""
+    """The contents of the small file that gemtui's hooks write for one CLI process."""
 
     event: str
     session: str
@@ -131,7 +131,10 @@ class _LiveRecord(Struct, frozen=True, kw_only=True):
 
 
 class LiveFolder:
-    """The live files in one folder; unchanged files are not read again."""
+    """Reads the files that gemtui's hooks write, one for each CLI process.
+
+    Unchanged files are not read again.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = live_dir() if folder is None else folder
@@ -182,7 +185,7 @@ class LiveFolder:
         return True
 
     def clear(self) -> None:
-        """Delete the files of processes that ended long ago. Never raises."""
+        """Delete the files of CLI processes that ended long ago. Never raises."""
         now = time.time()
         for pid, facts in _files(self.folder):
             _, told = self._read(pid, facts)
@@ -352,10 +355,11 @@ def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
 
 
 def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
-    """Return the state after a question whose answer no hook has reported yet.
+    """Return a session's state after a question, judging by indirect signs.
 
-    If the answer is no, no hook is called, but the answer is recorded in the session. If it is yes,
-    no hook is called before the call ends.
+    No hook reports the answer. If it is no, no hook is called at all, but the session's file
+    changes. If it is yes, no hook is called before the call ends. `heard`: when a hook reported the
+    question. `told`: the contents of the live file.
     """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:

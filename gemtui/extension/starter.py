@@ -1,7 +1,7 @@
 """The script with which hooks start gemtui, to take checkpoints in CLI sessions.
 
-This script is not part of the extension's version, because another installation of gemtui for the
-same user may have another program and other settings.
+When the extension's files are compared with this version of gemtui, the script is left out, because
+another installation of gemtui for the same user may have another program and other settings.
 """
 
 from __future__ import annotations

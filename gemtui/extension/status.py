@@ -1,4 +1,4 @@
-"""The state of gemtui's hooks: whether Gemini CLI would run them, by its files."""
+"""Find out from Gemini CLI's files whether it would run gemtui's hooks."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ class HookState(StrEnum):
 class ExtensionState:
     """The state of the extension for the next session in a folder.
 
-    `folder`: where the extension's files belong. `link`: the path of the CLI's entry in
-    `~/.gemini`. `source`: the folder that this entry points to; None if there is no entry.
-    `problem`: why the hooks would not be run, with the fix; None if they would be.
+    `folder`: the folder in which gemtui keeps the extension's files. `link`: the extension's path
+    in `~/.gemini`, which exists if the extension is registered with the CLI. `source`: the folder
+    from which the CLI loads the extension; None if it is not registered. `problem`: why the hooks
+    would not be run, with the fix; None if they would be.
     """
 
     state: HookState
@@ -56,12 +57,12 @@ class ExtensionState:
 
     @property
     def installed(self) -> bool:
-        """Whether the CLI has an entry for the extension, in whatever state it is."""
+        """Whether the extension is registered with the CLI, in whatever state it is."""
         return self.state not in (HookState.MISSING, HookState.FOREIGN)
 
     @property
     def is_installed_here(self) -> bool:
-        """Whether the CLI's entry points to the folder where the files belong."""
+        """Whether the CLI loads the extension from the folder where gemtui keeps it."""
         return self.source is not None and resolved(self.source) == resolved(self.folder)
 
     @property
@@ -100,9 +101,10 @@ def extension_state(
 
 
 def _source(link: Path) -> Path | None:
-    """Return the folder that the CLI's entry points to, possibly the entry itself.
+    """Return the folder from which the CLI loads the extension.
 
-    Returns None if there is no entry.
+    `link`: the extension's path in `~/.gemini`. The CLI loads the extension from this folder,
+    unless a file in it names another one. Returns None if `link` does not exist.
     """
     if not os.path.lexists(link):
         return None

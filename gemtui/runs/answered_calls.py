@@ -43,7 +43,8 @@ class AnsweredCalls:
     """Adds one run's questions to its calls, and remembers which belong together.
 
     A question that names no call is matched to the first unmatched call with the same tool and
-    arguments, or else with the same tool. A subagent's question gets a card of its own.
+    arguments, or else with the same tool. A subagent's question is shown separately, because the
+    stream does not contain the call.
     """
 
     def __init__(self) -> None:
@@ -59,8 +60,8 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with the answers added to its calls.
 
-        Messages that haven't changed keep their outlines. `unasked`: the gate's records of calls
-        that were made without a question.
+        Messages that haven't changed keep their `Outline` objects. `unasked`: the gate's records of
+        calls that were made without a question.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -194,7 +195,7 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
-    """Return the call with all records about it added."""
+    """Return the call with the facts from its questions and the gate's records added."""
     for each in records:
         match each:
             case PassedCall():

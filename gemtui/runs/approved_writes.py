@@ -74,11 +74,12 @@ class ApprovedWrites:
         return True
 
     def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Compare a written file with its preview; return False if it is unexpected.
+        """Return whether a file is as expected after an approved call wrote it.
 
-        `response`: the tool's response, as the hook reports it. `alone`: whether no command is
-        running. A running command may have changed the file after the tool wrote the approved text.
-        In that case, the difference is recorded, but True is returned.
+        It should be as in the preview or, if the tool reports an error, unchanged. `response`: the
+        tool's response, as the hook reports it. `alone`: whether no command is running. A running
+        command may have changed the file after the tool wrote the approved text. In that case, the
+        difference is recorded, but True is returned.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:
@@ -88,7 +89,7 @@ class ApprovedWrites:
         return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
 
     def ended(self, id: str) -> bool:
-        """Compare the file after a call that no hook reported.
+        """Compare the file after a call whose end was not reported by a hook.
 
         Returns False if the file differs from both its former and its approved contents.
         """
@@ -110,7 +111,10 @@ class ApprovedWrites:
         return found
 
     def _compare(self, write: _Write, wanted: set[str]) -> bool:
-        """Return whether the file is as expected; if not, record the difference."""
+        """Return whether the file is as expected; if not, record the difference.
+
+        `wanted`: the digests that the file may have.
+        """
         effect, data = write.effect, None
         assert effect.path is not None
         try:

@@ -1,4 +1,4 @@
-"""Report what a folder's settings and `.env` file do in a run without asking.
+"""Report what settings and `.env` files make a run do without asking the user.
 
 The report is shown before the run. Each folder's report is stored as digests, so that the next
 report can say what has changed since the last run.
@@ -93,7 +93,10 @@ class Report:
 
     @property
     def taken_away(self) -> int:
-        """How many project settings turn off confirmations, not counting the mode."""
+        """How many project settings turn off confirmations.
+
+        The setting for the approval mode is not counted.
+        """
         return sum(
             each.kind == SettingKind.UNASKED and not each.own and each.setting != _MODE
             for each in self.notices
@@ -134,10 +137,10 @@ class Report:
 
 
 def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Return the report on what a run with these options does without asking.
+    """Report what settings make a run with these options do without asking the user.
 
-    Settings are judged with the values of the variables in them, but shown with the variables'
-    names.
+    If a setting contains variables, its value is judged with the variables replaced, but the report
+    shows their names.
     """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}

@@ -208,9 +208,9 @@ class RunBudget:
             self._logs.setdefault(path, SessionLog(path))
 
     def _told_id(self) -> str | None:
-        """Return the id of the session Gemini CLI says it has started, if it does.
+        """Return the session's id from the `init` event in the run's output, if any.
 
-        An older CLI chooses the id itself.
+        The requested id can't be used, because an older CLI chooses the id itself.
         """
         for line in self._init.read():
             with suppress(orjson.JSONDecodeError):
@@ -266,9 +266,9 @@ class RunBudget:
         return None
 
     def _unrecorded(self, now: float) -> str | None:
-        """Return why the recorded facts don't show the cost.
+        """Return why the cost is unknown, as a sentence, if token counts are missing.
 
-        Returns None unless this has been the case for a while.
+        Returns None until they have been missing for a while.
         """
         answers = self._answers()
         if answers and all(each.usage is not None for each in answers):
@@ -301,9 +301,9 @@ def _messages(log: SessionLog) -> Iterator[Outline]:
 
 
 def _has_results(log: SessionLog) -> bool:
-    """Return whether a subagent's last answer has called tools.
+    """Return whether a subagent's last answer contains tool calls that have ended.
 
-    Tool calls are recorded together with their results.
+    Tool calls are recorded together with their results, so every recorded call has ended.
     """
     last = next((each for each in reversed(log.outlines) if each.author is Author.MODEL), None)
     return last is not None and last.calls > 0

@@ -40,11 +40,11 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanStep:
-    """Some calls, with the progress of the scan.
+    """Some of the recorded calls, and how far the scan has got.
 
-    `done` of `total` sessions have been read. `calls` belong to the next session, or are the last
-    calls of the session that `done` has just counted. `problem`: why a session could not be read
-    completely, or not at all.
+    `done` of `total` sessions have been read. `calls` belong to the session after those or, in a
+    session's last step, to the session that `done` has just counted. `problem`: why a session could
+    not be read completely, or not at all.
     """
 
     calls: tuple[RecordedCall, ...]

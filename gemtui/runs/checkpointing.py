@@ -174,7 +174,10 @@ class RunCheckpoints:
         write_checkpoint_state(self._folder, self._state)
 
     def _report(self) -> None:
-        """Record what the thread has reported. Raises the error if one has occurred."""
+        """Record what the thread that takes checkpoints has reported.
+
+        Raises the error if one has occurred in the thread.
+        """
         with self._changed:
             settled = self._settled
         if settled != self._state.settled:

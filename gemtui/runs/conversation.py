@@ -1,4 +1,4 @@
-"""A run's questions to the user: their effects, and the user's answers.
+"""A run's questions to the user, what their calls would do, and the answers.
 
 The app, the command line and the library all ask and answer through this module, so they only have
 to display questions and read answers.
@@ -109,7 +109,7 @@ class Conversation:
         return self.questions.refresh()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
-        """Return a question with the present effect of its call.
+        """Return a question together with what its call would do now.
 
         `arguments`: arguments to use instead of the call's own; None keeps the call's.
         """
@@ -130,7 +130,10 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the question with its present effect, or None if that hasn't changed."""
+        """Return the question anew if its call would now do something else, or None.
+
+        None means that the question, as it was displayed, is still true.
+        """
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
         return None if now == asked else now
@@ -197,7 +200,7 @@ def similar_to(
 ) -> SimilarCalls:
     """Return which calls are similar to this one.
 
-    No calls are if more than one MCP server may provide the tool.
+    If more than one MCP server may provide the tool, no calls count as similar.
     """
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()

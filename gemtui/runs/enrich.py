@@ -1,4 +1,4 @@
-"""Add the stored session's contents to the transcript of an ended run.
+"""Add the stored session's contents to the transcript of a finished run.
 
 The stream contains no thoughts, diffs or exit codes, only one sum of tokens, and, after a dropped
 connection, an answer's text twice (assets/gemini-cli.md#events). The session contains all of these,
@@ -59,7 +59,10 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield the parts of the session that contain `prompts` prompts, newest first."""
+    """Yield the stretches of a session that contain `prompts` prompts, newest first.
+
+    Each stretch begins with a prompt and ends before another one, or at the session's end.
+    """
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
         if transcript.outlines[start].prompt:
@@ -111,7 +114,7 @@ def _asked(messages: Sequence[Message]) -> str:
 
 
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
-    """Yield the stream's messages in order, each with its counterpart's contents.
+    """Yield the stream's messages in order, merged with their stored counterparts.
 
     Contents that only the session has are put before the next counterpart. No call and no text is
     shown twice.
@@ -132,10 +135,11 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 
 
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
-    """Return the positions of the counterpart, and of messages to show before it.
+    """Return the positions of the stored messages to show in place of `message`.
 
-    These are the earlier stored messages without any text that `message` lacks. Messages with other
-    text are left for their own counterparts.
+    The last one is `mate`, its counterpart. Those before it are earlier messages, but only if
+    `message` contains all of their text; any others are left for their own counterparts. `left`:
+    the stored messages that have not been shown yet.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -144,7 +148,10 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """The contents of stored messages that were shown earlier than in the stream."""
+    """The stored contents that were shown earlier than the stream has them.
+
+    It is used to avoid showing the same contents again.
+    """
 
     def __init__(self) -> None:
         self._calls: set[str] = set()
@@ -214,9 +221,9 @@ def _silent_mate(
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
     """Merge a message from the stream into the last of its stored counterparts.
 
-    The result has everything in that stored message, plus what only `message` has. It replaces
-    `message`, after the other stored messages. The text from the stream is kept only if no stored
-    message contains it.
+    The result has everything in that stored message, plus what only `message` has. The text from
+    the stream is kept only if it contains the text of no stored message. `known`: the ids of all
+    stored calls.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
@@ -238,9 +245,10 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 
 
 def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
-    """Return the stored call with the stream's duration, and its ending if needed.
+    """Return the stored call, completed with facts from the stream.
 
-    The stream's status determines whether a tool is hidden or doesn't exist, because this depends
+    Among these are the duration, and the status if the session's is unconfirmed. The stream also
+    decides between “denied” and “failed”, because whether a tool is hidden or doesn't exist depends
     on the run's policy.
     """
     if live is None:

@@ -90,7 +90,11 @@ class FileTracker:
             self._before = FolderState(self._root, began)
 
     def changes_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Return the observed changes, plus up to `MOST` others since the run began."""
+        """Return when files changed: the observed changes, and up to `MOST` others.
+
+        The others are files that, judging by the disk, have changed since the run began. `seen`:
+        the observed changes.
+        """
         if self._before is None:
             return seen
         wanted = OwnFiles(self._root)
@@ -104,10 +108,10 @@ class FileTracker:
         seen: Mapping[Path, float] | None = None,
         shells: Sequence[Span] = (),
     ) -> tuple[FileWrite, ...]:
-        """Return a row for each file, starting with the files that calls were to write.
+        """Return a row for each of the run's files, for display.
 
-        `seen`: when other files were changed, as yielded by `seen_files`. `shells`: the time spans
-        in which the run's shell commands were running.
+        Files that calls were to write come first. `seen`: when other files were changed, as yielded
+        by `seen_files`. `shells`: the time spans in which the run's shell commands were running.
         """
         times = dict(seen or {})
         rows = [
@@ -141,9 +145,10 @@ class FileTracker:
     # --- one row -------------------------------------------------------------------------------
 
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
-        """Return the calls that were to write each file, by the file's path in `root`.
+        """Map each file to the calls that were to write it.
 
-        If a path leads to the folder under another name, such as a link, it is converted.
+        The paths begin with `root`, even if a call used another name of that folder, such as a
+        link.
         """
         found: dict[Path, list[ToolCall]] = {}
         real = resolved(self._root)
@@ -287,7 +292,10 @@ def _succeeded(call: ToolCall) -> bool:
 
 
 def _settling(call: ToolCall, settled: ToolCall) -> str:
-    """Return the note for a written file whose last call has no result."""
+    """Return the note for a file whose last call has no result; "" if it has one.
+
+    `settled`: the call, marked as successful or failed if the disk shows which.
+    """
     if call.status not in UNCONFIRMED:
         return ""
     if settled is call:
@@ -341,7 +349,7 @@ def _unread(path: Path) -> str:
 
 
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
-    """Return an ended run's files; None if the run is still working or unreadable.
+    """Return a finished run's files; None if the run is still working or unreadable.
 
     `home`: the store that contains the run's session. Reads all of the run's output.
     """

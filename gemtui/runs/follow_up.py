@@ -1,4 +1,4 @@
-"""Send the queued prompts of a run that has ended; each starts a follow-up run.
+"""Send the queued prompts of a finished run; each starts a follow-up run.
 
 Before a follow-up run starts, its prompt is claimed by renaming the prompt's file to the new run's
 id, so that each prompt is sent at most once. If a process is killed in between, the new run's
@@ -30,8 +30,9 @@ Begin = Callable[[str, str], Awaitable[T | None]]
 
 
 async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = None) -> T | None:
-    """Start a run with an ended run's queued prompt, and move the queue to it.
+    """Start a run with a prompt that was still queued when `run` ended.
 
+    The rest of the queue moves to the new run. `begin`: starts a run with a given prompt and id.
     `prompt`: the id of the prompt to send; None means the next one. Returns the result of `begin`;
     None if the queue is empty, the run did not start, or another gemtui process is sending. Raises
     OSError and the errors of `begin`. If no run started, the queue is unchanged.
@@ -89,7 +90,7 @@ async def _alone(queue: PromptQueue, stack: ExitStack) -> bool:
 
 
 def settle(run: RunFolder) -> None:
-    """Repair the queue of an ended run, unless a process is sending from it.
+    """Repair the queue of a finished run, unless a process is sending from it.
 
     Undelivered messages become queued prompts. Raises OSError.
     """
@@ -130,7 +131,7 @@ def _following(run: RunFolder) -> RunFolder | None:
 
 
 def hand_on(run: RunFolder, to: RunFolder) -> None:
-    """Move an ended run's queue to the run that continues it.
+    """Move a finished run's queue to the run that continues it.
 
     Does nothing while a process is sending from the queue. Raises OSError.
     """

@@ -192,7 +192,7 @@ def _is_later(call: Record, until: datetime) -> bool:
 
 
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
-    """Yield the file's chunks of bytes in the format of the original.
+    """Yield the new session's file in chunks of bytes, in the format of the original.
 
     The CLI version that wrote the original can read this format, and so can later versions.
     """

@@ -130,9 +130,10 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare before the CLI starts; return the variables that point its hooks here.
+        """Prepare the gate before the CLI starts; return the environment for its hooks.
 
-        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
+        With these variables, the CLI's hooks find the gate's socket. `temporary`: the run's folder
+        for temporary files. Raises OSError, GemtuiError.
         """
         self._files.create()
         self._policy = GatePolicy.of(self._request)
@@ -185,7 +186,10 @@ class Gate:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
-        """Return the response to a hook; calls that can't be judged are denied."""
+        """Return the response to a hook; calls that can't be judged are denied.
+
+        `event`: what the hook sent. `gone`: returns whether the hook has been killed.
+        """
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
             self._opened(event)
@@ -312,7 +316,11 @@ class Gate:
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
-        """Record that one of the user's rules allowed a call unasked. Raises OSError."""
+        """Record that one of the user's rules allowed a call unasked. Raises OSError.
+
+        `rule`: the rule as a sentence; if it is "", nothing is recorded. `answer`: the number of
+        the answer that the rule came from; 0 for a policy file.
+        """
         if not rule:
             return
         with self._lock:
@@ -329,7 +337,10 @@ class Gate:
         self._files.record_passed(number, passed)
 
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> HookAnswer:
-        """Return the response that makes a call exactly as it is, despite other hooks."""
+        """Return the response that lets a call through with exactly these arguments.
+
+        The response replaces any changes that other hooks make to them.
+        """
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
         self._lets(tool, arguments)
@@ -401,7 +412,11 @@ class Gate:
     # --- a question ----------------------------------------------------------------------------
 
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> HookAnswer | None:
-        """Ask until the call still has the effect the user saw when allowing it."""
+        """Ask the user about a call; return the response to the hook.
+
+        If the call would do something else by the time the user allows it, the user is asked again.
+        `gone`: returns whether the hook has been killed.
+        """
         while True:
             folder, number = _folder_of(call), self._put(call)
             try:
@@ -572,7 +587,10 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the arguments with an absolute path, for a session in another folder."""
+    """Return the call's arguments with an absolute path.
+
+    This is for a session that runs in `folder`, which isn't the run's folder.
+    """
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
         return arguments
@@ -591,7 +609,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Return the message to the model if a call is denied without asking, or None."""
+    """Return why a call can't be made at all, as a message to the model, or None."""
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
@@ -619,7 +637,12 @@ def _otherwise(
     *,
     changed: bool,
 ) -> str | None:
-    """Return what has changed since the user saw the call, as a sentence, or None."""
+    """Return what has changed since the user saw the call, as a sentence, or None.
+
+    `asked`, `now`: the call as the question showed it, and as it would be made now. `folder`: the
+    real path of the command's folder at the time of the question. `changed`: whether the user
+    changed the call's arguments.
+    """
     if _folder_of(asked) != folder:
         return MOVED_FOLDER
     was, does = asked.effect, now.effect

@@ -60,7 +60,11 @@ class CallWatch:
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Match a call that a hook reported to the stream; return its id there, or None."""
+        """Record that a call passed the gate; return its id in the stream, or None.
+
+        A hook reports the call by its name and arguments. None means that the stream has not
+        announced such a call.
+        """
         self.update()
         for id, call in self._announced.items():
             if not call.passed and call.name == name and unsealed(call.arguments) == arguments:

@@ -1,4 +1,4 @@
-"""Check what a gated run requires; in case of doubt, the run never starts.
+"""Check whether a gated run could ask the user; if in doubt, it is not started.
 
 A gated run asks the user for approval. If its hooks did not work, no additional calls would be
 allowed, but more calls would be denied, and the user would never be asked.
@@ -103,7 +103,10 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield problems with variables that run programs in the hook or disable hooks."""
+    """Yield the problems that the variables in a `.env` file cause for a gated run.
+
+    For example, they can run programs in the hook or disable hooks.
+    """
     try:
         found = env_variables(path)
     except OSError as error:

@@ -80,8 +80,8 @@ class Way(IntEnum):
 class Judgement:
     """A decision about a call, and the reason for it.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
-    rule that allows the call without a question; "" if there is no such rule.
+    `why`: one sentence; for a denial, the message to the model. `rule`: where the user's own rule
+    is that allows the call without a question; "" if there is no such rule.
     """
 
     way: Way
@@ -154,7 +154,10 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield the call with all spellings of the real path, unless it names that path."""
+        """If a call writes another file than it names, yield it with the real path.
+
+        Yields one tuple, which contains the call with each spelling of that path.
+        """
         path = None if effect is None else effect.path
         if effect is None or path is None:
             return
@@ -274,7 +277,8 @@ class GatePolicy:
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
         """Judge a call of a tool for which there are no rules.
 
-        The CLI decides calls of its own tools. For any other tool, the user is asked.
+        The CLI decides calls of its own tools. For any other tool, the user is asked. `hidden_by`:
+        the rule that hides the tool; in that case, the call is denied.
         """
         if hidden_by is not None:
             return _denied(hidden_by.deny_message)
@@ -323,9 +327,10 @@ def _denied(message: str | None) -> Judgement:
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
-    """Yield the rules that deny calls to subagents, with a priority above the seal's.
+    """Yield the rules that deny calls to subagents, with a raised priority.
 
-    They must come first, because hooks don't know which agent is calling.
+    They must come before the rules that allow calls with the seal, because hooks add the seal
+    without knowing which agent is calling.
     """
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
@@ -339,9 +344,10 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the user's rules that deny tools which can't carry a seal.
+    """Yield the user's rules about tools whose calls can't carry a seal.
 
-    Rules that would ask about such tools are yielded as rules that allow them.
+    Rules that deny such tools are unchanged, rules that would ask are yielded as rules that allow,
+    and rules that allow are left out.
     """
     for rule in rules:
         tools = _unsealed_among(rule)

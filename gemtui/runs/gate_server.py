@@ -1,8 +1,8 @@
-"""The socket that a gated run's hooks connect to: one question per connection.
+"""The socket that a gated run's hooks connect to: one event per connection.
 
-A hook sends `{"event": …}` on one line and reads the answer from one line. An unreadable question
-gets no answer, and the hook then denies the call. If a connection closes while its hook is waiting,
-the hook is gone.
+A hook sends `{"event": …}` on one line and reads the answer from one line. An unreadable event gets
+no answer, and the hook then denies the call. If a connection closes while its hook is waiting, the
+hook is gone.
 """
 
 from __future__ import annotations

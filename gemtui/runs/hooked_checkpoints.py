@@ -1,9 +1,9 @@
 """Take checkpoints in sessions started outside gemtui, on events from its hooks.
 
 `hook.sh` writes each event to its own file in `hooked_dir()`, named `PID.NUMBER.EVENT`, where PID
-belongs to the CLI's process. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then
-processes this CLI process's events in chronological order, and removes the files. If such a process
-is killed, the next one, or an undo, completes its work.
+is the process id of the CLI. `python -m gemtui.runs.hooked_checkpoints DATA CONFIG FILE` then
+processes the events of this CLI process in chronological order, and removes their files. If such a
+Python process is killed, the next one, or an undo, completes its work.
 
 A checkpoint after a call is postponed while another call that may write anything is running,
 because until the end of the turn no event reports whether the user denied the other call.
@@ -58,12 +58,15 @@ class _Event:
 
     @property
     def use(self) -> str:
-        """The call's id in the store; hooks don't report Gemini CLI's own id."""
+        """The call's id in the checkpoint store; hooks don't report Gemini CLI's own id."""
         return f"{hooked_use(self.tool, self.arguments)} {self.when}"
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return the prefix of a call's id in the store, for calls reported by hooks."""
+    """Return the prefix of a call's id in the checkpoint store.
+
+    This is for calls reported by hooks, which don't report Gemini CLI's own id.
+    """
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 

@@ -1,4 +1,4 @@
-"""Cache the outcomes of ended runs, so that listing needn't read their output."""
+"""Cache the outcomes of finished runs, so that listing needn't read their output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """An ended run's status, with the numbers of denied and failed tool calls.
+    """A finished run's status, with the numbers of denied and failed tool calls.
 
     `sizes`: the sizes in bytes of the stdout and stderr that the outcome is based on.
     """
@@ -45,7 +45,7 @@ def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
 
 
 def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
-    """Determine an ended run's outcome from all of its output, and cache it.
+    """Determine a finished run's outcome from all of its output, and cache it.
 
     Returns None if nobody knows how the run ended. The time needed is proportional to the output.
     """

@@ -101,7 +101,10 @@ class Run:
 
     @property
     def end(self) -> Status | None:
-        """An ended run's status, judged by its exit until its outcome is known."""
+        """How a finished run ended, judged by its exit until its outcome is known.
+
+        None if that is unknown.
+        """
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
         limit = None if self.exit is None else self.exit.limit
@@ -304,7 +307,7 @@ def runs_usage(place: Path) -> DiskUsage:
 
 
 def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
-    """Remove the oldest ended runs beyond these limits; return how many.
+    """Remove the oldest finished runs beyond these limits; return how many.
 
     `runs`: the limit on the number of runs. `size`: the limit on their total size in bytes. The
     newest run, runs that hold the only copy of a session, and runs with queued prompts are never
@@ -324,7 +327,7 @@ def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) ->
 
 
 def clear_runs(place: Path) -> int:
-    """Remove the folders of all ended runs and failed starts; return how many.
+    """Remove the folders of all finished runs and failed starts; return how many.
 
     Runs that hold the only copy of a session are kept.
     """
@@ -449,7 +452,10 @@ def _state(folder: RunFolder) -> RunState:
 
 
 def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
-    """Return how the run ended, judged by the first and last objects of its output."""
+    """Return a run's final status, and whether the CLI reported a result.
+
+    Both are judged by the first and last objects of the run's output.
+    """
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass

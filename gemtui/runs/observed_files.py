@@ -21,12 +21,12 @@ MOST = 200
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
-    """Yield all files seen so far, with the times of their changes, at every change.
+    """Yield, after every change, all files that have changed so far.
 
-    The files are in the order of their first changes, and the times are those of `changed_at`.
-    Folders, hidden files, files that git ignores, and files of tools and package managers are
-    omitted. The iteration ends if the system can't watch the folder or after `most` files, and
-    immediately if the folder is `too_large`.
+    Each file is given with the time of its change, as from `changed_at`, in the order of the files'
+    first changes. Folders, hidden files, files that git ignores, and files of tools and package
+    managers are omitted. The iteration ends if the system can't watch the folder or after `most`
+    files, and immediately if the folder is `too_large`.
     """
     if not is_folder(folder) or too_large(folder):
         return

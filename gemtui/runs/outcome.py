@@ -193,7 +193,7 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Return whether a missing tool is known not to be merely hidden.
+        """Return whether a tool reported as not found is known to be missing, not hidden.
 
         For MCP servers' tools, this is known only if the run's policy was read.
         """

@@ -36,7 +36,7 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A call, in the form in which the user judges it.
+    """A call as it is shown to the user, who may change it before answering.
 
     * `effect`: the call's effect.
     * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.

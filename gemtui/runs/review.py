@@ -325,7 +325,7 @@ def changed_words(hunk: ReviewHunk) -> str:
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
-    """Return the line to print about a hunk that stays, as in `built_on`."""
+    """Return the line to print about a hunk that was kept (see `Reverted.built_on`)."""
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
     return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 

@@ -77,7 +77,10 @@ class RunPolicy:
         return cls(*policy_of_run(request, environ), asks=asks)
 
     def is_older_than(self, time: datetime) -> bool:
-        """Return whether no file of the policy has changed after `time`. Raises OSError."""
+        """Return whether all files of the policy and the settings are older than `time`.
+
+        Raises OSError.
+        """
         settings = [each.path for each in self._found.settings.files]
         places = (*self._found.files, *self._found.admin, *settings)
         files = [each for place in places for each in _files(place)]

@@ -37,7 +37,7 @@ _STEP = 0.05
 
 @dataclass(frozen=True, slots=True)
 class WaitingQuestion:
-    """A question waiting for the user, with its call's present effect."""
+    """A question that is waiting for the user, with what its call would do now."""
 
     run: Run
     asked: Asked

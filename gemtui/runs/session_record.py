@@ -25,8 +25,9 @@ _MOST_NAMED = 20
 
 
 class PlacedCall(NamedTuple):
-    """A call that may have changed files, its prompt's number, and its checkpoint id.
+    """A call that may have changed files, and its place in the session.
 
+    `prompt`: the number of the prompt it follows. `use`: the id that checkpoints use for the call.
     `sessions`: the call's session and the one it was forked from. If hooks reported the call, they
     did so for one of these sessions.
     """

@@ -96,7 +96,7 @@ def _budget(folder: Path) -> RunBudget:
 
 
 def after_of(folder: RunFolder) -> AfterRun:
-    """Return a callback that runs the user's command for ended runs.
+    """Return a callback that runs the user's command for finished runs.
 
     The command is loaded now, before the run can change the file.
     """

@@ -434,7 +434,11 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return these sessions' checkpoints, oldest first."""
+    """Return the checkpoints of `sessions`, oldest first, with their prompts' numbers.
+
+    `changed`: file changes, each with its checkpoint's id. `numbers`: maps calls' ids to the
+    numbers of their prompts. `prompts`: how many prompts the session has.
+    """
     changes: dict[int, list[FileChange]] = {}
     for id, change in changed:
         changes.setdefault(id, []).append(change)

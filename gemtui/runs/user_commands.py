@@ -1,4 +1,4 @@
-"""Run the user's own commands for unanswered questions and ended runs.
+"""Run the user's own commands for unanswered questions and finished runs.
 
 A run's supervisor starts these commands, each in a separate process. Therefore each question is
 reported once, however many gemtui processes watch it, and nothing waits for the command. A command

@@ -1,7 +1,7 @@
 """Copy a project's settings to a worktree, whether or not they are committed.
 
-What the user was told before a run, and what the settings forbid, must also be true in the
-worktree.
+In the worktree, the settings must be the same as those that the user was told about before the run,
+so that what they forbid is forbidden there too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class _Contents:
 
 
 def _below(top: Path, above: bytes) -> Iterator[bytes]:
-    """Yield the names of the files in a folder's `.gemini`. Raises WorktreeError."""
+    """Yield the names of the files in a folder's `.gemini`. Raises WorktreeError.
+
+    `above`: the folder, relative to `top`, with a trailing slash; empty for `top` itself.
+    """
     root = os.fsencode(top)
     start, count = os.path.join(root, above + _FOLDER), 0  # noqa: PTH118
     if not os.path.isdir(start) or os.path.islink(start):  # noqa: PTH112, PTH114

@@ -471,11 +471,11 @@ def _copy(
 
 
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
-    """Return the change backwards: from the worktree's state to its first state.
+    """Return the change in reverse, so that reverting the result applies the change.
 
-    Reverting this delta applies the change. Modes are taken from the repository's file, because it
-    may have been created with another umask. Only the execute permission is changed, if it changed
-    in the worktree.
+    The result leads from the worktree's state to its first state. Modes are taken from the
+    repository's file, because it may have been created with another umask. Only the execute
+    permission is changed, if it changed in the worktree.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:
@@ -493,7 +493,7 @@ def _is_program(state: FileState) -> bool:
 
 
 def _with_program(mode: int, like: FileState) -> int:
-    """Return a mode with the execute permission that `like` has.
+    """Return `mode` with the execute permission set or cleared as in `like`.
 
     If `like` is executable, whoever may read the file may execute it; otherwise nobody may.
     """

@@ -18,11 +18,11 @@ from gemtui.calls.shell.workspace import Workspace
 
 
 class CommandSafety(StrEnum):
-    """How the engine classifies a command, independent of all rules.
+    """How the CLI's policy engine classifies a command, independent of all rules.
 
-    SAFE turns an ask into an allow. DANGEROUS, and OUTSIDE for a command that runs outside the
-    workspace, turn everything except a deny into an ask, unless the mode is yolo. PLAIN changes
-    nothing.
+    SAFE turns the decision to ask into one to allow. DANGEROUS, and OUTSIDE for a command that runs
+    outside the workspace, turn every decision except a denial into one to ask, unless the mode is
+    yolo. PLAIN changes nothing.
     """
 
     SAFE = "safe"
@@ -34,7 +34,7 @@ class CommandSafety(StrEnum):
 def judge(
     command: str, *, workspace: Path | None = None, dir_path: str | None = None
 ) -> CommandSafety:
-    """Classify a whole command the way the engine does.
+    """Classify a whole command the way the CLI's policy engine does.
 
     `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does. If
     `workspace` is None, the disk is not read, and absolute paths count as outside. `dir_path`: the
@@ -154,9 +154,9 @@ def _safe_part(text: str, place: Workspace) -> bool:
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
-    """Return whether a single program only reads.
+    """Return whether a single program only reads, and only in the workspace.
 
-    `place`: from `Workspace.real()`.
+    `found`: the words of its command. `place`: the result of `Workspace.real()`.
     """
     if not found or place.outside or not _only_looks(found[0], found[1:], place):
         return False
@@ -179,7 +179,7 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """Return the arguments the engine interprets as paths to read."""
+    """Return the arguments that the CLI's policy engine interprets as paths to read."""
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -247,7 +247,10 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Return whether git's subcommand only reads; None if the engine doesn't know it."""
+    """Return whether git's subcommand only reads, judged as the CLI does.
+
+    Returns None for a subcommand that the CLI's policy engine doesn't know.
+    """
     left = iter(rest)
     for word in left:
         if word in _GIT_WITH_VALUE:

@@ -109,9 +109,9 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return why a part of a command is dangerous, and the reach after this part.
+    """Return the reach after a part of a command, and why this part is dangerous.
 
-    The result is a tuple: first the reach, then the reasons.
+    `reach`: the folders in which this part may run; None skips the check of the paths it writes.
     """
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:

@@ -73,10 +73,10 @@ class CommandPart:
 
     * `text`: the command as written, without surrounding whitespace.
     * `name`: the command's name without quotes.
-    * `whole`: whether this is the entire command line. If not, the engine decides this command
-      separately.
-    * `inner`: the command inside a wrapper the engine unwraps (`bash -c '...'`), which the engine
-      decides as well; None if there is no wrapper, "" if it is empty.
+    * `whole`: whether this is the entire command line. If not, the CLI's policy engine decides this
+      command separately.
+    * `inner`: the command inside a wrapper such as `bash -c '...'`, if the policy engine unwraps it
+      and decides it as well; None if there is no wrapper, "" if it is empty.
     """
 
     text: str
@@ -92,10 +92,10 @@ class CommandPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedCommand:
-    """A command line as the engine parses it.
+    """A command line as the CLI's policy engine parses it.
 
     * `parsed`: False if the line is blank, can't be parsed within a second, or is something the
-      engine refuses (`${x@P}`, or nothing but assignments). In that case there are no parts.
+      policy engine refuses (`${x@P}`, or nothing but assignments). In that case there are no parts.
     * `parts`: the line's commands in order. Redirections and subshells themselves are not included,
       so the tuple may be empty (`> f`).
     * `redirected`: whether the line contains a redirection anywhere.
@@ -113,7 +113,7 @@ class ParsedCommand:
 
 
 def parse_command(text: str) -> ParsedCommand:
-    """Parse a command line as the engine does. Never raises."""
+    """Parse a command line as the CLI's policy engine does. Never raises."""
     return _read_short(text) if len(text) <= _SHORT else _read(text)
 
 
@@ -159,15 +159,15 @@ def _is_within_command(node: Node) -> bool:
 
 
 def has_redirection(text: str) -> bool:
-    """Return whether the engine finds a redirection in a command line."""
+    """Return whether the CLI's policy engine finds a redirection in a command line."""
     return ("<" in text or ">" in text) and parse_command(text).redirected
 
 
 def unwrapped(text: str) -> str:
     """Return the command inside a wrapper such as `bash -c '...'`.
 
-    Only wrappers the engine unwraps count. Any other string is returned without surrounding
-    whitespace.
+    Only wrappers that the CLI's policy engine unwraps count. Any other string is returned without
+    surrounding whitespace.
     """
     match = _WRAPPER.match(text)
     if not match:
@@ -281,7 +281,10 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 
 
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
-    """Return the engine's name for the part starting at this node; "" if it has none."""
+    """Return the command name that the CLI's policy engine sees in a syntax node.
+
+    Returns "" if the node has no name.
+    """
     if kind == "command":
         named = node.child_by_field_name("name")
     elif kind in ("declaration_command", "unset_command", "test_command"):

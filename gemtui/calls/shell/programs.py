@@ -1,4 +1,4 @@
-"""Facts about programs that decide which command prefixes a rule may suggest."""
+"""Facts about programs, for deciding which command prefixes a rule may allow."""
 
 from __future__ import annotations
 

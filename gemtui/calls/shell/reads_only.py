@@ -434,7 +434,10 @@ def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPl
 
 
 def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
-    """Return whether a word is one of the accepted options; consume its value, if any."""
+    """Return whether a word is one of the accepted options.
+
+    `left`: the words after it. If the option's value is the next word, that word is consumed.
+    """
     if text.startswith("--"):
         name, _, value = text.partition("=")
         return name in reader.long and not _GIT_RUNS.search(value)

@@ -34,9 +34,9 @@ _MORE: Final = "its options or arguments could do more than similar commands may
 class _Covered:
     """The arguments of a program that “allow similar” covers.
 
-    * `reader`: the options and operands.
+    * `reader`: the covered options and operands.
     * `opens`: a description of them.
-    * `odd`: matches anywhere in a word that is not covered.
+    * `odd`: a pattern; a word in which it is found is not covered.
     * `passes_on`: whether the words after `--` are for a script, and therefore all covered.
     """
 

@@ -1,4 +1,4 @@
-"""Find what a shell command may write outside the project, or for later runs.
+"""Find risky files a shell command may write: outside the project, or run later.
 
 Only the words of the command are examined. This makes a warning rather than a barrier, because a
 program may write other files as well.
@@ -64,8 +64,9 @@ class _TooMuchError(Exception):
 class Reach:
     """A run's project, and the folders in which one of its commands may run.
 
-    The methods judge the command's words. A folder of None is unknown, so a relative path may lead
-    anywhere. `left`: yields one item for each path that may still be checked.
+    The methods find the dangers in the words of that command. In `folders`, None stands for an
+    unknown folder, in which a relative path may lead anywhere. `left`: yields one item for each
+    path that may still be checked.
     """
 
     project: Path
@@ -135,7 +136,8 @@ class Reach:
     def _why_named(self, program: str, word: str) -> Iterator[str]:
         """Yield why a path is dangerous for a program that isn't known to write it.
 
-        Only paths that exist or could be created are considered. `HEAD` is a revision here.
+        Only paths that exist or could be created are considered. `HEAD` is skipped, because it is
+        usually the name of a git revision.
         """
         if word in HARMLESS or word == "HEAD":
             return
@@ -183,7 +185,10 @@ def _real(word: str, folder: Path | None) -> Path | None:
 
 
 def _matches(word: str, folder: Path | None) -> Iterator[str]:
-    """Yield the word with its first glob part replaced by each match on disk."""
+    """Expand the first component of a path that is a file pattern; reads the disk.
+
+    Yields the path once for each match.
+    """
     parts = word.split("/") if len(word) <= _LONGEST else []
     at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
     place = None if at is None else _real("/".join((*parts[:at], "")) or ".", folder)
