@@ -67,7 +67,10 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield each tool's name, the decision for it, and whether the model sees it."""
+    """Yield what the rules mean for each tool: its name, its decision, and visibility.
+
+    The last value says whether the model is told about the tool at all.
+    """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
         outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))

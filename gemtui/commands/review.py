@@ -33,9 +33,9 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 
 
 def run(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
-    """Print a session's changes, or revert some of them.
+    """Print a session's changes, or revert the hunks named in `reverted`.
 
-    Returns 1 if something was left alone.
+    Returns 1 if something was left unchanged that was to be reverted.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(

@@ -90,7 +90,7 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Index what has changed in a store, newest first, and remove deleted files.
+    """Index what has changed in a store, newest files first; drop deleted files.
 
     `following`: growing logs, of which only the new part is read; None reads every file in full.
     `told`: called with the number of indexed files and the total. `cancelled`: once it returns
@@ -153,7 +153,7 @@ class _Program:
         self._said = 0.0
 
     def listen(self, asked: BinaryIO) -> None:
-        """Read the parent's messages: one line for each change to the store."""
+        """Read what the parent process sends: one line for each change to the store."""
         while asked.readline():
             self._changed.set()
         self._ended.set()
