@@ -154,9 +154,10 @@ def make_folder(folder: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Create a folder like `make_folder`, or make an existing one private (0700).
+    """Make a folder accessible only to its owner (0700), creating it if it is missing.
 
-    Raises OSError, including when the folder belongs to another user.
+    Missing parents are created as by `make_folder`. Raises OSError, including when the folder
+    belongs to another user.
     """
     make_folder(folder)
     if folder.stat().st_mode & 0o077:

@@ -1,4 +1,4 @@
-"""Cursors: tokens that mark where a list's next page begins, for scripts to pass back."""
+"""Cursors: tokens that mark where a list's next page begins, for use in scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST = 20_000
 def write_cursor(kind: str, *values: Any) -> str:
     """Return a cursor that contains these JSON values.
 
-    `kind`: the kind of list the cursor belongs to.
+    `kind`: the kind of list, which `read_cursor` checks.
     """
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 

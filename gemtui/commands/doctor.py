@@ -1,4 +1,4 @@
-"""`gemtui doctor`: print a report on problems with the installation, as text or as JSON."""
+"""`gemtui doctor`: print a report on the installation, as lines or as JSON."""
 
 from __future__ import annotations
 

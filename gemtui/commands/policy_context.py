@@ -1,4 +1,4 @@
-"""The run in which calls are assumed to be made, when policies are applied to them."""
+"""The run in which calls are assumed to be made when policies are applied to them."""
 
 from __future__ import annotations
 

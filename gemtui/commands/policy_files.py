@@ -206,9 +206,10 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request to apply the policies also to calls recorded since a time.
+    """A request to apply the policies also to recorded calls.
 
-    It includes the approval mode to assume.
+    `which`, `since`: the calls selected, if made since this time. `mode`: the approval mode to
+    assume.
     """
 
     since: datetime

@@ -67,9 +67,9 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield what the rules mean for each tool: its name, its decision, and visibility.
+    """Yield each tool's name, its decision, and whether the model is offered the tool.
 
-    The last value says whether the model is told about the tool at all.
+    The decision is that of these rules alone, in this mode.
     """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:

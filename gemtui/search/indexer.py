@@ -119,7 +119,10 @@ def _added(
     following: Following | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
-    """Index files, and yield each file after indexing it."""
+    """Index the files in `stale`, and yield each file once it is indexed.
+
+    `following`, `cancelled`: as in `update`.
+    """
     growing = () if following is None else following.growing(stale)
     for place in growing:
         if following is not None and not cancelled():

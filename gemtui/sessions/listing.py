@@ -60,7 +60,7 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A list's settings.
+    """What a list shows, and in which order.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
     `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
@@ -555,9 +555,10 @@ _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
 def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
-    """Return sorted entries; in either direction, unknown values come last.
+    """Return sorted entries.
 
-    Entries with equal values stay sorted newest first.
+    Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
+    stay sorted newest first.
     """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]

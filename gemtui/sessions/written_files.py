@@ -157,7 +157,7 @@ def change_of(
 
 
 def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return each file's writes in order; the file written last comes first.
+    """Return each file's writes in order; the file written last is first.
 
     Files without a successful write are left out.
     """
