@@ -218,7 +218,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
-    """Give an open file the owner and mode in `before`; return whether that succeeded."""
+    """Give an open file the owner and mode in `before`; return False if not permitted."""
     made = os.fstat(stream.fileno())
     try:
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
