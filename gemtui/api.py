@@ -111,7 +111,7 @@ def load_session(
 def problem_dict(problem: Problem) -> dict[str, Any]:
     """Return `{"file", "line", "what"}`, as `gemtui show --format json` prints it.
 
-    A `line` of null means that the problem concerns the whole file.
+    `line` is null if the problem concerns the whole file.
     """
     return {"file": str(problem.path), "line": problem.line, "what": problem.what}
 

@@ -105,9 +105,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception | None, code: int, words: str) -> int:
-    """Print the error on one line to stderr, followed by its notes.
+    """Print the error on one line to stderr, followed by its notes; return `code`.
 
-    The notes list, for example, the candidates for an ambiguous id.
+    The notes list, for example, the candidates for an ambiguous id. `words`: the message to print.
     """
     from gemtui.text import clean_line
 
@@ -148,8 +148,8 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
 class LaterCommand(click.Command):
     """A command whose module is imported only when it is used.
 
-    The list of commands shows only each command's name and one-line help, so listing needs no
-    import.
+    The list of commands shows only each command's name and one-line help, which are known without
+    importing the module.
     """
 
     def __init__(self, place: str, name: str, short_help: str) -> None:
@@ -267,7 +267,7 @@ class FolderContext(click.Context):
 
 
 class Folder(click.Command):
-    """The command behind `gemtui PATH`: it opens the app and has no name."""
+    """The nameless command that runs for `gemtui PATH`: it opens the app."""
 
     context_class = FolderContext
 

@@ -30,7 +30,7 @@ class Scope(StrEnum):
 
 
 class Ring(StrEnum):
-    """The ways to notify a user who is looking at another window."""
+    """How to notify a user who is looking at another window."""
 
     OFF = "off"
     BELL = "bell"
@@ -38,7 +38,7 @@ class Ring(StrEnum):
 
 
 class Checkpoints(StrEnum):
-    """The choices for when to take checkpoints of a project's files."""
+    """When to take checkpoints of a project's files."""
 
     RUNS = "runs"
     ALWAYS = "always"

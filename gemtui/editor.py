@@ -21,7 +21,7 @@ _LARGEST = 16_000_000
 
 
 class NoEditor(GemtuiError):
-    """No editor is set in the settings or the environment, or its command is invalid."""
+    """Raised if no editor is configured, or if the editor's command is invalid."""
 
 
 def editor_command(

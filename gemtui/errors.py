@@ -136,7 +136,10 @@ class MarkError(GemtuiError, ValueError):
 
 
 class MarksUnreadable(GemtuiError):
-    """The file at `path` with names, tags and notes can't be used; it was left alone."""
+    """The file with names, tags and notes can't be used; gemtui hasn't changed it.
+
+    `path`: the file.
+    """
 
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
@@ -144,7 +147,10 @@ class MarksUnreadable(GemtuiError):
 
 
 class PushError(GemtuiError):
-    """A folder can't be pushed to: it isn't a push folder, or it is corrupt."""
+    """A folder can't be used for `gemtui push`.
+
+    It isn't a push folder (a folder that gemtui has pushed sessions to), or it is corrupt.
+    """
 
 
 class ConfigError(GemtuiError):
@@ -168,7 +174,7 @@ class PolicyNotFound(PolicyError):
 
 
 class PolicyChanged(PolicyError):
-    """The policy file has been changed since it was opened, so saving would undo that change."""
+    """The policy file was changed after it was opened; saving would undo that change."""
 
 
 class OptionError(GemtuiError, ValueError):
@@ -198,7 +204,7 @@ class GateError(OptionError):
 class ExtensionError(GemtuiError):
     """gemtui's extension for Gemini CLI can't be installed or removed.
 
-    The message says why.
+    The message gives the reason.
     """
 
 

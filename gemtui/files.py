@@ -89,13 +89,13 @@ def write_whole(
 ) -> None:
     """Write `pieces` to `path`, replacing its contents only when complete.
 
-    Links are followed. A new file has mode 0600; an existing file keeps its mode and owner. An
-    existing file that can't be replaced by a new one, because its folder is not writable or
-    somebody else owns the file, is overwritten in place after all `pieces` have been produced.
-    `special`: write to a device, or to a FIFO that has a reader, instead of raising an error.
-    `durable`: flush to disk before the old contents are replaced; use this for the user's own data,
-    which can't be recreated. `over`: if False, raise FileExistsError if a regular file exists, even
-    one created in the meantime.
+    Links are followed. A new file has mode 0600; an existing file keeps its mode and owner.
+    Normally, a new file replaces the existing one. If that is impossible, because the folder is not
+    writable or somebody else owns the file, the existing file is overwritten in place after all
+    `pieces` have been produced. `special`: write to a device, or to a FIFO that has a reader,
+    instead of raising an error. `durable`: flush to disk before the old contents are replaced; use
+    this for the user's own data, which can't be recreated. `over`: if False, raise FileExistsError
+    if a regular file exists, even one created in the meantime.
 
     Raises OSError, which names the folder if the folder is not writable, and any exception that
     `pieces` raises. In both cases the old contents are kept.
@@ -154,9 +154,10 @@ def make_folder(folder: Path) -> None:
 
 
 def close_folder(folder: Path) -> None:
-    """Create a folder like `make_folder`, or make an existing one private (0700).
+    """Make a folder accessible only to its owner (0700), creating it if it is missing.
 
-    Raises OSError, including when the folder belongs to another user.
+    Missing parents are created as by `make_folder`. Raises OSError, including when the folder
+    belongs to another user.
     """
     make_folder(folder)
     if folder.stat().st_mode & 0o077:
@@ -195,7 +196,10 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
-    """Write to something other than a regular file, without waiting for a reader."""
+    """Write to something other than a regular file, such as a device or FIFO.
+
+    Doesn't wait for a FIFO's reader. `special`: if False, raise an error instead.
+    """
     if not special:
         _require_file(path, path.stat().st_mode)
     handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
@@ -214,10 +218,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
-    """Copy the owner and mode from `before` to an open file.
-
-    Return False if that is not permitted.
-    """
+    """Give an open file the owner and mode in `before`; return False if not permitted."""
     made = os.fstat(stream.fileno())
     try:
         if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
@@ -296,14 +297,14 @@ def path_exists(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder. Never raises, like `path_exists`."""
+    """Return whether a path is a folder. Never raises; see `path_exists`."""
     with suppress(OSError, ValueError):
         return path.is_dir()
     return False
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is a regular file. Never raises, like `path_exists`."""
+    """Return whether a path is a regular file. Never raises; see `path_exists`."""
     with suppress(OSError, ValueError):
         return path.is_file()
     return False
@@ -311,7 +312,7 @@ def is_file(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold an exclusive lock on a file, creating the file if needed.
+    """Hold an exclusive lock on a file in this block, creating the file if needed.
 
     Yields whether the lock was acquired. `wait`: wait until the lock is free; if False, yield False
     at once when another process holds the lock. The operating system releases the lock when the

@@ -1,7 +1,7 @@
 """Small JSON files, written by other programs or exchanged by gemtui's processes.
 
-The CLI's settings and the records of runs are read as objects. The questions, answers and prompts
-of a run are each serialised once from a dataclass, and read back as that dataclass.
+The CLI's settings and the records of runs are read as objects. Each question, answer or prompt of a
+run is a file of its own, written from a dataclass and read back as that dataclass.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def write_again(path: Path, value: DataclassInstance, most: int) -> None:
 def _written(path: Path, value: DataclassInstance, most: int) -> Iterator[Path]:
     """Write the whole value to a temporary file beside `path`, and yield its path.
 
-    Afterwards the temporary file is removed if it still exists.
+    `most`: the size limit in bytes. When the block ends, the temporary file is removed if it still
+    exists.
     """
     handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
     try:

@@ -54,10 +54,10 @@ _MANY = 1_000_000
 
 
 def values_in(data: bytes) -> int:
-    """Return an upper bound for the number of values in JSON.
+    """Return an upper bound for the number of values in JSON, without parsing it.
 
-    Use it to limit memory, because parsing takes about a hundred bytes per value, however long the
-    value is.
+    Check it before parsing to limit memory: parsing takes about a hundred bytes per value, however
+    short the value is in the data.
     """
     if len(data) < _MANY:
         return len(data)

@@ -41,8 +41,8 @@ def encode(value: Any) -> bytes:
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
     """Yield a JSON array, one value per line, without holding the array in memory.
 
-    `values`: bytes are a value that has been encoded before. `head`, `tail`: bytes to put before
-    and after the array.
+    `values`: JSON values; bytes are inserted as they are, as JSON encoded earlier. `head`, `tail`:
+    bytes to put before and after the array.
     """
     yield head + b"["
     separator = b"\n"
@@ -78,9 +78,9 @@ def _dump(value: Any) -> bytes:
 
 @contextmanager
 def _deeper() -> Iterator[None]:
-    """Raise the recursion limit, so that `json` can write all that orjson can read.
+    """Raise the recursion limit in this block, so that `json` can write nested values.
 
-    orjson itself writes at most 254 levels of nesting.
+    orjson can read deeper nesting than the 254 levels that it can write.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _DEEPEST)

@@ -85,9 +85,10 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 
 class MarkEdit(Struct, frozen=True, kw_only=True):
-    """A change to marks; None leaves a field alone, and "" clears the name or note.
+    """A change to the marks on sessions.
 
-    `add`, `remove`: tags to add and remove; tags in both are removed.
+    A field that is None stays unchanged; "" clears the name or note. `add`, `remove`: tags to add
+    and remove; a tag in both is removed.
     """
 
     name: str | None = None
@@ -214,7 +215,10 @@ class Marks:
         return before
 
     def undo(self, edit: MarkEdit, before: Iterable[Mark]) -> None:
-        """Revert an edit that returned `before`; changes made since then remain."""
+        """Revert an edit; changes to the same marks made since then remain.
+
+        `before`: what `Marks.edit` returned for the edit.
+        """
         now = datetime.now(UTC)
         with self._change() as (marks, database):
             present = (
@@ -223,10 +227,9 @@ class Marks:
             _write(database, (edit.undo(mark, each, now) for mark, each in present))
 
     def merge(self, imported: Iterable[Mark]) -> Merged:
-        """Import marks: add tags, pins, and names and notes where they are missing.
+        """Import marks. Existing names and notes are kept; everything else is added.
 
-        Either all marks are imported, or none if one of them is invalid. Existing names and notes
-        are kept. Raises MarkError.
+        Either all marks are imported, or none if one of them is invalid. Raises MarkError.
         """
         changed, kept = 0, list[str]()
         with self._change() as (marks, database):

@@ -94,7 +94,7 @@ class McpServer:
         self._lock = threading.Lock()
 
     def serve(self, given: BinaryIO, out: BinaryIO) -> None:
-        """Respond to messages until the input ends or stdout is closed."""
+        """Respond to messages from `given` until it ends or `out` is closed."""
         while line := given.readline(LARGEST + 1):
             if len(line) > LARGEST and not line.endswith(b"\n"):
                 _skip_line(given)

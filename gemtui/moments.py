@@ -14,11 +14,11 @@ _NAMED = {"today": 0, "yesterday": 1}
 
 
 def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Parse a time; return the half-open period [start, end), or one moment twice.
+    """Parse a time; return (start, end), where `end` is the first moment after it.
 
-    A day, month or year is a period. `now`: a timezone-aware time, from which `7d` counts back;
-    days begin at midnight in its time zone. Returns None for invalid strings and for times outside
-    the calendar.
+    A day, month or year has both; for a single moment such as `7d`, both are that moment. `now`: a
+    timezone-aware time, from which `7d` counts back; days begin at midnight in its time zone.
+    Returns None for invalid strings and for times outside the calendar.
     """
     word = text.strip().lower()
     try:
@@ -40,7 +40,10 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _after(first: date, *, month: str | None, day: str | None) -> date:
-    """Return the day after the given year, or after a month or day in that year."""
+    """Return the day after a year, month or day.
+
+    `first`: its first day. `month`, `day`: as typed; None if no month or day was typed.
+    """
     if day is not None:
         return first + timedelta(days=1)
     if month is not None:

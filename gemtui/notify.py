@@ -119,7 +119,7 @@ PAUSE = 3.0
 
 
 class Ringer:
-    """Limits how often alerts are sent.
+    """Sends alerts, with a pause after each so that they don't come too often.
 
     `sound(notice)` sends an alert. `later(seconds, call)` calls a function once after a delay.
     """
@@ -134,7 +134,10 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Send an alert, or during a pause add it to the one sent when the pause ends."""
+        """Send an alert now, or if there is a pause, when the pause ends.
+
+        During a pause, several alerts are combined into one.
+        """
         if self._pausing:
             self._held.append(notice)
         else:

@@ -100,7 +100,7 @@ def extension_dir() -> Path:
 
 
 def live_dir() -> Path:
-    """Return the folder in which hooks write one file per running CLI process."""
+    """Return the folder in which Gemini CLI hooks write one file per CLI process."""
     return data_dir() / "live"
 
 
@@ -120,7 +120,7 @@ def worktrees_dir() -> Path:
 
 
 def hooked_dir() -> Path:
-    """Return the folder in which hooks write events that request checkpoints."""
+    """Return the folder in which Gemini CLI hooks write requests for checkpoints."""
     return data_dir() / "hooked"
 
 
@@ -145,10 +145,10 @@ def marks_file() -> Path:
 
 
 def make_own_folder(folder: Path) -> None:
-    """Create one of gemtui's folders with its parents, accessible only to the user.
+    """Create one of gemtui's folders and its parents, accessible only to the user.
 
-    If one of gemtui's own folders already exists, access by others is removed (0700). If the user
-    chose a folder elsewhere, existing folders keep their mode. Raises OSError.
+    If one of gemtui's own folders already exists, others' access to it is removed (0700). If the
+    user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
     """
     tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
     for place in (*reversed(folder.parents), folder):

@@ -31,9 +31,10 @@ def python(*words: str) -> list[str]:
 def helper(
     *words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1
 ) -> subprocess.Popen[bytes]:
-    """Start the current Python with `words` as a helper process, in a new session.
+    """Start the current Python as a helper process, in a new session.
 
-    `stdin`, `stdout`, `bufsize`: as in `Popen`. The helper's stderr is discarded. Raises OSError.
+    `words`: the arguments for Python. `stdin`, `stdout`, `bufsize`: as in `Popen`. The helper's
+    stderr is discarded. Raises OSError.
     """
     return subprocess.Popen(
         python(*words),

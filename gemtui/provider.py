@@ -286,8 +286,8 @@ class _Gathered:
     def _answer(self) -> tuple[str, str | None]:
         """Return the complete answer and its model.
 
-        Both come from the stored session if it is found. Otherwise the answer is the text in the
-        output stream, and the model is None.
+        Both come from the stored session if that session is found. Otherwise the answer is the text
+        in the output stream, and the model is None.
         """
         live = self._fold.transcript()
         whole = enrich(live, gemini_home(), self._session)
@@ -298,7 +298,7 @@ class _Gathered:
 
 
 def _answer(transcript: Transcript) -> str:
-    """Return the model's text, with empty lines between messages."""
+    """Return the text of all the model's messages, separated by empty lines."""
     said = (message for message in transcript if message.author is Author.MODEL)
     blocks = (block for message in said for block in message.blocks)
     texts = (block.text for block in blocks if isinstance(block, Text))

@@ -23,7 +23,7 @@ _JOURNALS = ("-journal", "-wal", "-shm")
 
 
 class Damaged(ValueError):
-    """Raised for file contents gemtui can't have written."""
+    """Raised if a file contains something that gemtui can't have written."""
 
 
 class Newer(Exception):
@@ -68,7 +68,7 @@ def code_of(error: BaseException) -> int | None:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Return whether an error means that the file's contents are corrupt."""
+    """Return whether an error means that a file's contents are corrupt."""
     return not isinstance(error, (OSError, Newer)) and code_of(error) not in _AROUND
 
 

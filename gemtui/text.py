@@ -138,11 +138,11 @@ def visible_line(text: str) -> Clean:
 
 
 def holds_controls(command: str) -> bool:
-    """Return whether a command or argument contains characters that are not visible.
+    """Return whether a command or argument contains characters a user can't see.
 
     These are the characters that `visible()` replaces: controls except newline and tab, bidi
-    controls, zero-width characters, and spaces such as U+00A0. Show `HOLDS_CONTROLS` with such a
-    command.
+    controls, zero-width characters, and spaces such as U+00A0. If so, show the warning
+    `HOLDS_CONTROLS` with the command.
     """
     return visible(command) != command
 
@@ -176,7 +176,7 @@ def _mixture(word: str) -> Clean | None:
 def command_line(command: str) -> Clean:
     """Return `visible_line()` of a command, with a warning in front if needed.
 
-    The warning is added if the command contains characters that are not visible.
+    The warning is added if the command contains characters a user can't see (`holds_controls`).
     """
     line = visible_line(command)
     return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
@@ -217,7 +217,8 @@ def cells(text: Clean) -> int:
 def _widths(text: str) -> list[int]:
     """Return the width of each character in cells.
 
-    A joined emoji counts once, and U+FE0F widens the character before it.
+    In an emoji of several joined characters, only the first has a width. U+FE0F makes the character
+    before it two cells wide.
     """
     widths: list[int] = []
     joined = False

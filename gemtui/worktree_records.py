@@ -120,13 +120,13 @@ def find_worktree(wanted: str) -> Worktree:
 
 
 def worktree_of(folder: Path) -> Worktree | None:
-    """Return the worktree that contains a folder; None if no worktree does."""
+    """Return the worktree that a folder is in, or None if it is in no worktree."""
     found = _holding(folder)
     return None if found is None or found.removed else found
 
 
 def origin_of(folder: Path) -> Path:
-    """Return the repository folder that corresponds to a folder in a worktree.
+    """Return the folder in the repository that a worktree's folder corresponds to.
 
     A folder outside of worktrees is returned unchanged. The worktree may have been removed already.
     """

@@ -57,7 +57,10 @@ def _demo(session: str | None, config: Config) -> int:
 
 
 def _end_runs(place: Path) -> None:
-    """End all runs under `place`, and wait until the folder can be removed."""
+    """End all runs in the demo's folder `place`, so that the folder can be removed.
+
+    Waits until the runs have ended.
+    """
     from gemtui.agent.run_folder import Abort
     from gemtui.runs.ending import RunState
     from gemtui.runs.listing import list_runs, runs_dir

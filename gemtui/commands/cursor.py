@@ -1,4 +1,4 @@
-"""Encode where a list's next page begins as a token that scripts pass back."""
+"""Cursors: tokens that mark where a list's next page begins, for use in scripts."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ _LONGEST = 20_000
 def write_cursor(kind: str, *values: Any) -> str:
     """Return a cursor that contains these JSON values.
 
-    `kind`: the kind of list the cursor belongs to.
+    `kind`: the kind of list, which `read_cursor` checks.
     """
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 
 
 def not_a_cursor() -> click.UsageError:
-    """Return the error for a word that isn't a cursor for this kind of list."""
+    """Return the error for an argument that isn't a cursor for this kind of list."""
     return click.UsageError(
         "--cursor: not a next_cursor from an earlier answer of this command: leave it out"
     )
 
 
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
-    """Return the values in a cursor.
+    """Return the values that `write_cursor` put into a cursor.
 
-    Raises click.UsageError for a word that isn't a cursor of this kind.
+    `kind`: the kind of list. `types`: the expected types of the values. Raises click.UsageError if
+    the argument isn't a cursor for this kind of list.
     """
     try:
         padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)

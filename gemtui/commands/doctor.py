@@ -1,4 +1,4 @@
-"""`gemtui doctor`: print the report, as lines or as JSON."""
+"""`gemtui doctor`: print a report on the installation, as lines or as JSON."""
 
 from __future__ import annotations
 

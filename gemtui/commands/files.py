@@ -68,9 +68,9 @@ def run(
 def matching_writes(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """Yield the writes to the files that the user named, and report problems.
+    """Yield the writes to the files that the user named.
 
-    `path`: as in `run`; None means all files.
+    Problems in reading sessions are reported on stderr. `path`: as in `run`; None means all files.
     """
     fits = _Fits(path)
     for each in writes:
@@ -130,7 +130,10 @@ def _outcome(write: RecordedWrite) -> str:
 
 
 def file_entry(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
-    """Return one file's entry in the output of `gemtui files --json`."""
+    """Return the JSON object for one file in the output of `gemtui files --json`.
+
+    `writes`: all writes to the file.
+    """
     return {
         "path": str(writes[0].path),
         "project": writes[0].source.project,

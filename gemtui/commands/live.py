@@ -24,7 +24,11 @@ _WIDEST = (8, 5, 24, 40)
 
 
 class _Live(Struct, frozen=True, kw_only=True):
-    """One session. `by`: the source of its state: `hook`, `file` or `run`."""
+    """One active session.
+
+    `by`: what its state is known from: `hook` (a Gemini CLI hook), `file` (the session's file) or
+    `run` (a run of gemtui).
+    """
 
     session: str
     state: LiveState
@@ -74,7 +78,10 @@ def run(*, project: Path | None, as_json: bool) -> int:
 
 
 def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
-    """Yield sessions reported by hooks, then others found in files and gemtui's runs."""
+    """Yield the active sessions: first those that Gemini CLI hooks reported.
+
+    The others are found from session files and from gemtui's runs.
+    """
     seen = set()
     for each in LiveFolder().read():
         seen.add(each.session)
@@ -125,7 +132,7 @@ def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Cle
 
 
 def _line(row: tuple[Clean, ...]) -> Clean:
-    """Align the columns of a row; the last column is not truncated."""
+    """Join the cells of a row in aligned columns; the last cell is not truncated."""
     cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
     padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
     return Clean("  ".join((*padded, row[-1])).rstrip())

@@ -43,7 +43,10 @@ def run(*, project: Path | None, everywhere: bool) -> int:
 
 
 def _let_stderr_go() -> None:
-    """Discard stderr if it is a pipe or socket, because it might fill up and block."""
+    """Discard stderr if it is a pipe or socket.
+
+    If nobody reads it, it would fill up, and the server would block.
+    """
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):
         nowhere = os.open(os.devnull, os.O_WRONLY)

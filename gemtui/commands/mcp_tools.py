@@ -252,13 +252,16 @@ def _session(session: Summary) -> dict[str, Any]:
 
 
 def _file(writes: Sequence[Any]) -> dict[str, Any]:
-    """Return a file's entry, limited to its most recent writes."""
+    """Return the JSON object for one file, with only its most recent writes.
+
+    `writes`: all writes to the file.
+    """
     entry = file_entry(writes)
     return {**entry, "writes": entry["writes"][-_WRITES:], "all_writes": len(writes)}
 
 
 def _offset(cursor: str) -> int:
-    """Parse a cursor to the index at which a page starts. Raises ToolError."""
+    """Return the index at which a page starts, from its cursor. Raises ToolError."""
     if not cursor:
         return 0
     if not (cursor.isascii() and cursor.isdigit()) or len(cursor) > 6:
@@ -267,9 +270,9 @@ def _offset(cursor: str) -> int:
 
 
 def _place(cursor: str) -> tuple[int, int]:
-    """Parse a cursor to the message, and the character in it, at which a page starts.
+    """Return where a page of a session starts: (message, character in the message).
 
-    Raises ToolError.
+    `cursor`: the page's cursor. Raises ToolError.
     """
     first, dot, second = cursor.partition(".")
     if cursor and not (dot and second):
@@ -282,7 +285,10 @@ def _marked(whole: dict[str, Any], cursor: str | None) -> str:
 
 
 def _between(text: str, cursor: str | None) -> str:
-    """Put text between unpredictable marker lines, and explain the markers."""
+    """Return text between two marker lines, with an explanation of the markers.
+
+    The markers are unpredictable, so that the text itself can't contain them.
+    """
     id = secrets.token_hex(8)
     lines: Iterable[str] = (
         _MARK.format(id=id),

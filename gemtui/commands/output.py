@@ -57,7 +57,7 @@ def discard_stdout() -> None:
 
 @contextmanager
 def slow_note(words: str) -> Iterator[None]:
-    """Print a note to a terminal if the block takes longer than a second."""
+    """Print a note if the block takes longer than a second and stderr is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -147,7 +147,11 @@ def require_terminal() -> None:
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a progress callback, which prints only if stderr is a terminal."""
+    """Return a function to call with the number of items done so far.
+
+    It prints the progress if stderr is a terminal. `doing`: what is being done. `total`: the number
+    of all items.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
 
@@ -179,7 +183,10 @@ def to_file(
 
 
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
-    """Raise click.UsageError if the file `target`, reached by `path`, is protected."""
+    """Raise click.UsageError if an export must not be written to a path.
+
+    `path`: as the user typed it. `target`: the file it leads to. `keep`: as in `to_file`.
+    """
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):

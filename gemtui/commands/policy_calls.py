@@ -64,7 +64,10 @@ def _tool(name: str) -> str:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
-    """Parse the arguments as typed; `-` reads stdin, for more than 128 KiB."""
+    """Parse a call's arguments, typed as JSON.
+
+    `text`: the JSON; `-` reads it from stdin, which is needed for more than 128 KiB.
+    """
     such = """write one, such as '{"command": "ls"}'"""
     data = (
         sys.stdin.buffer.read()
@@ -183,10 +186,10 @@ class CallSelection:
 
 @dataclass(kw_only=True)
 class Read:
-    """The selected calls.
+    """The recorded calls that were selected, to be read from their sessions.
 
-    `workspace`: the folder, if all calls were made in the same one. `problems`: the problems found
-    so far while reading.
+    `workspace`: the folder in which all of the calls were made; None if there are several.
+    `problems`: the problems found so far while reading.
     """
 
     sessions: tuple[Summary, ...]
@@ -211,7 +214,7 @@ class Read:
 
 
 def read_which(which: CallSelection) -> Read:
-    """Find the selected sessions.
+    """Find the sessions that contain the selected calls.
 
     Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
@@ -236,7 +239,7 @@ def read_which(which: CallSelection) -> Read:
 
 
 def none_found(read: Read) -> int:
-    """Report that there are no calls, and return 1."""
+    """Report that no calls were found, and return 1."""
     read.report_problems()
     note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
     return 1
@@ -302,7 +305,10 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return a rule for JSON reports, with its place and priorities; None for no rule."""
+    """Return a rule for JSON reports, with its place in its file and its priorities.
+
+    Returns None if `rule` is None.
+    """
     if rule is None:
         return None
     return {

@@ -16,7 +16,7 @@ from gemtui.errors import OptionError
 
 
 class _Mode(click.Choice[str]):
-    """An approval mode, spelled as by the CLI, in rules or by other agents."""
+    """An approval mode: as the CLI, policy rules, or other agents spell it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the mode as the CLI spells it."""
@@ -65,7 +65,7 @@ _interactive = click.option(
 
 
 def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the options that describe the run in which a call is judged."""
+    """Add the options that describe a run to a command that judges calls by policies."""
     for option in (
         click.option(
             "--allowed-tools",
@@ -103,7 +103,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the options that select recorded calls."""
+    """Add the options that select recorded calls to a command."""
     for option in (
         click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(

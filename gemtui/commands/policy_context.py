@@ -1,4 +1,4 @@
-"""The run in which calls are judged, as described by a command's options."""
+"""The run in which calls are assumed to be made when policies are applied to them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The run in which calls are judged.
+    """The run in which the calls to be judged are assumed to be made.
 
-    `policies`: names, files or folders. `alone`: leave out the user's own files. `settings`: a file
-    to use instead of the machine's settings. `interactive`: whether the user can be asked.
+    `policies`: names, files or folders of policies. `alone`: leave out the user's own policy files.
+    `settings`: a file to use instead of the machine's settings. `interactive`: whether the user can
+    be asked.
     """
 
     policies: Sequence[str] = ()
@@ -98,11 +99,11 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def report_broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """Report files or rules the CLI ignores, and unreadable settings.
+    """Report policy files or rules that the CLI ignores, and unreadable settings.
 
     Returns 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
-    silently skips or misinterprets. `named`: the files in which such errors would keep gemtui from
-    starting a run.
+    silently skips or misinterprets. `named`: the policy files for which gemtui would refuse to
+    start a run because of such errors.
     """
     for problem in stands.problems:
         note(problem)

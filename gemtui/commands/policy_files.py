@@ -71,17 +71,17 @@ def print_policies(*, as_json: bool) -> int:
 
 
 def _noted(problems: Sequence[str]) -> int:
-    """Report problems with the settings; return 1 if there are any."""
+    """Report problems with the settings; return 1 if there are any, else 0."""
     for problem in problems:
         note(problem)
     return 1 if problems else 0
 
 
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
-    """Return a policy's entry in the list.
+    """Return the JSON object for one policy in the output of `gemtui policy list`.
 
-    `loaded` in the result: whether the CLI loads the policy in every session. If the settings
-    contain a list of paths, this list replaces the user's folder.
+    `replaced`: whether the settings contain a list of policy paths, which replaces the user's
+    policy folder. `loaded` in the result: whether the CLI loads the policy in every session.
     """
     try:
         document = open_policy(file).document
@@ -158,10 +158,11 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """Return one rule's JSON entry.
+    """Return the JSON object for one rule.
 
-    `fields` in the result: as in the file; null if unreadable. `sentence`: the sentence that would
-    create such a rule; null if there is none.
+    `fields` in the result: as in the file; null if unreadable. `sentence`: the sentence from which
+    `gemtui policy words` would create such a rule; null if there is none. Return a finding's JSON
+    object in the output of `gemtui policy check --json`.
     """
     rule = entry.rule
     return {
@@ -205,7 +206,11 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request to also replay the calls recorded since a time, in an approval mode."""
+    """A request to apply the policies also to recorded calls.
+
+    `which`, `since`: the calls selected, if made since this time. `mode`: the approval mode to
+    assume.
+    """
 
     since: datetime
     which: CallSelection

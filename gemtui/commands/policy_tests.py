@@ -39,14 +39,14 @@ LISTED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileExample:
-    """An example in a file, with its result."""
+    """An example (a call with its expected decision) in a policy file, and its result."""
 
     file: Path
     tried: Tried
 
 
 def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
-    """Try the examples in all these files, each with its own file's rules."""
+    """Try the examples in these files, each with the rules of its own file only."""
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
@@ -78,7 +78,7 @@ def example_findings(examples: Sequence[FileExample]) -> Iterator[Finding]:
 
 
 def example_json(each: FileExample) -> dict[str, Any]:
-    """Return an example's entry in the output of `policy check --json`."""
+    """Return an example's JSON object in the output of `gemtui policy check --json`."""
     example, decision = each.tried.example, each.tried.decision
     return {
         "file": str(each.file),
@@ -126,10 +126,10 @@ class Replayed:
 def replay_since(
     paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
 ) -> Replayed:
-    """Judge the calls that succeeded since a time by these files alone, headless.
+    """Apply these policy files alone to the calls that succeeded since a time.
 
-    Calls of tools Gemini CLI no longer has are only counted (`gone`). Raises SessionNotFound,
-    SessionAmbiguous, StoreUnreadable.
+    The run is assumed to be headless and in this mode. Calls of tools Gemini CLI no longer has are
+    only counted (`gone`). Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     found = read_which(which)
     recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)

@@ -67,7 +67,10 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield each tool's name, the decision for it, and whether the model sees it."""
+    """Yield each tool's name, its decision, and whether the model is offered the tool.
+
+    The decision is that of these rules alone, in this mode.
+    """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:
         outcome = engine.outcome(Call(tool.name, dict.fromkeys(tool.required, "x")))

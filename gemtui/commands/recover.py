@@ -62,7 +62,10 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
 
 
 def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
-    """Report on stderr how certain the lines are, and which calls they come from."""
+    """Report on stderr how certain the recovered lines are, and where they come from.
+
+    `ids`: the ids of all sessions.
+    """
     now, short = datetime.now(UTC), short_ids(ids)
     counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"
     gaps = f", {rebuilt.gaps:,} missing" if rebuilt.gaps else ""

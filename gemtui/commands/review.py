@@ -33,9 +33,10 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 
 
 def run(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
-    """Print a session's changes, or revert some of them.
+    """Print a session's changes, or revert those with the ids in `reverted`.
 
-    Returns 1 if something was left alone.
+    An id is that of a hunk, file or call. Returns 1 if something that should be reverted was left
+    unchanged.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(

@@ -81,9 +81,11 @@ async def _follow_all(
     new_show: Callable[[], Show],
     terminal: AskingTerminal | None,
 ) -> int:
-    """Run the prompt; if a quota is exhausted, wait for it and continue.
+    """Run the prompt, and continue after a quota was exhausted; return the exit code.
 
-    Returns the last run's exit code.
+    It continues only if the option `wait_for_quota` is set, once the quota is renewed. The exit
+    code is that of the last run. `new_show`: creates the output for each run. `terminal`: where to
+    answer the runs' questions.
     """
     while True:
         show = new_show()
@@ -103,9 +105,9 @@ async def _follow_all(
 
 
 def report_before_run(options: AgentOptions) -> None:
-    """Report what the folder allows without asking, and store the report.
+    """Report what the run's folder allows a run to do without asking the user.
 
-    The next report then says what has changed.
+    The report is stored, so that the next one can say what has changed.
     """
     told = before_run_report(options)
     for words in told.lines():
@@ -123,8 +125,8 @@ async def _follow(
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and clean up however it ends.
 
-    `terminal`: where to answer the run's questions. Returns the run's stderr, and the folder in
-    which it worked.
+    `terminal`: where to answer the run's questions; None if it asks none. Returns the run's stderr,
+    and the folder in which it worked.
     """
     stderr, folder = "", options.cwd
     stop = Stop(show)
@@ -146,7 +148,7 @@ async def _follow(
 
 @contextmanager
 def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
-    """Answer the run's questions in the terminal while the block is running."""
+    """Let the user answer the run's questions in the terminal while the block runs."""
     if terminal is None:
         yield
         return
@@ -159,7 +161,7 @@ def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Itera
 
 
 async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
-    """Show everything a run outputs until it ends, and then its aftermath."""
+    """Show a run's output until it ends, then what is known only after its end."""
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     show.set_request(run.request)
@@ -186,7 +188,11 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """Report problems in the stored session caused by resuming it."""
+    """Report the side effects that resuming had on the stored session.
+
+    For example, it may have created an empty duplicate file, which was removed. If the session is
+    lost, the run counts as failed.
+    """
     found = aftermath_of(run.folder)
     if found is None:
         return
@@ -217,7 +223,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 class Stop:
     """Ends the runs on signals: the first signal sends SIGTERM, the second SIGKILL.
 
-    If a request to stop comes before a run has begun, it is carried out as soon as the run begins.
+    If a signal arrives before a run has begun, the run is ended as soon as it begins.
     """
 
     def __init__(self, show: Show) -> None:

@@ -52,16 +52,17 @@ NO_TERMINAL = "--ask needs a terminal; without it, calls that need approval are 
 
 @dataclass(frozen=True, slots=True)
 class AskingTerminal:
-    """The terminal in which the user is asked, as input and output file descriptors."""
+    """The terminal in which the user is asked, as two file descriptors."""
 
     reading: int
     writing: int
 
     @classmethod
     def open(cls, *, as_json: bool) -> AskingTerminal:
-        """Return the command's terminal, or with JSON on stdout the controlling terminal.
+        """Return the terminal in which to ask the user.
 
-        Raises click.UsageError if there is none.
+        It is the terminal the command uses for input and output. With JSON on stdout, it is the
+        controlling terminal. Raises click.UsageError if there is none.
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
@@ -143,7 +144,7 @@ class TerminalQuestions:
             gone.set()
 
     async def ask(self, question: Question) -> None:
-        """Ask until there is an answer, here or in another gemtui process."""
+        """Ask until the question is answered, here or in another gemtui process."""
         if await self._is_answered(question):
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
@@ -226,10 +227,10 @@ class TerminalQuestions:
             await asyncio.gather(reading, looking, return_exceptions=True)
 
     async def _give(self, give: Callable[[], AnswerOutcome], saved: str | None = None) -> bool:
-        """Give an answer and report its result.
+        """Try to give an answer, and report whether it took effect.
 
-        Returns False if another answer is needed. `saved`: the message to print once the answer's
-        rule has been saved.
+        Returns False if another answer is needed. `give`: gives the answer. `saved`: the message to
+        print once the rule that the answer creates has been saved.
         """
         try:
             given = await asyncio.to_thread(give)
@@ -249,7 +250,10 @@ class TerminalQuestions:
         return True
 
     def _show(self, asked: Asked) -> None:
-        """Print as much of a call as fits; a yes prints the rest before it takes effect."""
+        """Print as much of a call as fits on the terminal.
+
+        If the user answers yes, the rest is printed before the answer takes effect.
+        """
         lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
         ends = accumulate(max(1, -(-cells(line) // size.columns)) for line in lines)
@@ -269,7 +273,7 @@ class TerminalQuestions:
         self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
 
     async def _holds(self) -> bool:
-        """Return whether any approval of similar calls is in effect."""
+        """Return whether an earlier approval still covers similar calls."""
         return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:
@@ -291,7 +295,11 @@ class TerminalQuestions:
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
-        """Return the call with the user's changes, which are shown before it is made."""
+        """Let the user change a call, print the changed call, and return it.
+
+        `typed`: for a shell command, the new command; if it is empty, the user's editor is opened.
+        If changing fails, the call is returned unchanged.
+        """
         now = asked.runs
         try:
             if typed.strip() and now.form is Form.COMMAND:

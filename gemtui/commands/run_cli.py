@@ -49,7 +49,10 @@ def _is_set(value: object) -> bool:
 
 
 class SetupCommand(click.Command):
-    """A command with the options for a run's setup, which are loaded lazily."""
+    """A command with the options for a run's setup.
+
+    The modules that define these options are imported only when they are needed.
+    """
 
     resume_completion: Callable[..., Any] | None = None
     """Completes the id of the session to continue.

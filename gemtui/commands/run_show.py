@@ -84,7 +84,7 @@ class Show:
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
 
     def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
-        """Return the event as JSON; the last event lists the denied calls."""
+        """Return the event as JSON; the run's last event gets the list of denied calls."""
         told = event.to_dict()
         if isinstance(event.payload, Done) and self._progress.denied:
             told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
@@ -122,15 +122,18 @@ class Show:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def resolve_writes(self, folder: Path) -> None:
-        """Determine whether unresolved writes in the run's folder happened."""
+        """Find out from the files in `folder` whether writes of unknown outcome happened.
+
+        `folder`: the folder in which the run worked.
+        """
         self._progress.settle(folder)
 
     def fail(self) -> None:
-        """Mark the run as failed, however it ended, because its session has been lost."""
+        """Mark the run as failed, however it ended, because its session is lost."""
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Show retries as soon as the CLI's stderr has reported them in whole lines."""
+        """Show the retries that the CLI reports in `text`, whole lines from its stderr."""
         if words := retry_words(text):
             self.progress(words)
 
@@ -152,7 +155,10 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota that ended the run is renewed; None if no quota did."""
+        """Return when the quota whose exhaustion ended the run is renewed.
+
+        Returns None if the run did not end because of a quota.
+        """
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until
 

@@ -168,7 +168,7 @@ def show(id: str, as_json: bool) -> None:
 
 
 def _ended_with(run: Run) -> str:
-    """Describe how many processes had to be killed after the run; "" if none."""
+    """Describe how many processes that a run left behind were killed; "" if none."""
     count = 0 if run.exit is None else run.exit.ended_others
     return (
         f"killed {counted(count, 'process', 'processes')} that the run had left behind"
@@ -178,7 +178,7 @@ def _ended_with(run: Run) -> str:
 
 
 def _question(question: Question) -> Clean:
-    """Return the row for one question: its outcome and its subject."""
+    """Return the line for one question in a run's details: its outcome and its call."""
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
@@ -186,7 +186,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the rows about a file that differs from what the user approved."""
+    """Yield the lines about a file that is not as the user approved it."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -197,7 +197,7 @@ def _differs(difference: Difference) -> Iterator[Clean]:
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
-    """Return the row for one file, in the list below the totals."""
+    """Return the line for one written file, to be shown below the totals."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))

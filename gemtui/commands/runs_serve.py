@@ -170,7 +170,10 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Return why a question can no longer be answered, as a clause; None if it can."""
+    """Return why a question can no longer be answered, or None if it can be.
+
+    The reason is a clause, to be put into a sentence.
+    """
     settled = question.settled
     if settled is not None and settled.again:
         return f"the run asked again as question {settled.again}: {settled.reason}"
@@ -198,9 +201,9 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 
 
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
-    """Report how the run reacted to an answer.
+    """Report what became of the call that was allowed or denied.
 
-    Returns 1 if an approved call was not made.
+    Returns 1 if the run asked about the call again, or if an approved call was not made.
     """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
@@ -288,22 +291,28 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Return whether the run accepts messages: it is running and asks the user.
+    """Return whether a run accepts messages: it is running and asks the user.
 
-    Its supervisor then delivers messages and prompts by itself.
+    If so, the run's supervisor process delivers messages and prompts by itself.
     """
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 
 
 def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
-    """Return undelivered messages, which have no id, followed by queued prompts."""
+    """Return the messages not yet delivered, followed by the queued prompts.
+
+    Messages have no id.
+    """
     found = load_queue(queue)
     words = [{"id": None, "text": word.text} for word, at in found.messages if at is None]
     return words + [{"id": each.id, "text": each.text} for each in found.prompts]
 
 
 def _text(given: str) -> str:
-    """Return the given text, or read stdin for `-`. Raises click.UsageError."""
+    """Return the text in an argument; if it is `-`, return what stdin contains.
+
+    Raises click.UsageError.
+    """
     text = given
     if given == "-":
         if sys.stdin is None:

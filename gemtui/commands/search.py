@@ -133,7 +133,7 @@ def find_results(asked: SearchOptions, index: Index, search: Search) -> SearchAn
 
 
 def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search using only the summaries of sessions with results.
+    """Search, loading only the summaries of the sessions with results.
 
     Raises Unsure if that is impossible.
     """
@@ -157,7 +157,7 @@ def _project_here(index: Index) -> Path | None:
 
 
 def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search using the summaries of all sessions."""
+    """Search, loading the summaries of all sessions."""
     snapshot = read_store(index, project=asked.project)
     where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
     asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
@@ -194,9 +194,10 @@ def _cursor(page: Page | None, text: str) -> str | None:
 
 
 def _page(cursor: str | None, text: str) -> Page:
-    """Return the page at which a cursor begins, which must be for the same query.
+    """Return the page that a cursor stands for.
 
-    Raises click.UsageError.
+    `text`: the query; a cursor is valid only for the query it was made for. Raises
+    click.UsageError.
     """
     if cursor is None:
         return Page(now=time.time())
@@ -226,7 +227,7 @@ def _print_json(search: Search, results: Results, cursor: str | None) -> None:
 
 
 def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
-    """Return a hit's entry in the output of `gemtui search --json`."""
+    """Return a hit's JSON object in the output of `gemtui search --json`."""
     return {
         "session": hit.session.id,
         "subagent": None if hit.file is hit.session else hit.file.id,

@@ -97,9 +97,10 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """The request; fields as in `run`.
+    """What to list; the other fields are as in `run`.
 
-    `after`: list only what follows this place. `as_json`: a `SessionLine` suffices for a session.
+    `after`: list only what follows this place. `as_json`: True if the output is JSON, so that
+    cached JSON (`SessionLine`) can be listed instead of a summary.
     """
 
     project: Path | None
@@ -127,9 +128,10 @@ class _Answer(NamedTuple):
 
 
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
-    """Return the sessions to list, using only cached lines or the newest sessions' summaries.
+    """Return the sessions to list, without reading the summaries of all sessions.
 
-    Raises StoreUnreadable, and Unsure if these don't suffice.
+    Only cached JSON and the summaries of the newest sessions are used. Raises StoreUnreadable, and
+    Unsure if these don't suffice.
     """
     if asked.limit is None and not asked.as_json:
         raise Unsure
@@ -162,9 +164,9 @@ def _where(asked: _Asked, listed: Callable[..., Iterator[Summary]]) -> Path | No
 def _chosen(
     asked: _Asked, sessions: Iterable[Summary | SessionLine], marks: Mapping[str, Mark]
 ) -> tuple[list[Summary | SessionLine], _Place | None]:
-    """Return the newest sessions that are not archived, and the place of the last one.
+    """Return the newest unarchived sessions, and the place after which others follow.
 
-    The place is None if no others follow.
+    This is the place of the last session returned, or None if no others follow.
     """
     archived = {id for id, mark in marks.items() if mark.archived and not asked.hidden}
     wanted = partial(_is_wanted, asked, archived)
@@ -245,7 +247,8 @@ def _why_none(home: Path, answer: _Answer) -> str:
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
     """Map each id to its shortest unique prefix of at least eight characters.
 
-    `shown`: map at least these ids, because mapping all ids of 10,000 sessions would take long.
+    `shown`: the ids that must be in the result, because mapping all ids of 10,000 sessions would
+    take long; None means all.
     """
     if shown is not None:
         starts = {id[:SHORT] for id in shown}
@@ -300,7 +303,11 @@ def _table(
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
-    """Return the column widths that leave enough room for titles."""
+    """Return the widths of the columns to show, leaving enough room for titles.
+
+    If necessary, the project column is narrowed, and some columns are left out. `widths`: the
+    preferred widths, by column. `columns`: the terminal's width.
+    """
     least = min(widths[_PROJECT], _NARROW_PROJECT)
     title = _TITLE_WIDTH + cells(_SPECIAL)
     for count in range(len(_LEAVING) + 1):

@@ -63,7 +63,10 @@ def _report_replaced(redactor: Redactor) -> None:
 
 
 def _report_problems(log: SessionLog) -> None:
-    """Report the first problem, and how many others there are; JSON lists all of them."""
+    """Report the first problem in the session's file, and how many others there are.
+
+    JSON output lists all of them.
+    """
     if log.problems:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)

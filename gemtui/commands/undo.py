@@ -138,7 +138,8 @@ def step_lines(
 ) -> Iterator[Clean]:
     """Yield a line for each path, grouped by what was done to it.
 
-    Paths that were left alone are listed with the reason.
+    `done`: the paths, by what was done. `kept`: (path, reason) for each path that was left alone;
+    these lines include the reason.
     """
     for words, paths in done.items():
         for path in paths:
@@ -148,7 +149,10 @@ def step_lines(
 
 
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
-    """Yield a line for each checkpoint, with its notes unless the one before has them."""
+    """Yield a line for each checkpoint, and its notes.
+
+    Notes are left out if they are the same as those of the checkpoint before.
+    """
     before: list[str] = []
     for each in checkpoints:
         yield _row(each)

@@ -222,7 +222,7 @@ _NOTHING = "no sessions that Gemini CLI has deleted"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the first lines as rows under a name, and how many others there are."""
+    """Yield rows with a name and the first lines, then a row that counts the others."""
     for at, line in enumerate(lines[:_TOLD]):
         yield "" if at else name, line
     if len(lines) > _TOLD:
@@ -241,7 +241,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
-    """Restore a session; return 1 if no file was missing.
+    """Restore a session from the vault; return 1 if no file was missing.
 
     `by_run`: also accept a run's id. Raises SessionNotFound, SessionAmbiguous, RunNotFound,
     RunAmbiguous, RestoreFailed, OSError.
@@ -266,9 +266,9 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
-    """Return the session in the vault, or the run with the session's only copy.
+    """Return the session to restore, or the folder of the run with its only copy.
 
-    If several runs have a copy, return the newest of them, whose copy is complete.
+    If several runs have a copy, the newest of them is returned, whose copy is complete.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]
@@ -302,7 +302,7 @@ def _say(done: Restored) -> None:
 
 
 def _ask(found: Removal) -> None:
-    """Ask the user to confirm.
+    """Describe what would be removed, and ask the user to confirm.
 
     Raises click.Abort if the user declines, and click.UsageError without a terminal.
     """

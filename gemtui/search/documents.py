@@ -68,8 +68,8 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
     * `parts`: the parts of compound names in the text.
     * `failed`: whether the call or prompt failed.
     * `dropped`: whether the message is no longer part of the conversation.
-    * `line`: offset and length of the line that contains the whole document; None if the document
-      is spread over several lines.
+    * `line`: offset and length, in the session's file, of the line that contains the whole
+      document; None if the document is spread over several lines.
     """
 
     message: str
@@ -104,10 +104,10 @@ class FileDocuments(NamedTuple):
 def documents_of(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield the documents of the part of a session that has been read.
+    """Yield the documents of the part of a session that `log` has read so far.
 
-    Dropped messages are included. `start`, `stop`: yield only these messages' documents, numbered
-    as in `placed_messages`.
+    Dropped messages are included. `start`, `stop`: yield only the documents of the messages with
+    these indexes, counted as in `placed_messages`.
     """
     from gemtui.sessions.load import placed_messages
 

@@ -166,7 +166,7 @@ class FileList:
         return dict(zip(names, files, strict=True))
 
     def replaced(self) -> list[int]:
-        """Return the numbers of replaced documents that have not been deleted yet."""
+        """Return the numbers that belong to no file but still have documents to delete."""
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
@@ -177,11 +177,11 @@ class FileList:
         replaced: Iterable[int],
         removed: Iterable[int],
     ) -> None:
-        """Add files under their numbers and remove other entries, in one transaction.
+        """Add files with their document numbers and remove others, in one transaction.
 
-        `taken`: the files to add. `gone`: paths of entries to remove. `replaced`: numbers that no
-        longer belong to any file. `removed`: previously replaced numbers whose documents have been
-        deleted.
+        `taken`: the files to add. `gone`: paths of files to remove from the list. `replaced`:
+        numbers that no longer belong to any file. `removed`: previously replaced numbers whose
+        documents have been deleted.
         """
         paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
         new = [_values(place, each) for place, each in taken.items()]

@@ -1,9 +1,9 @@
-"""Index logs that are still growing, incrementally.
+"""Index logs that are still growing, without indexing all of a log each time.
 
 A log's last messages may still change, because calls get their results later; earlier messages
-rarely change. So a growing log's documents have several numbers, and only those under the last
-number are replaced each time. If earlier messages do change (by a rewind, or because a list
-replaced them), the whole log is indexed again.
+rarely change. So a growing log's documents are divided among several numbers (see `file_list.py`),
+and only those under the last number are replaced each time. If earlier messages do change (by a
+rewind, or because the CLI replaced all messages), the whole log is indexed again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MANY = 64
 
 
 class Following:
-    """The growing logs that `index` follows while it is being written."""
+    """The growing logs whose new parts are added to `index`, opened for writing."""
 
     def __init__(self, index: WriteIndex) -> None:
         self._index = index
@@ -45,7 +45,10 @@ class Following:
             self._logs.popitem()[1].log.close()
 
     def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
-        """Return the files to follow; `places` must be sorted newest first."""
+        """Return those of `places` that are followed, because their logs are growing.
+
+        `places` must be sorted newest first.
+        """
         now = time.time()
         found = {
             place
@@ -70,7 +73,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, with its messages that are indexed and won't change any more."""
+    """A growing log, with those of its messages that are indexed and won't change."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)

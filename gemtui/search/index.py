@@ -124,10 +124,11 @@ def only_writer(folder: Path) -> Iterator[bool]:
 
 
 def remove_gone(folder: Path, home: Path) -> None:
-    """Record which store an index belongs to; delete indexes of deleted stores.
+    """Store in an index's folder which store it belongs to; delete outdated indexes.
 
-    The store is the one in `home`. The other indexes are in the same parent folder; an index is
-    kept while another program is writing to it. Raises OSError.
+    `folder`: the index's folder. `home`: the folder that contains the store. Outdated indexes are
+    those of stores that no longer exist, in other folders beside `folder`. An index is not deleted
+    while another program is writing to it. Raises OSError.
     """
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
@@ -162,7 +163,10 @@ class WriteIndex:
         self._taken: dict[ChatFile, Indexed] = {}
 
     def _settled(self) -> set[int]:
-        """Delete documents left by an interrupted commit; return all numbers in use."""
+        """Delete documents left by an interrupted commit; return all numbers in use.
+
+        A number identifies a file, or a part of it, in the list of files.
+        """
         with _no_index_if_damaged():
             listed = {number for row in self._list.rows().values() for number in row.numbers}
             there = set(self._text.reader().numbers())
@@ -188,10 +192,10 @@ class WriteIndex:
         return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
-        """Add the contents of a file's current version; return their number.
+        """Add the contents of a file's current version; return the documents' new number.
 
-        `keep`: numbers under which other documents of this file have been added. All of the file's
-        other documents are replaced.
+        `keep`: numbers under which other documents of this file have been added. All other
+        documents of the file are replaced.
         """
         number = self._next
         self._next += 1

@@ -90,7 +90,7 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Index what has changed in a store, newest first, and remove deleted files.
+    """Index what has changed in a store, newest files first; drop deleted files.
 
     `following`: growing logs, of which only the new part is read; None reads every file in full.
     `told`: called with the number of indexed files and the total. `cancelled`: once it returns
@@ -119,7 +119,10 @@ def _added(
     following: Following | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[ChatFile]:
-    """Index files, and yield each file after indexing it."""
+    """Index the files in `stale`, and yield each file once it is indexed.
+
+    `following`, `cancelled`: as in `update`.
+    """
     growing = () if following is None else following.growing(stale)
     for place in growing:
         if following is not None and not cancelled():
@@ -153,7 +156,7 @@ class _Program:
         self._said = 0.0
 
     def listen(self, asked: BinaryIO) -> None:
-        """Read the parent's messages: one line for each change to the store."""
+        """Read what the parent process sends: one line for each change to the store."""
         while asked.readline():
             self._changed.set()
         self._ended.set()

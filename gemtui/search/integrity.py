@@ -1,9 +1,9 @@
 """Check the integrity of a text index's files.
 
-The search engine maps its files into memory and trusts them: a changed byte leads to wrong hits or
-a panic, and a FIFO blocks it forever. So every file a reader will use is compared with the checksum
-at its end. The names of checked files are stored in a small file, so that a file is checked again
-only after it has changed.
+The search library (tantivy) maps these files into memory and trusts them: a changed byte leads to
+wrong hits or a panic, and a FIFO blocks it forever. So every file that will be read is compared
+with the checksum at its end. The names of checked files are stored in a small file, so that a file
+is checked again only after it has changed.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class Integrity:
                 write_whole(self._known, [msgspec.json.encode(used)])
 
     def _used(self) -> Iterator[str]:
-        """Yield the names of the files that the current segments use.
+        """Yield the names of the files that the index uses at present.
 
-        The engine itself reports missing files.
+        Missing files are not reported here, because the search library reports them.
         """
         with open_regular(self._words / _META) as stream:
             data = stream.read()

@@ -1,4 +1,4 @@
-"""Translate a query into the search engine's query."""
+"""Translate a query into a query of the search library (tantivy)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
 
 
 class Likeness(IntEnum):
-    """The ways to search for a term that occurs nowhere."""
+    """How to search for a term that occurs nowhere in the searched files."""
 
     SAME = 0
     SIMILAR = 1
@@ -47,14 +47,15 @@ def engine_query(
     dropped: bool = False,
     in_a_row: bool = True,
 ) -> Engine:
-    """Return the engine's query for the documents that match `query`.
+    """Return the search library's query for the documents that match `query`.
 
     * `files`: numbers of the files to search; None means all.
     * `likeness`: how to search for the terms in `missing`; all other terms are matched exactly.
     * `dropped`: search messages that are no longer part of the conversation instead of those that
       are.
-    * `in_a_row`: if False, the last word of a phrase may occur anywhere when it is a prefix; use
-      this for prefixes with more completions than the engine accepts in a phrase (`TooMuch`).
+    * `in_a_row`: if False, and the last word of a phrase is only the beginning of a word, this word
+      may occur anywhere in the document. Use this if there are more such words than the library
+      accepts in a phrase (`TooMuch`).
 
     A document's score doesn't depend on other documents, so it is the same in every index.
     Conditions on sessions are left to the caller, who chooses `files` accordingly.
@@ -76,7 +77,7 @@ def required_terms(query: Query) -> list[Term]:
 
 
 def _only(query: Engine) -> _Clause:
-    """Return a required clause that doesn't affect the score."""
+    """Return a clause that documents must match, but that doesn't affect their score."""
     return Occur.Must, Engine.const_score_query(query, 0.0)
 
 

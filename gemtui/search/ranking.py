@@ -112,7 +112,8 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        Some may be missing if too many matches in other files crowd them out.
+        `files`: the numbers of the files; None means all. Matches may be missing if too many
+        matches in other files take up the number that is fetched.
         """
         known = source.files
         ask_engine = partial(
@@ -169,7 +170,8 @@ class Matches:
 def _score(found: FoundDocument, now: float) -> float:
     """Return a match's score, based on its relevance, author, length, and age.
 
-    Half of the score fades over months, and long texts lose more than half.
+    Half of the score decreases with age, over months. Very long texts lose more than half of their
+    score.
     """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
     brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)
@@ -227,7 +229,7 @@ def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None
 
 
 def recounted(results: Results, found: Matches, *, scope: SearchScope, complete: bool) -> Results:
-    """Return `results` with the counts in `found`, once all matches are counted."""
+    """Return `results` with exact totals, once `found` has counted all matches."""
     counts = _by_session(found, scope)
     return replace(
         results,

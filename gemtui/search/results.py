@@ -54,10 +54,11 @@ With the same `now`, the keys are the same in every index.
 class Page(Struct, frozen=True, kw_only=True):
     """A page's position in a search, chosen so that each hit is on exactly one page.
 
-    Hits are ordered in sections by age, newest section first, and by score within a section. All
-    times are in seconds. `now`: the time from which ages are measured. `before`: the section
-    contains only hits older than this; None for the first section. `since`: the section contains no
-    older hits. `after`: the last hit on the previous page; None if the page starts the section.
+    Hits are grouped by age into sections. Newer sections come first, and within a section, hits
+    with higher scores. All times are in seconds. `now`: the time from which ages are measured.
+    `before`: the page's section contains only hits older than this; None for the first section.
+    `since`: the section contains no older hits. `after`: the last hit on the previous page; None if
+    the page starts the section.
     """
 
     now: float

@@ -65,7 +65,7 @@ class SearchScope(Protocol):
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """Maps each subagent's file to the path of the session that called the subagent."""
+        """Maps the path of each subagent's file to that of the session that called it."""
 
 
 # --- sessions of a snapshot ----------------------------------------------------------------------
@@ -127,7 +127,10 @@ def _is_searched(each: Summary) -> bool:
 
 
 def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
-    """Map project folder and id, and id alone, to sessions; the newest session wins."""
+    """Map (project folder, session id) and ("", session id) to a session.
+
+    If several sessions have the same key, the newest one is used.
+    """
     mains = [each for each in sessions if each.kind is SessionKind.MAIN]
     return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
 
@@ -210,7 +213,10 @@ class StoreScope:
         return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
-        """Return the files that may contain the session that called a subagent."""
+        """Return the files that may contain the session that called a subagent.
+
+        `name`: the path of the subagent's file.
+        """
         parent = self._places[name].parent
         return self._mains.get(parent, ()) if parent else ()
 
@@ -233,7 +239,10 @@ class StoreScope:
                 self._sessions[each.name] = session_of(each.kind, each.id)
 
     def _leave_out(self, project: Path | None) -> None:
-        """Limit the scope to the project's files and, among copies, to the file in use."""
+        """Remove the files of other projects, and each session's copies.
+
+        `project`: the project to search; None means all.
+        """
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])

@@ -196,7 +196,10 @@ class Search:
         return self._scope
 
     def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
-        """Return the index limited to current files, and the files that aren't indexed."""
+        """Return the indexes to search, and the files of the scope that aren't indexed.
+
+        Only current versions of files are searched in the indexes.
+        """
         index = self._current_index()
         if index is None:
             return [], scope.divided({})[1]
@@ -243,7 +246,11 @@ class Search:
         return self._fresh is not None and self._fresh[0] == files
 
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
-        """Return the matches; if there are none, match unknown words more loosely."""
+        """Return the matches of a search request.
+
+        If there are none, return those of a search in which terms that occur nowhere also match
+        similar words.
+        """
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)
         for likeness, some in (

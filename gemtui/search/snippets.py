@@ -67,7 +67,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
 @lru_cache(maxsize=16)
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
-    """Return each term with one pattern for whole words and one for parts of words."""
+    """Return each term with a pattern for whole words and one for parts of words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
     return [
         (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
@@ -96,7 +96,10 @@ def _similar(text: str, term: Term) -> re.Pattern[str] | None:
 
 
 def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
-    """Return the first line that matches most patterns; None if no line matches any."""
+    """Return the line that matches the most patterns; None if no line matches any.
+
+    If several lines match as many, the first of them is returned.
+    """
     best, most = None, 0
     for start, end in islice(_lines_with(text, patterns), _LOOKS):
         line = text[start:end]

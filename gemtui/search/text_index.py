@@ -38,12 +38,15 @@ _MOST_FILES = 60_000
 
 
 class TooMuch(Exception):
-    """Raised if the engine rejects a query as too expensive; the index itself is fine."""
+    """Raised if the search library rejects a query as too expensive.
+
+    The index itself is fine.
+    """
 
 
 @contextmanager
 def _engine() -> Iterator[None]:
-    """Turn the engine's errors and panics into IndexDamaged or TooMuch."""
+    """Turn the search library's errors and panics into IndexDamaged or TooMuch."""
     try:
         yield
     except IndexDamaged:
@@ -82,7 +85,10 @@ class DocumentPlace(NamedTuple):
 
 
 def minor_version() -> str:
-    """Return the engine's version on which the index format depends, such as `0.27`."""
+    """Return the version of the search library on which the index format depends.
+
+    For example, `0.27`.
+    """
     found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
     return "" if found is None else found[0]
 

@@ -46,7 +46,10 @@ def words_of(
     *,
     only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
-    """Return an index of these files in memory, skipping files if `only` is false."""
+    """Return an index of these files in memory.
+
+    `only`: returns whether to include the file at a path.
+    """
     from gemtui.sessions.session_log import SessionLog
 
     text = TextIndex()
@@ -69,7 +72,10 @@ _ESCAPE = re.compile(rb"\\u(?!00)")
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
-    """Return a predicate that is False for files that can't match a query."""
+    """Return a function that says whether the file at a path may match a query.
+
+    It returns False only for files that can't match.
+    """
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
     plain = [word.encode() for word in wanted if word.isascii()]
 

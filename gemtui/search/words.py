@@ -58,7 +58,10 @@ def parts(text: str) -> str:
 
 
 def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
-    """Yield the names in a text that contain the given sequence of classes."""
+    """Yield the names in a text that contain a given sequence of character classes.
+
+    `seam`: the sequence. `classes`: the class of each character of `text`.
+    """
     end = 0
     while (at := classes.find(seam, end)) >= 0:
         start = classes.rfind(b" ", 0, at) + 1

@@ -1,4 +1,4 @@
-"""Files stored by the CLI for a session outside its log, such as tool outputs.
+"""Files that the CLI stores for a session outside its log, such as tool outputs.
 
 The CLI deletes them together with the session (assets/gemini-cli.md#clean-up).
 """
@@ -23,10 +23,11 @@ case-insensitively, because some file systems ignore case.
 
 
 def belongings(project: Path, id: str) -> tuple[Path, Path]:
-    """Return a session's two folders inside its project's folder under `tmp`.
+    """Return the paths of a session's two folders outside its log.
 
-    The folders need not exist. `id` must be safe to use as a folder name; check it with
-    `is_plain_id`.
+    One holds its tool outputs, and the other is named after its id. `project`: the project's folder
+    under `~/.gemini/tmp`. The two folders need not exist. `id` must be safe to use as a folder
+    name; check it with `is_plain_id`.
     """
     return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
 
@@ -34,7 +35,8 @@ def belongings(project: Path, id: str) -> tuple[Path, Path]:
 def is_plain_id(id: str) -> bool:
     """Return whether an id is safe to use as the name of a session's own folder.
 
-    Ids are untrusted: one could contain a path separator or name a folder of the whole project.
+    Ids are untrusted: an id could contain a path separator, or be the name of a folder that all
+    sessions of a project share.
     """
     odd = id.startswith(".") or bool(set(id) & {"/", "\\", "\0"})
     return not odd and id.casefold() not in _OF_ALL
@@ -56,7 +58,10 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
 
 
 def project_folder(path: Path) -> Path | None:
-    """Return a session file's project folder; None if the file is not inside `chats`."""
+    """Return the project's folder for the path of a session file.
+
+    Returns None if the file is not inside a folder named `chats`.
+    """
     folder, chats, _ = str(path).rpartition(_CHATS)
     return Path(folder) if chats else None
 

@@ -73,11 +73,11 @@ class Head(Struct, frozen=True, array_like=True, gc=False):
 
 
 class SessionLine(Struct, frozen=True, array_like=True, gc=False):
-    """The JSON of a session with a single file, as `gemtui sessions --json` prints it.
+    """The cached JSON of a session with one file, for `gemtui sessions --json`.
 
-    `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the session's
-    project in it; if the session's project is another one by now, the line can't be used.
-    `project_hash`: as in the session's header.
+    `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the project
+    named in the JSON; if the session belongs to another project by now, the cached JSON must not be
+    used. `project_hash`: as in the session's header.
     """
 
     when: float
@@ -95,11 +95,11 @@ V = TypeVar("V")
 class CachedRows(Generic[T]):
     """Defines one kind of cache: its file, its version, and how to decode its rows.
 
-    There is one row per session file. `version`: an older cache is replaced; a newer one is left
-    alone. `application`: this number plus the version is the cache file's application id; a
-    mismatch means that the file is corrupt. `first_marked`: the first version whose files have an
-    application id. `decode`: decodes a row's data. `share`: replaces values in a decoded row with
-    shared objects.
+    There is one row per session file. `version`: a cache file with a lower version is replaced; one
+    with a higher version is left alone. `application`: the cache file's application id is this
+    number plus the version; a mismatch means that the file is corrupt. `first_marked`: the first
+    version whose files have an application id. `decode`: decodes a row's data. `share`: replaces
+    values in a decoded row with shared objects.
     """
 
     file: str
@@ -156,7 +156,7 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
-        """Return each file's cached head; None if it isn't known in its current state.
+        """Return each file's cached head; None if there is none for its current state.
 
         `places`: all files of the store. The cache rows of files that no longer exist are deleted.
         """
@@ -171,22 +171,26 @@ class Cache(Generic[T]):
         self._put_of_all("heads", places, heads)
 
     def lines(self, places: Sequence[ChatFile]) -> list[SessionLine | None]:
-        """Return the cached line of each file; None if it isn't known in its current state.
+        """Return each file's `SessionLine`; None if none is cached for its current state.
 
         `places`: all files of the store.
         """
         return self._of_all("lines", _decode_lines, places)[0]
 
     def put_lines(self, places: Sequence[ChatFile], lines: Sequence[SessionLine | None]) -> None:
-        """Store the lines of all files, replacing earlier ones."""
+        """Store the `SessionLine` of every file, replacing those stored earlier.
+
+        `places`: all files of the store.
+        """
         self._put_of_all("lines", places, lines)
 
     def _of_all(
         self, table: str, decode: Callable[[bytes], list[V | None]], places: Sequence[ChatFile]
     ) -> tuple[list[V | None], Set[bytes]]:
-        """Return the values of all files in one row of a table, and the paths that are gone.
+        """Return one table's cached value for each file, and the paths that are gone.
 
-        A value is None if it isn't known for the file's current state.
+        For each store, the table has one row with the values of all files. A value is None if it
+        isn't known for the file's current state.
         """
         files, renewed = _columns(places), self.renewed
         found: list[V | None] | None = None
@@ -236,7 +240,7 @@ class Cache(Generic[T]):
         self._remove_all(lambda path: path not in there)
 
     def remove_gone(self, known: Iterable[str]) -> None:
-        """Delete the rows of files that are neither in `known` nor on the disk."""
+        """Delete the rows of files that neither are in `known` nor exist on the disk."""
         there = set(map(os.fsencode, known))
         self._remove_all(lambda path: path not in there and not os.path.lexists(path))
 
@@ -257,10 +261,11 @@ class Cache(Generic[T]):
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection | None]:
-        """Yield the open database; on failure, replace it or stop using it.
+        """Yield the open database, and handle errors raised in the block.
 
-        If another process is holding the lock, only this change is lost, and the files affected are
-        read again later.
+        An error of an open database doesn't reach the caller. If another process holds the lock,
+        the block's change is lost, and the files concerned are read again later. After any other
+        error, `_recover` is called.
         """
         with self._lock:
             try:
@@ -362,14 +367,14 @@ def _stamp(place: ChatFile) -> bytes:
 
 
 def _columns(places: Sequence[ChatFile]) -> bytes:
-    """Return the paths and stamps of files, in a form quick to build and compare."""
+    """Encode the paths and stamps of files so that they are quick to compare."""
     names = os.fsencode("\0".join([place.name for place in places]))
     stamps = zip(*[place.stamp for place in places], strict=True)
     return _pack((names, *stamps))
 
 
 def _stamps(columns: bytes) -> dict[bytes, tuple[int, ...]]:
-    """Map the paths in the result of `_columns`, in order, to the stamps."""
+    """Decode the result of `_columns` to a dict from path to stamp, in the same order."""
     names, *stamps = _decode_columns(columns)
     return dict(zip(names.split(b"\0"), zip(*stamps, strict=True), strict=True)) if names else {}
 
@@ -379,9 +384,9 @@ def _checksum(*row: bytes) -> int:
 
 
 def _packed(known: object) -> bytes | None:
-    """Return a row's encoded data; None if a string in it isn't valid UTF-8.
+    """Encode a row's data; return None if a string in it can't be encoded as UTF-8.
 
-    This can happen because a file name may be undecodable.
+    That happens if a file name contains undecodable bytes.
     """
     try:
         return _pack(known)
@@ -390,7 +395,10 @@ def _packed(known: object) -> bytes | None:
 
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
-    """Return the row with equal values shared, because a store may have 10,000 rows."""
+    """Replace a row's values by shared objects if other rows have equal ones.
+
+    This saves memory, because a store may have 10,000 rows. `shared`: the objects used so far.
+    """
     if isinstance(known, Summary):  # just decoded, so nothing else refers to it yet
         one = shared.setdefault
         force_setattr(known, "names", (place.name,))
@@ -405,7 +413,10 @@ def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
 
 
 def head_of(known: Known) -> Head:
-    """Return a session's head."""
+    """Return the part of a cached summary that `Head` contains.
+
+    For a file that contains no session, return a `Head` with default values.
+    """
     if isinstance(known, Unread):
         return Head()
     when = known.when.timestamp()
@@ -424,9 +435,9 @@ SUMMARIES: CachedRows[Known] = CachedRows(
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return the row to cache, in a list.
+    """Return a list with the (file, result) pair to cache, or an empty list.
 
-    The list is empty if the result may change although the file doesn't.
+    A result isn't cached if reading the unchanged file again may give another result.
     """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]

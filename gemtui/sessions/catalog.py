@@ -51,14 +51,15 @@ class Catalog:
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Add absolute paths as candidates for the projects of sessions that have none."""
+        """Add absolute paths that may be the folders of projects known only by a hash."""
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
     def knows(self, path: str, stamp: Stamp, *, whole: bool) -> bool:
         """Return whether the catalog has the summary of a file in its current state.
 
-        `whole`: ignore a summary for which only the beginning of the file was read.
+        `stamp`: the file's current state. `whole`: accept only a summary for which the whole file
+        was read, not just its beginning.
         """
         known = self._files.get(path)
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
@@ -113,7 +114,7 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Add a session's paths as candidates for projects known only by a hash."""
+        """Add a session's paths as possible folders of projects known only by a hash."""
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)
@@ -157,7 +158,10 @@ class Catalog:
 
 
 def _same(before: Summary | None, now: Summary) -> Summary:
-    """Return the earlier object if it is equal, so that lists don't detect a change."""
+    """Return the earlier object if it equals `now`, else `now`.
+
+    Lists compare by identity, so an equal object must not count as a change.
+    """
     return before if before is not None and before == now else now
 
 

@@ -33,7 +33,10 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """Return the heading for a time; a future time, from a wrong clock, is today."""
+        """Return the day or month whose heading a time belongs under.
+
+        A time in the future, which comes from a wrong clock, belongs under today.
+        """
         day = when.astimezone(self.tz).date()
         ago = (self.today - day).days
         if ago <= 0:

@@ -98,7 +98,7 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Assign to this folder the sessions that name it only by a hash of its path.
+        """Assign to this folder the sessions that name only the hash of its path.
 
         `quick` and `find` do the same for their `project`.
         """
@@ -171,9 +171,9 @@ class Index:
     def find(self, wanted: str, *, project: Path | None = None) -> Summary:
         """Return the session for a full id, a unique prefix, a file's path, or "latest".
 
-        `project`: consider only this folder's sessions; ignored for paths. Raises SessionNotFound,
-        SessionAmbiguous, or StoreUnreadable; for a path, also NotASession, SessionTooLarge, or
-        OSError.
+        `project`: consider only this folder's sessions; ignored if `wanted` is a path. Raises
+        SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path, also NotASession,
+        SessionTooLarge, or OSError.
         """
         if resolve.is_path(wanted):
             return self._at(typed_path(wanted).absolute())
@@ -212,9 +212,10 @@ class Index:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
     def heads(self) -> list[tuple[ChatFile, Head]]:
-        """Return the store's files with their sort keys, reading files that are not cached.
+        """Return each file of the store with its `Head`; uncached files are read.
 
-        The key of a file without a session has an empty `kind`. Unreadable files are left out.
+        A file that contains no session has a `Head` with an empty `kind`. Unreadable files are left
+        out.
         """
         files = self.files()
         cached = heads = self._cache.heads(files)
@@ -231,25 +232,30 @@ class Index:
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
 
     def lines(self) -> dict[str, SessionLine]:
-        """Return the cached lines of files in their current state, by path."""
+        """Return the cached `SessionLine` of each file that hasn't changed since, by path."""
         files = self.files()
         lines = zip(files, self._cache.lines(files), strict=True)
         return {file.name: line for file, line in lines if line is not None}
 
     def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
-        """Cache these lines, by path; all other cached lines are removed."""
+        """Cache these values by file path; all other cached `SessionLine`s are removed."""
         files = self.files()
         self._cache.put_lines(files, [lines.get(file.name) for file in files])
 
     def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
-        """Return a file's project, by the file's folder or the hash; None if unknown."""
+        """Return the project a file belongs to; None if unknown.
+
+        It is determined by the folder the file is in, or else by `project_hash`, the hash in the
+        session's header.
+        """
         return self._projects.root_of(file.project_key, project_hash)
 
     def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
-        """Learn every path by which sessions may be assigned to projects.
+        """Collect the paths that may be the folders of projects known only by a hash.
 
-        The paths come from the headers, and from the writes of sessions whose folder is named by
-        the hash of an unknown project. `heads`: the result of `heads`.
+        These are the paths in session headers, and the paths of files written by sessions whose
+        folder is named by the hash of an unknown project. `heads`: the result of the method
+        `heads`.
         """
         named = chain.from_iterable(head.directories for _, head in heads if head.directories)
         with self._lock:
@@ -260,7 +266,7 @@ class Index:
             self._read_all(self._not_cached(files, whole=True))
 
     def _head(self, file: ChatFile) -> Head | None:
-        """Return the sort key of a file that has been read; None if it couldn't be."""
+        """Return the `Head` of a file that has been read; None if it could not be read."""
         with self._lock:
             known = self._catalog.file(file.name)
             if known is not None:
@@ -280,7 +286,10 @@ class Index:
     # --- finding -----------------------------------------------------------------------------
 
     def _at(self, path: Path) -> Summary:
-        """Return the session in a file anywhere, ignoring the session's other files."""
+        """Return the session in the file at `path`, inside or outside the store.
+
+        Other files of the same session are ignored.
+        """
         place = None
         with suppress(OSError):
             place = place_of(path, self.home)
@@ -329,10 +338,11 @@ class Index:
     def _scope(
         self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
     ) -> Sequence[ChatFile]:
-        """Return the files in a project's own folder, or also in its `worktrees`.
+        """Return the session files of a project.
 
-        In some folders, only the sessions themselves name their project. If `read` is true, those
-        sessions are read; otherwise only those in the catalog are considered.
+        `worktrees`: also those of the project's git worktrees. In some folders, the project is
+        named only in the sessions themselves. If `read` is true, those sessions are read;
+        otherwise, only those in the catalog are considered.
         """
         if project is None:
             return store.files()
@@ -443,7 +453,7 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """Use the vault's copies of a file as long as the file is not in the store."""
+        """Use the vault's copies of a file that is no longer in the store."""
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
             self._forget(name)
@@ -452,7 +462,10 @@ class Index:
             self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
-        """Return whether a path is a session's file, or is the name of a deleted one."""
+        """Return whether a path has the name of a session file and is no folder.
+
+        True also for a session file that has been deleted.
+        """
         try:
             return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
         except (FileNotFoundError, NotADirectoryError):
@@ -463,9 +476,9 @@ class Index:
     # --- known files -------------------------------------------------------------------------
 
     def _is_still_too_large(self, place: ChatFile) -> bool:
-        """Return whether a file that was too large is unchanged or has grown.
+        """Return whether to skip a file because it was too large when last read.
 
-        Such a file is skipped.
+        True as long as it is the same file and hasn't shrunk.
         """
         inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
         return inode == place.inode and size <= place.size
@@ -543,14 +556,17 @@ class Index:
             )
 
     def _state(self, store: Store) -> StoreState:
-        """Return the store's state, including changes since the scan."""
+        """Return whether the store is available, counting files found since the scan."""
         if self._places:
             return StoreState.OK
         return StoreState.EMPTY if store.state is StoreState.OK else store.state
 
 
 class _Seldom:
-    """Calls a function up to four times a second, for at most a fifth of the time."""
+    """Calls a function at most four times a second.
+
+    The calls take at most a fifth of the time.
+    """
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call
@@ -565,7 +581,10 @@ class _Seldom:
 
 
 def _here() -> list[str]:
-    """Return the current folder as a candidate for projects known only by a hash."""
+    """Return the current folder in a list, or an empty list if it has been removed.
+
+    It may be the folder of a project known only by a hash.
+    """
     try:
         return [str(current_folder())]
     except OSError:

@@ -60,7 +60,7 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """A list's settings.
+    """What a list shows, and in which order.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
     `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
@@ -124,7 +124,7 @@ class ListQuery:
 
     @property
     def for_archived(self) -> bool:
-        """Whether the query searches archived sessions, which lists hide."""
+        """Whether the query asks for archived sessions (otherwise hidden from lists)."""
         return Narrowed(field=Field.IS, value="archived") in self._fields
 
     def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
@@ -238,7 +238,7 @@ class SessionRow(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The identity of the row in all snapshots."""
+        """The same key for this session's row in every snapshot."""
         return self.entry.key
 
 
@@ -255,7 +255,7 @@ class Heading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The identity of the row in all snapshots."""
+        """The same key for this heading in every snapshot."""
         return f"project {self.group}"
 
 
@@ -270,7 +270,7 @@ class DayHeading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The identity of the row in all snapshots."""
+        """The same key for this heading in every snapshot."""
         return f"day {self.name}"
 
 
@@ -360,7 +360,7 @@ class Listing:
         )
 
     def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
-        """Return the sessions of the rows with these keys, even if not shown now.
+        """Return the sessions with these row keys, even if their rows are not shown now.
 
         Sessions are in the order of the last `replace_all`, newest first.
         """
@@ -412,7 +412,10 @@ def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
 
 
 def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
-    """Return rows in which subagents and copies follow their session, if it is listed."""
+    """Return rows in which subagents and copies follow their parent session.
+
+    A subagent or copy whose parent session isn't listed gets a row of its own.
+    """
     mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
@@ -552,9 +555,10 @@ _A_FIRST = {Sort.TITLE, Sort.PROJECT}
 
 
 def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
-    """Return sorted entries; in either direction, unknown values come last.
+    """Return sorted entries.
 
-    Entries with equal values stay sorted newest first.
+    Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
+    stay sorted newest first.
     """
     value = _PROPERTY[sort]
     pairs = [(value(entry), entry) for entry in entries]

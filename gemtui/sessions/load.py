@@ -40,12 +40,12 @@ IN_FLIGHT = (
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
-    """Return the current conversation; bodies are read from the file when needed.
+    """Return the current conversation; message bodies are read when needed.
 
     `dropped`: include rewound, replaced, and failed messages, each marked as such. `in_flight`: if
     the last answer is empty, treat it as waiting for its tools, and add a notice. The result is a
-    snapshot, so refreshing the log does not change it. A later snapshot shares the outlines of all
-    messages that haven't changed.
+    snapshot: refreshing the log does not change it. A later snapshot uses the same outline objects
+    for all messages that haven't changed.
     """
     items = _items(log.replay, dropped=dropped)
     if in_flight and log.complete:
@@ -61,11 +61,11 @@ def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = T
 def placed_messages(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[tuple[Message, Slot | None]]:
-    """Yield a log's messages, including dropped ones, each with its slot.
+    """Yield a log's messages, including dropped ones, each with its place in the file.
 
     The messages are those of `transcript_of(log, dropped=True, in_flight=False)`, from index
-    `start` to `stop`. A slot locates the line of the log from which `message_on_line` builds the
-    same message. The slot is None if the message also needs other lines.
+    `start` to `stop`. The place (a Slot) is a line of the log from which `message_on_line` can
+    build the same message. It is None if the message also needs other lines.
     """
     calls = _LogCalls(log.replay, log.source)
     for item in _items(log.replay, dropped=True)[start:stop]:
@@ -96,9 +96,10 @@ def _is_alone(item: _Item) -> bool:
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Yield every record that remains after replay, as stored.
+    """Yield, as stored, the records of all messages that remain after replay.
 
-    Fields that a message lost in a resume are restored (assets/gemini-cli.md#ghosts).
+    Fields that a message lost when a session was resumed are restored
+    (assets/gemini-cli.md#ghosts).
     """
     for entry in log.replay.entries:
         record = read_record(log.source, entry)
@@ -109,11 +110,11 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield a log's entries with their records, including all calls they name.
+    """Yield the replayed messages, each with its record and all tool calls it names.
 
-    Calls that exist only as `functionCall` parts become `toolCalls` entries with their results.
-    Results of other calls are removed from an entry (assets/gemini-cli.md#ghosts). A record is None
-    if it can't be read any more.
+    Calls that exist only as `functionCall` parts are added as `toolCalls` entries with their
+    results. Results of other calls are removed from an entry (assets/gemini-cli.md#ghosts). A
+    record is None if it can't be read any more.
     """
     lookup = _LogCalls(log.replay, log.source)
     named = {id for entry in log.replay.entries for id in entry.facts.part_ids}
@@ -127,7 +128,10 @@ def whole_records(
 
 
 def dropped_counts(log: SessionLog) -> Counter[Dropped]:
-    """Count, by reason, the messages that `dropped=True` adds to `transcript_of`."""
+    """Count the messages that are no longer in the conversation, by reason.
+
+    These are the messages that `dropped=True` adds to `transcript_of`.
+    """
     if not log.replay.dropped:
         return Counter()
     shown = [entry for entry in log.replay.entries if _is_shown(entry, log.replay)]
@@ -191,7 +195,7 @@ def _id(call: Mapping[str, Any]) -> str:
 
 
 class _Item(Struct, frozen=True, kw_only=True):
-    """A message to build from an entry, or from some of the entry's calls.
+    """A message to build from a replayed record, or from some of the record's calls.
 
     `calls`: the indexes of the calls to include; None means the whole record. `rest`: include
     everything but calls. `hidden`: ids of calls to leave out. `in_flight`: whether the message is
@@ -235,12 +239,12 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
 
 
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
-    """Yield dropped messages, showing each call only once.
+    """Yield the messages to build for dropped records, showing each call only once.
 
-    A message restored under another id contains the same calls, and in sessions over ACP, one
-    record collects the calls of other messages. A call that is not part of the conversation stays
-    with the answer that names it, and is hidden elsewhere. Messages that have nothing left are
-    skipped.
+    A message restored under another id contains the same calls. In sessions over ACP (the protocol
+    between the CLI and editors), one record collects the calls of other messages. So a call that is
+    not part of the conversation is shown only with the answer that names it. Messages that have
+    nothing left to show are skipped.
     """
     dropped = replay.dropped
     home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}
@@ -273,9 +277,10 @@ def _without(entry: ReplayedMessage, hidden: frozenset[str]) -> ReplayedMessage:
 
 
 def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
-    """Return whether an entry is shown: a message, or a reply without a stored call.
+    """Return whether a replayed record is shown in the transcript.
 
-    A reply without a recorded call belongs to a call that was denied over ACP.
+    Messages are shown. A record with only tool replies is shown if one of the replies belongs to no
+    recorded call, which happens when a call was denied over ACP.
     """
     kind = entry.facts.kind
     return kind is RecordKind.MESSAGE or (
@@ -284,7 +289,7 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
 
 
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
-    """Return the indexes of the replies whose call is nowhere in the log."""
+    """Return the indexes of the record's replies whose call is nowhere in the log."""
     return [
         place
         for place, reply in enumerate(entry.facts.replies)
@@ -337,14 +342,21 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Late:
-    """Calls that happened after later messages, by the index of the message they follow."""
+    """The calls that are shown later than the record that contains them.
+
+    `moved`: by the index of the containing record, the indexes of its moved calls. `after`: by the
+    index of the message they follow, the record and the indexes of its calls.
+    """
 
     moved: dict[int, frozenset[int]]
     after: dict[int, list[tuple[ReplayedMessage, frozenset[int]]]]
 
 
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
-    """Find calls that the CLI attached to an earlier record than the one they follow."""
+    """Find the calls that ended only after messages later than their own record.
+
+    The CLI stores such a call with an earlier record than the message it follows.
+    """
     late = _Late(moved={}, after={})
     latest = list(accumulate([entry.facts.outline.time or EARLIEST for entry in entries], max))
     for index, entry in enumerate(entries):
@@ -362,11 +374,11 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
 
 
 def _follows(latest: list[datetime], index: int, time: datetime) -> int:
-    """Return the index of the last message before `time`, starting at `index`.
+    """Return the index of the message that something at `time` follows.
 
-    The search ends at the first message that is not before `time`. `latest`: for each index, the
-    latest time of all messages up to there, which gives a message without a time the time of the
-    previous one.
+    This is the last message before `time`; the search starts at `index` and ends at the first
+    message that is not before `time`. `latest`: for each message, the latest time of it and all
+    messages before it, so that a message without a time has the time of the previous one.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index
@@ -389,7 +401,7 @@ class _LogCalls:
     def record(self, item: _Item) -> Mapping[str, Any] | None:
         """Return the item's record.
 
-        The last record that was split into several messages stays parsed.
+        If several messages are built from one record, it is parsed only once.
         """
         if item.calls is None:
             return read_record(self.source, item.entry)
@@ -417,7 +429,10 @@ class _LogCalls:
 
 
 def _calls_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the first call for each id; ids that aren't strings can't be looked up."""
+    """Return a record's calls by id; of several with the same id, the first.
+
+    Calls whose id isn't a string are left out.
+    """
     return {_id(raw): raw for raw in reversed(objects(record.get("toolCalls")))}
 
 

@@ -1,9 +1,10 @@
-"""Merge the files of the same session, anywhere in the store, into one summary.
+"""Merge a session's files, wherever they are in the store, into one summary.
 
-A migration copies every session, and a resume leaves a frozen `.json` or a ghost behind. The newest
-file with any content is the one in use, and the others are its copies. Sessions that share only the
-first eight characters of their ids are different sessions. So are sessions in two projects that
-were given the same id (`--session-id nightly`).
+The CLI leaves several files for a session: a migration copies every session, and a resume leaves
+behind a frozen `.json` file or a ghost (an empty file with the session's id). The newest file with
+any content is the one in use, and the others are its copies. Sessions that share only the first
+eight characters of their ids are different sessions. So are sessions in two projects that were
+given the same id (`--session-id nightly`).
 """
 
 from __future__ import annotations
@@ -28,17 +29,20 @@ It consists of the kind, the full id, and, for checkpoints, also the folder.
 
 
 def identity(summary: Summary) -> Identity:
-    """Return the key that a session's files share; `apart` also separates projects."""
+    """Return a key that is equal for all files of a session.
+
+    Sessions of different projects may also have equal keys; `apart` separates them.
+    """
     checkpoint = summary.kind is SessionKind.CHECKPOINT
     return summary.kind, summary.id, summary.project_key if checkpoint else ""
 
 
 def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Summary]]:
-    """Group files with equal identities by session.
+    """Separate files with equal `identity` keys into groups, one for each session.
 
     Files in the same folder belong to one session. So do files of the same project, because
-    migrated copies keep the hash of the project's path. If only one project is named, a file that
-    names none belongs to it.
+    migrated copies keep the hash of the project's path. If only one project is named among the
+    files, a file that names none belongs to it.
     """
     if len(files) == 1:
         return [files]

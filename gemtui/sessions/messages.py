@@ -47,11 +47,11 @@ def message_of(
     rest: bool = True,
     hidden: frozenset[str] = frozenset(),
 ) -> Message:
-    """Return the message for one record, under its id in the replay. Never raises.
+    """Convert one record to a message. Never raises.
 
-    `calls`: looks up calls and replies in other records. `only`: indexes of the tool calls that
-    belong to this message; None means all. `rest`: include the record's text, thoughts, and
-    everything else. `hidden`: ids of calls to leave out.
+    `id`: the message's id in the replay. `calls`: looks up calls and replies in other records.
+    `only`: indexes of the tool calls that belong to this message; None means all. `rest`: include
+    the record's text, thoughts, and everything else. `hidden`: ids of calls to leave out.
     """
     kind = record.get("type")
     if kind == "user":
@@ -84,10 +84,10 @@ class _NoCalls:
 
 
 def message_on_line(line: bytes, id: str) -> Message | None:
-    """Return the message on a line of a log, as `placed_messages` yields it.
+    """Build a message from one line of a log, as `placed_messages` yields it.
 
-    Returns None if the line now contains a different message, because the file may have been
-    rewritten. `id`: the message's id.
+    `id`: the id the message must have. Returns None if the line contains a different message,
+    because the file may have been rewritten.
     """
     try:
         record = loads(line)
@@ -130,7 +130,10 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
 def _calls(
     record: Mapping[str, Any], calls: Calls, only: frozenset[int] | None, *, named: bool
 ) -> list[ToolCall]:
-    """Return the record's tool calls; if `named`, also those found only in its parts."""
+    """Return the record's tool calls.
+
+    `named`: also return the calls that exist only as `functionCall` parts.
+    """
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
     found = [

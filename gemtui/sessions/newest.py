@@ -60,9 +60,10 @@ class NewestSessions:
                 yield from session.copies if hidden else ()
 
     def lines(self, *, project: Path | None, hidden: bool) -> Iterator[Summary | SessionLine]:
-        """Yield the same sessions as `listed`, those with a single file as cached lines.
+        """Yield the same sessions as `listed`, as ready JSON (`SessionLine`) if possible.
 
-        Only sessions without a line are read.
+        Sessions without valid cached JSON are read. A session that is live or has several files is
+        yielded as a summary.
         """
         folders = None if project is None else ProjectFolders(project)
         lines, since = self._index.lines(), _live_since()
@@ -132,7 +133,10 @@ def _order(session: Summary) -> tuple[float, str, str]:
 
 
 def _line_of(session: Summary) -> SessionLine | None:
-    """Return the line of a session; None if it may change while the session's file doesn't."""
+    """Return the JSON to cache for a session, or None.
+
+    None means that the JSON may change although the session's file doesn't.
+    """
     if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
         return None
     text = encode(session.to_dict())
@@ -141,12 +145,15 @@ def _line_of(session: Summary) -> SessionLine | None:
 
 
 def _live_since() -> float:
-    """Return the time after which a live session was last written, in nanoseconds."""
+    """Return a time in nanoseconds; a live session's file was last written after it."""
     return (time.time() - LIVE_FOR.total_seconds()) * 1e9
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether a subagent may be working, so that its parent is live as well."""
+    """Return whether one of the files may be a live subagent's.
+
+    The parent session of a live subagent is live as well.
+    """
     since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)
 
@@ -154,9 +161,9 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
 def _grouped(
     heads: Sequence[tuple[ChatFile, Head]],
 ) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
-    """Group files by session, apart from files that are their session's only one.
+    """Separate the files that are their session's only one from all others.
 
-    Returns these single files, and a list of files for each other session.
+    Returns these single files, and one list of files for each other session.
     """
     count = Counter([head.id for _, head in heads])
     single: list[tuple[ChatFile, Head]] = []

@@ -42,7 +42,7 @@ class StorePreload:
         self._child = _begin(self._read) if ahead and alone else None
 
     def first(self) -> Future[Snapshot]:
-        """Return the rows as a future.
+        """Return a future for the snapshot with the first rows.
 
         They are read in a daemon thread, so that reading doesn't keep the app from exiting.
         """
@@ -105,7 +105,10 @@ def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
 
 
 def _answer(child: int, pipe: int) -> _Read | None:
-    """Wait for the process's result; return None if the process failed."""
+    """Wait for the reading process, and return its result; None if the process failed.
+
+    `child`, `pipe`: the process's id and the pipe for its result, from `_begin`.
+    """
     with open(pipe, "rb") as stream:
         data = stream.read()
     with suppress(ChildProcessError):

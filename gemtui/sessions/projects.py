@@ -45,7 +45,7 @@ class Projects:
         return len(self._paths) > known
 
     def says_the_same(self, other: Projects) -> bool:
-        """Return whether the registry and the markers equal those in `other`."""
+        """Return whether `other` has equal `projects.json` contents and project markers."""
         return self._registry == other._registry and self._markers == other._markers
 
     def root_of(self, key: str, project_hash: str | None = None) -> str | None:
@@ -72,7 +72,10 @@ class Projects:
         return self._hashes.get(name)
 
     def keys_in(self, folders: Container[str | None]) -> frozenset[str]:
-        """Return the names of the folders under `tmp` whose project is one of these folders."""
+        """Return the names of those folders under `tmp` that belong to the given projects.
+
+        `folders`: the projects' folders.
+        """
         return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:

@@ -161,9 +161,9 @@ def _parsed(text: str, now: datetime) -> Query:
 
 
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
-    """Yield the terms of a word or phrase.
+    """Yield the search terms for a word or phrase in the query.
 
-    `name`: text before a colon that isn't the name of a field.
+    `name`: text before a colon that isn't the name of a field, and is searched as a word.
     """
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
@@ -224,19 +224,25 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
 
 
 def is_of_sessions(narrowed: Narrowed) -> bool:
-    """Return whether a field describes whole sessions, even in a search of messages."""
+    """Return whether a field is a condition on whole sessions, not on single messages.
+
+    Fields such as `project:`, `model:`, and `tag:` are, even when messages are searched.
+    """
     if narrowed.field is Field.IS:
         return narrowed.value in MARKED
     return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG)
 
 
 def can_tell(narrowed: Narrowed) -> bool:
-    """Return whether `fits` can evaluate a field; summaries don't contain facts about messages."""
+    """Return whether `fits` can evaluate a field from a session's summary.
+
+    It can't for `in:` and for the value `thought`, because summaries don't contain these facts.
+    """
     return narrowed.field is not Field.IN and narrowed.value != "thought"
 
 
 def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
-    """Return whether a session matches a field.
+    """Return whether a session satisfies a field's condition.
 
     `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
     `tool:` and `is:failed`), a session matches if it contains such a call.

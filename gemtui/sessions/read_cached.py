@@ -67,7 +67,7 @@ def read_cached(
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:
-    """Return the session's file in its current state.
+    """Return the current state of a session's file, as a file of the store.
 
     Returns None if the file can't be accessed or is not in the store.
     """

@@ -55,8 +55,8 @@ class Readers(Generic[T]):
     def read(self, cancelled: Callable[[], bool]) -> Iterator[tuple[ChatFile, T]]:
         """Yield each file with its result, roughly in the given order, until `cancelled`.
 
-        A file is missing if no process has read it, because processes could not be started or have
-        ended.
+        Files that no process has read, because processes could not be started or have ended, are
+        not yielded.
         """
         threads: dict[subprocess.Popen[bytes], Thread] = {}
         try:
@@ -86,9 +86,10 @@ class Readers(Generic[T]):
             process.wait()
 
     def _talk(self, stream: BufferedIOBase) -> None:
-        """Send a process batches of files until none are left or the process fails.
+        """Send a helper process batches of files until none are left or the process fails.
 
-        A process fails if gemtui has been updated since the current process started.
+        The process also counts as failed if gemtui has been updated since the current process
+        started.
         """
         with suppress(Exception), stream:
             while True:

@@ -61,10 +61,10 @@ class CallFact(Struct, frozen=True, gc=False):
 class RecordFacts(Struct, frozen=True, kw_only=True, gc=False):
     """The facts about one record.
 
-    `has`: those RICH_FIELDS that the record itself contains. `content`: whether it contains text,
-    images, or code the model ran. `calls`: its toolCalls. `part_ids`: ids of functionCall parts
-    that are not among its toolCalls. `replies`: its functionResponses. `digest`: a hash that is
-    equal for records with equal content.
+    `has`: which of the RICH_FIELDS the record itself contains. `content`: whether it contains text,
+    images, or code the model ran. `calls`: the calls in its `toolCalls` field. `part_ids`: ids of
+    `functionCall` parts for calls that are not in `calls`. `replies`: its `functionResponse` parts.
+    `digest`: a hash that is equal for records with equal content.
     """
 
     outline: Outline

@@ -24,9 +24,9 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
 
 
 def replaced_in(summary: Summary) -> Redactor:
-    """Return a redactor that has replaced all secrets in a session's file.
+    """Return a redactor after using it on all of a session's file.
 
-    Raises NotASession, SessionTooLarge, or OSError.
+    It then knows which secrets the file contains. Raises NotASession, SessionTooLarge, or OSError.
     """
     with SessionLog(summary.path) as log:
         log.refresh()

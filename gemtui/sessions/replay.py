@@ -56,7 +56,7 @@ class ReplayedMessage(Struct, frozen=True, gc=False):
     def is_silent(self) -> bool:
         """Whether this is an answer without text and without calls.
 
-        Such an answer may be waiting for its calls, which are stored when they end; see
+        Such an answer may be waiting for its calls, which the CLI stores only when they end; see
         assets/gemini-cli.md#tool-calls.
         """
         return self.facts.outline.author is Author.MODEL and not self.facts.has_content
@@ -70,7 +70,7 @@ class StoredCall(Struct, frozen=True, gc=False):
 
 
 class Replay:
-    """A session log's state after the lines so far."""
+    """The state of a session's conversation after the log lines read so far."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {}
@@ -179,7 +179,10 @@ class Replay:
             self._dropped[entry.id] = (entry, why)
 
     def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
-        """Record messages as dropped, turn by turn; prompts without answers have failed."""
+        """Record messages as dropped, with one reason for each prompt and its answers.
+
+        If a prompt has no answer, the reason is that the prompt failed.
+        """
         turn: list[ReplayedMessage] = []
         for entry in [*gone, None]:
             if turn and (entry is None or entry.facts.outline.prompt):
@@ -191,11 +194,11 @@ class Replay:
                 turn.append(entry)
 
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
-        """Return the entries that were not restored under a new id.
+        """Return those dropped messages that were not restored under a new id.
 
-        When an interactive request is cancelled, the CLI rewrites the whole history with new ids.
-        An entry's twin has the same content and appeared later. It takes over the fields that only
-        the entry has.
+        When an interactive request is cancelled, the CLI rewrites the whole history with new ids. A
+        message's twin has the same content and appeared later. The twin takes over the fields that
+        only the dropped message has.
         """
         if not gone:
             return []
@@ -214,7 +217,10 @@ class Replay:
         return lost
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
-        """Reuse the outline of an equal record, so that views don't detect a change."""
+        """Give a message the outline object of `old` if both records are equal.
+
+        Views compare outlines by identity, so the message then counts as unchanged.
+        """
         kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
@@ -231,7 +237,7 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return the outline of an entry, including calls that exist only as parts."""
+        """Return a message's outline, which also counts calls that exist only as parts."""
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
@@ -240,8 +246,8 @@ class Replay:
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return the same object for equal outlines, because views compare by identity.
 
-        `known`: other facts about the message, such as which of its calls that exist only as parts
-        have had a reply so far.
+        `known`: other facts about the message that must be equal, too, such as which of its calls
+        that exist only as parts have had a reply so far.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -289,10 +295,10 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """Return `entry` with the fields it lost but an earlier record still has.
+    """Add to `entry` the fields that it lost but the earlier record `old` still has.
 
-    If the message was not restored, its line replaces the earlier record, so the message gets only
-    the fields that the earlier record had itself borrowed.
+    `restored`: whether the message was restored from `old`. If not, its line replaces the earlier
+    record, so it gets only the fields that `old` had itself taken from a still earlier record.
     """
     if entry.facts.outline.author is not old.facts.outline.author:
         return entry
@@ -326,7 +332,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
 
 
 def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
-    """Reuse the earlier outline object if a restored message is unchanged."""
+    """Use the earlier record's outline object if a restored message is unchanged."""
     mine, theirs = entry.facts, old.facts
     if mine.digest != theirs.digest or entry.id != old.id:
         return entry

@@ -22,7 +22,7 @@ class ProjectFolders:
     def __contains__(self, folder: object) -> bool:
         """Return whether sessions in this folder belong to the project.
 
-        If the folder is None, which means unknown, they don't.
+        False if the folder is unknown (None).
         """
         return isinstance(folder, str) and repository_of(folder) in self._repositories
 

@@ -96,7 +96,10 @@ def _ends(place: ChatFile) -> bytes:
 
 
 def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
-    """Return sessions whose id begins with `wanted`; if an id is equal, only those."""
+    """Return the sessions whose id begins with `wanted`.
+
+    If an id equals `wanted`, only the sessions with that id are returned.
+    """
     found = [each for each in sessions if wanted and each.id.startswith(wanted)]
     return [each for each in found if each.id == wanted] or found
 

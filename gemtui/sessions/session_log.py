@@ -153,7 +153,10 @@ class SessionLog:
         return bool(self._replay.metadata.get("sessionId") or self._replay.entries)
 
     def _unreadable(self, source: LineSource) -> bool:
-        """Keep the earlier state if the file has no session now, or raise NotASession."""
+        """Handle a file that contains no session at the moment.
+
+        Keeps the state read earlier, if any; otherwise raises NotASession.
+        """
         data = source.read(0, CHUNK).strip()
         if self._replay.entries and not isinstance(self._source, LineSource):
             source.close()
@@ -209,7 +212,10 @@ class SessionLog:
         return None
 
     def _require_other_form(self, source: LineSource, *, size: int, limit: int, of: str) -> None:
-        """Raise SessionTooLarge for a session in one object; a log may have any size."""
+        """Raise SessionTooLarge if the file is a legacy session, which is one JSON object.
+
+        Call this for a file over `limit`. A log, which has one record per line, may have any size.
+        """
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
@@ -311,7 +317,10 @@ class SessionLog:
             )
 
     def _last(self, line: bytes) -> bool:
-        """Apply a last line without a line feed if it is complete; return whether it was."""
+        """Replay the file's last line if it has no line feed but is complete JSON.
+
+        Returns whether the line was replayed.
+        """
         if not line.isspace() and values_in(line) <= legacy_json.VALUES and not _is_object(line):
             return False
         self._apply(line, len(line))
@@ -335,7 +344,10 @@ class SessionLog:
         return self._replay.metadata
 
     def is_inherited(self, time: datetime | None) -> bool:
-        """Return whether a time precedes this fork, and so belongs to the original."""
+        """Return whether a time is before this session was forked from another.
+
+        Anything that happened then belongs to the original session.
+        """
         began = self._replay.started if self.metadata.get(FORKED_FROM) else None
         return time is not None and began is not None and time < began
 
@@ -352,7 +364,10 @@ class SessionLog:
         return RewrittenSource(self._source, self._rewrite)
 
     def rewrite(self, change: Callable[[Record], Record]) -> None:
-        """Apply `change` to every body read from now on; the replay itself is unaffected."""
+        """Apply `change` to every record body that is read from now on.
+
+        The replay itself is unaffected.
+        """
         self._rewrite = change
 
     @property
@@ -407,7 +422,7 @@ def _equal(one: Record | None, other: Record) -> bool:
 
 
 def _is_cut(data: bytes) -> bool:
-    """Return whether JSON is truncated, rather than invalid in any other way."""
+    """Return whether data is truncated JSON, rather than invalid in any other way."""
     try:
         loads(data)
     except orjson.JSONDecodeError as error:

@@ -55,9 +55,10 @@ class WholeSource:
 class LineSource:
     """The lines of a log, read by offset.
 
-    The most recently parsed message lists are cached: at most four, or one if lines are large. The
-    file is closed by `close`, or when the last snapshot that reads from it is garbage-collected.
-    `keep`: how many bytes of lines to keep parsed, for callers that read all bodies at once.
+    The most recently parsed lines that contain message lists are cached: at most four, or one if
+    lines are large. The file is closed by `close`, or when the last snapshot that reads from it is
+    garbage-collected. `keep`: how many bytes of lines to keep parsed, for callers that read all
+    bodies at once.
     """
 
     _LISTS = 4
@@ -97,7 +98,7 @@ class LineSource:
         return self._file.fileno()
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record on a line, or a message in a line that restores several."""
+        """Return the record on a line, or one message if the line has a list of them."""
         if slot.place < 0:
             line = self._parsed(slot)
             return line if isinstance(line, dict) else None

@@ -151,7 +151,7 @@ class Store:
         return StoreState.EMPTY if os.path.isdir(self.tmp) else StoreState.MISSING  # noqa: PTH112
 
     def _in_the_way(self) -> None:
-        """Record a problem if the store's path exists but is not a folder."""
+        """Record a problem if something other than a folder is at the store's path."""
         for place in (self.home, self.tmp):
             if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
                 self._blocked = True

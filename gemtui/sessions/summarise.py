@@ -105,7 +105,7 @@ def kind_and_id(log: SessionLog, place: ChatFile) -> tuple[SessionKind, str]:
 
 
 def _is_spoken(line: Outline) -> bool:
-    """Return whether a message belongs to the conversation; CLI notices don't."""
+    """Return whether a message is from the user or the model, not a CLI notice."""
     return line.author is not Author.SYSTEM
 
 
@@ -153,9 +153,10 @@ def _distinct(values: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def _id_of(place: ChatFile) -> str:
-    """Return an id for a file without one: the file name without its suffix.
+    """Return an id for a session that has none: the file name without its suffix.
 
-    The eight characters in the name aren't enough, because several sessions may share them.
+    The eight characters of the id in the file name aren't enough, because several sessions may
+    share them.
     """
     return place.path.stem
 
@@ -176,8 +177,9 @@ def _title(
 
 
 def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:
-    """Return the first prompt of the conversation, or else a buried or dropped one.
+    """Return the session's first prompt, or None.
 
+    Prompts still in the conversation come first, then buried ones, then other dropped ones.
     Commands, and the summary that a compression leaves behind, are returned only if there is no
     other prompt.
     """

@@ -188,7 +188,7 @@ def iso(when: datetime | None) -> str | None:
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
-    """A file that contains no session or is too large.
+    """A file that contains no session, or is too large to read.
 
     It isn't read again until it changes.
     """

@@ -1,9 +1,9 @@
 """Session files that exist only in the vault, presented as files of the store.
 
-The vault is the folder in which gemtui saves sessions Gemini CLI may delete. It contains several
-trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated. Each
-tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree
-has the layout of the CLI's own store, and the same rules identify its files.
+The vault is the folder in which gemtui saves the sessions that Gemini CLI may delete. It contains
+several trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated.
+Each tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every
+tree has the layout of the CLI's own store, and the same rules identify its files.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
-    """Return the vault's copies of one path whose content is no longer in the store."""
+    """Return the vault's copies of the store's file at `path`.
+
+    A copy is left out if the store still has its content.
+    """
     there = None
     with suppress(OSError):
         there = place_of(path, home)
@@ -59,7 +62,7 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
 
 
 def trees() -> list[Path]:
-    """Return the existing trees; the tree of copies comes last."""
+    """Return the vault's existing trees; the tree of updated copies comes last."""
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
         return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
@@ -77,9 +80,10 @@ def place_in_store(kept: Path) -> Path:
 
 
 def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield a session's archived outputs and plans, each with its original path.
+    """Yield a session's tool outputs and plans in the vault, with their original path.
 
     `place`: the session's file in the store. `id`: must be safe as a folder name (`is_plain_id`).
+    `trees`: the vault's trees to search.
     """
     project = project_folder(place)
     folders = () if project is None else belongings(project, id)
@@ -91,7 +95,7 @@ def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a path in the vault has one of the prefixes in `TEMPORARY`."""
+    """Return whether the name of a file in the vault has a prefix in `TEMPORARY`."""
     return os.path.basename(name).startswith(TEMPORARY)  # noqa: PTH119
 
 
@@ -103,7 +107,11 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 
 def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
-    """Return whether a copy is just an older version of the file, judging by size."""
+    """Return whether the file in the store is newer than its copy in the vault.
+
+    `there`: the file in the store. `kept`: its copy in `tree`. Only the tree of updated copies can
+    have an outdated copy, which is recognised by its size.
+    """
     return tree.name == COPIES and kept.size <= there.size
 
 

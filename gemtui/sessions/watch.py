@@ -103,10 +103,10 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 
 
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Yield changes until the set of watched folders must change.
+    """Yield changes reported by the system, until other folders must be watched.
 
-    This happens as soon as one of the store's folders appears, vanishes, is replaced, or changes
-    its permissions. Raises OSError if not all folders can be watched.
+    That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
+    changes its permissions. Raises OSError if not all folders can be watched.
     """
     tmp, registry = home / "tmp", home / "projects.json"
     root = _nearest(tmp)
@@ -153,7 +153,11 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _named(tmp: Path, path: Path, base: Path) -> Path:
-    """Return a path inside `tmp`, or `tmp` itself for a truncated, undecodable name."""
+    """Return the path inside `tmp` for a path that was reported under `base`.
+
+    `base`: the resolved path of `tmp`. If the reported name was truncated or is undecodable,
+    returns `tmp` itself, which means that anything may have changed.
+    """
     return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
 
 
@@ -184,7 +188,7 @@ async def _batches(
 
 
 def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
-    """Return a filter for paths that may hold a session or identify a project."""
+    """Return a filter for the paths that may hold a session or identify a project."""
 
     def concerns(_change: Change, name: str) -> bool:
         path = home / "tmp" / Path(name).relative_to(base)
@@ -288,9 +292,9 @@ def _look(home: Path) -> dict[Path, tuple[int, ...]]:
 def _differences(
     before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path
 ) -> frozenset[Path]:
-    """Return the paths that differ, and the whole store if files came or went.
+    """Return the changed paths, plus the whole store's path if files came or went.
 
-    The whole store is included because folders and project markers may have changed as well.
+    The store's path is included then because folders and project markers may have changed, too.
     """
     paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
     if before.keys() != now.keys():

@@ -63,7 +63,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
     @property
     def when(self) -> datetime:
-        """The time to sort by: the call's, or else its session's."""
+        """The time to sort by: that of the call, or else of its session."""
         return self.time or self.source.when
 
 
@@ -84,9 +84,9 @@ def recorded_writes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the sessions' writes without their changes, and problems in reading.
+    """Yield the writes of all sessions without their changes, and problems in reading.
 
-    Sessions are opened only if they have written files and have changed since they were last read.
+    A session is read only if it has written files and isn't in the cache in its current state.
     `since`: leave out earlier writes. `home`, `cache`, and `cancelled`: as in `read_cached`.
     `progress`: called with the number of sessions read and the total.
     """
@@ -157,7 +157,7 @@ def change_of(
 
 
 def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return each file's writes in order; the file written last comes first.
+    """Return each file's writes in order; the file written last is first.
 
     Files without a successful write are left out.
     """
@@ -172,7 +172,10 @@ def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[Recor
 
 
 def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
-    """Return all sessions, first those whose summaries say that they wrote a file."""
+    """Return all sessions, those that wrote the file at `path` before the others.
+
+    Whether a session wrote the file is taken from its summary.
+    """
 
     def wrote(session: Summary) -> bool:
         names = (name for name in session.files_written if name.endswith(path.name))

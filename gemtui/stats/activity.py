@@ -63,7 +63,8 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 class FileActivity(Struct, frozen=True, array_like=True):
     """The activity in one session file.
 
-    `prompts`: pairs of a slot and a number. `writes`: pairs of a slot and a path.
+    `prompts`: for each time slot, a pair of the slot and the number of prompts. `writes`: pairs of
+    a time slot and the path of a file written in it.
     """
 
     prompts: tuple[tuple[int, int], ...] = ()
@@ -106,8 +107,8 @@ def activities(
 def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     """Return the activity in a session.
 
-    `otherwise`: the time to use for entries that have none. The inherited part of a fork is
-    excluded, because it belongs to the original session.
+    `otherwise`: the time to use for messages and calls that have none. The inherited part of a fork
+    is excluded, because it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
@@ -135,7 +136,7 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
 
 
 def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
-    """Yield a conversation's answers, counted by slot and model.
+    """Yield the counts and tokens of a conversation's answers, by slot and model.
 
     `otherwise`: the time to use for answers that have none.
     """

@@ -141,7 +141,10 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Return every group an entry belongs to; none if the entry is too early."""
+        """Return every group to which activity at a time belongs.
+
+        `slot`: the time slot of the activity. Returns an empty list for activity before `since`.
+        """
         if slot < self._first:
             return []
         day, hour = self._time(slot)
@@ -194,7 +197,10 @@ def _counts(session: Summary) -> bool:
 
 
 def project_group(session: Summary) -> str:
-    """Return a session's group: its repository, its folder, or its project's name."""
+    """Return the name of the project group that a session is counted in.
+
+    It is the session's repository, or else its folder, or else its project's name.
+    """
     return session.project_key if session.project is None else repository_of(session.project)
 
 

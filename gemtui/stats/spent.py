@@ -35,9 +35,10 @@ class ContextUse:
 
 
 def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
-    """Return the context the next prompt adds to: the last answer and its input.
+    """Return how much of the context the conversation will use with its next prompt.
 
-    Returns None if the last answer's tokens are unknown.
+    That is at least the tokens of the last answer and of its input. Returns None if they are
+    unknown.
     """
     last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
@@ -54,9 +55,10 @@ def sums_since(
     home: Path,
     cache: Path | None,
 ) -> Sums:
-    """Return the tokens and cost of all sessions since `start`. Reads files.
+    """Return the tokens and cost of all sessions since `start`. Blocking: reads files.
 
-    `home`, `cache`: as in `activities`. Unreadable sessions count as unknown answers.
+    `home`, `cache`: as in `activities`. A session that can't be read is counted as an answer
+    without recorded tokens.
     """
     stats = Stats(prices, since=start, zone=None)
     recent = [each for each in counted_sessions(sessions, None) if each.when >= start]

@@ -58,7 +58,7 @@ def call_text(call: ToolCall) -> str:
 
 
 def _asked_text(call: ToolCall) -> str:
-    """Return the arguments that neither a card's first line nor its result shows."""
+    """Return the arguments that neither the first line of a card nor its result shows."""
     repeated, about = repeated_arguments(call), target(call)
     known = is_builtin(call.name)
     texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
@@ -104,9 +104,9 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 
 
 def lines_asked(call: ToolCall) -> str:
-    """Return the lines that a read requested, such as `1-120`.
+    """Return the line range that a call reading a file requested, such as `1-120`.
 
-    Returns "" if all lines were requested, and for calls other than reads.
+    Returns "" if all lines were requested, and for calls that don't read a file.
     """
     if kind_of(call.name) is not ToolKind.READ:
         return ""
@@ -120,7 +120,7 @@ def lines_asked(call: ToolCall) -> str:
 
 
 def only_reason(call: ToolCall) -> str:
-    """Return why a call failed, if a card shows nothing else of its result; else "".
+    """Return why a call failed if its card shows nothing else of the result; else "".
 
     The reason is the error the model received, or else the error that the CLI displayed.
     """
@@ -133,9 +133,9 @@ def only_reason(call: ToolCall) -> str:
 def shown_display(call: ToolCall) -> Display | None:
     """Return the part of a call's result to show in addition to its error, or None.
 
-    This is what the CLI displayed, with two exceptions. A single line ("Read lines 1-20", "Found 6
-    matching file(s)") is replaced with the whole output if the model received it. A shorter version
-    of the error is left out.
+    This is what the CLI displayed, with two exceptions. If the CLI displayed a single line ("Read
+    lines 1-20", "Found 6 matching file(s)"), and the model received more, the whole output is shown
+    instead. If what the CLI displayed only shortens the error, it is left out.
     """
     display, output = call.display, call.output
     if not isinstance(display, TextDisplay | None):
@@ -208,7 +208,10 @@ def display_text(display: Display) -> str:
 
 
 def _drawn_text(display: Display) -> str:
-    """Return a display's text on a card, leaving out parts the card rewords or omits."""
+    """Return the text of a display as it appears on a card.
+
+    Unlike in `display_text`, parts that the card omits or puts into other words are left out.
+    """
     match display:
         case DiffDisplay():
             return _changes(display.diff)
@@ -239,7 +242,7 @@ def _todo_state(status: str) -> str:
 
 
 def _changes(diff: str) -> str:
-    """Return the lines of a unified diff without markers, file names, and numbers."""
+    """Return a unified diff's lines without `+` and `-`, file names, and line numbers."""
     found = hunks(diff)
     if not found:
         return "" if _HEADS.sub("", diff).strip() == "" else diff
@@ -248,7 +251,7 @@ def _changes(diff: str) -> str:
 
 
 def hunks(diff: str) -> str:
-    """Return a unified diff of one file without its header of file names."""
+    """Return a unified diff of one file without the file names at its beginning."""
     _, at, rest = f"\n{diff}".partition("\n@@")
     return f"@@{rest}" if at else ""
 

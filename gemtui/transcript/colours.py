@@ -49,7 +49,10 @@ def coloured(text: str) -> ScreenDisplay | None:
 
 
 def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
-    """Return the style after a sequence, ignoring unsupported codes."""
+    """Return the style that an SGR sequence makes of the present style.
+
+    Unsupported codes are ignored.
+    """
     codes = _codes(sequence.partition("m")[0].lstrip("\x1b\x9b["))
     changes: dict[str, Any] = {}
     for code in codes:
@@ -80,7 +83,7 @@ def _codes(parameters: str) -> Iterator[int]:
 
 
 def _sequences(text: str) -> int:
-    """Count the colour changes in a text, up to one more than the limit."""
+    """Count the colour changes in a text, stopping once there are too many."""
     return sum(1 for _ in islice(COLOUR.finditer(text), SEQUENCES + 1))
 
 
@@ -91,7 +94,7 @@ _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
 def _colour(code: int, codes: Iterator[int]) -> str:
     """Return the colour for a code, or "" for the default colour.
 
-    For the codes 38 and 48, the codes after them are consumed.
+    After the codes 38 and 48, the colour is given by further codes, which are taken from `codes`.
     """
     if code % 10 < 8:
         return BASIC[code % 10 + (8 if code >= 90 else 0)]

@@ -50,9 +50,10 @@ class UserParts(NamedTuple):
 
     @property
     def prompt(self) -> bool:
-        """Whether the user asked something; context and tool replies don't count.
+        """Whether the record contains something the user asked.
 
-        Media in a record with replies come from the tools.
+        Session context and tool replies don't count, nor do media in a record with replies, because
+        they come from the tools.
         """
         return bool(self.text.strip() or (self.media and not self.replies))
 
@@ -109,7 +110,10 @@ def _begins_references(text: str, words: list[str]) -> bool:
 
 
 def _cut_references(text: str) -> tuple[str, str]:
-    """Split a text into the prompt and the appended files, if the CLI joined them."""
+    """Split a text into the user's prompt and the files that the CLI appended to it.
+
+    If the CLI appended none to this text, the second string is empty.
+    """
     at = text.find("\n" + _REFERENCED)
     return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
 
@@ -130,9 +134,10 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 
 
 def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
-    """Pair media with the @names in the prompt, if the counts match for each kind.
+    """Pair each media part with the @name of its file in the prompt, or with None.
 
-    The CLI appends files in the order of their names (assets/gemini-cli.md#messages).
+    Names of a kind are used only if the prompt has as many as there are media of that kind. The CLI
+    appends files in the order of their names (assets/gemini-cli.md#messages).
     """
     if not media:
         return ()
@@ -143,9 +148,9 @@ def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
 
 
 def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
-    """Return the names for media of one kind if they can be assigned with certainty.
+    """Return the names, from `asked`, of `number` media of one kind.
 
-    Otherwise, returns None for each item. Files are sorted by absolute path.
+    If they can't be assigned with certainty, every item is None. Files are sorted by absolute path.
     """
     found = [name for name in asked if main_type_of_file(name) == kind]
     outside = any(name.startswith(("/", "..", "~")) for name in found)

@@ -131,7 +131,8 @@ def _level(message: Message) -> NoticeLevel:
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
     """Yield the messages of a transcript, each read only when it is needed.
 
-    If `dropped` is false, consecutive dropped messages are replaced with a line that counts them.
+    If `dropped` is false, each run of consecutive dropped messages is replaced with one line that
+    says how many there were.
     """
     places = enumerate(transcript.outlines)
     for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
@@ -205,7 +206,7 @@ def call_words(call: ToolCall) -> Clean:
 
 
 def ended_badly(call: ToolCall) -> bool:
-    """Return whether a command that is stored as a success had a nonzero exit code."""
+    """Return whether a call stored as a success is a command with a nonzero exit code."""
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 
 

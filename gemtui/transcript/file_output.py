@@ -34,11 +34,12 @@ class FileLines(NamedTuple):
 
 
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
-    """Return the lines of a file that a read returned; None for any other output.
+    """Return the lines of the file in the output of a read; None for any other output.
 
-    `output`: the output that the model received, which may also be a note. `shown`: what the CLI
-    displayed. The file itself may begin with the words the CLI puts before a partial read. They
-    count as the CLI's only if the displayed text has the same line numbers.
+    `output`: the output that the model received, which may also be just a message. `shown`: what
+    the CLI displayed. If a read returns only part of a file, the CLI puts words for the model
+    before it, which are removed. Because the file may itself begin with such words, the result is
+    None unless `shown` has the same line numbers as these words.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None

@@ -70,10 +70,11 @@ class _Compared(SequenceMatcher[str]):
 def _alike_blocks(
     before: Sequence[str], after: Sequence[str], at: int = 0, to: int = 0, *, part: bool = False
 ) -> Iterator[Match]:
-    """Yield runs of equal lines in order; `at` and `to` are added to their positions.
+    """Yield the blocks of equal lines of two texts, in order.
 
-    Two runs may be adjacent. `part`: whether the given lines lie between equal lines; if so, they
-    are not divided again.
+    Two blocks may be adjacent. `at`, `to`: numbers to add to the positions in `before` and `after`.
+    `part`: whether the given lines lie between lines known to be equal; if so, they are not divided
+    again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])
@@ -90,7 +91,10 @@ def _alike_blocks(
 def _around(
     marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
 ) -> Iterator[Match]:
-    """Yield runs of equal lines before, between, and after known equal lines."""
+    """Yield the blocks of equal lines before, between, and after known equal lines.
+
+    `marks`: the positions of the known equal lines in `old` and `new`.
+    """
     start, begin = 0, 0
     for end, stop in [*marks, (len(old), len(new))] if marks else ():
         yield from _alike_blocks(old[start:end], new[begin:stop], at + start, to + begin, part=True)
@@ -99,7 +103,11 @@ def _around(
 
 
 def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the longest common sequence of lines that occur once in each text."""
+    """Return the positions of lines known to correspond in both texts.
+
+    They are the longest sequence of lines that each occur once in each text and are in the same
+    order in both.
+    """
     once = {line for line, count in Counter(old).items() if count == 1}
     places = {line: at for at, line in enumerate(old) if line in once}
     counts = Counter(line for line in new if line in once)

@@ -121,7 +121,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
 
 
 def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
-    """Yield the closing fence if a fence is still open at the end of the text."""
+    """Yield a closing fence if the last code block of the text has none."""
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
         ends = lines[-1].strip()

@@ -156,7 +156,7 @@ def _by_place(image: Image, place: int, images: Sequence[Image]) -> str:
 def _head(image: Image) -> bytes | None:
     """Return the first bytes of binary content.
 
-    Returns b"" if the content is not stored, and None if it can't be decoded.
+    Returns b"" if the content is not stored, and None if it can't be decoded from base64.
     """
     start = "".join(image.data[:_HEAD].split())
     if len(image.data) > _HEAD:

@@ -56,7 +56,10 @@ class ToolStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether the call did not do what was asked; see also `ToolCall.failed`."""
+        """Whether this status means that the call did not do what was asked.
+
+        See also `ToolCall.failed`, which considers exit codes, too.
+        """
         return self in _FAILED
 
 
@@ -165,9 +168,9 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Consent(StrEnum):
-    """The answer to the question whether a call may be made.
+    """The user's decision on whether a call may be made.
 
-    The user allows or denies the call, or stops the run, and the run's approval gate records the
+    The user allows or denies the call, or stops the run. The run's approval gate records the
     outcome.
     """
 
@@ -183,7 +186,7 @@ class Consent(StrEnum):
 
 
 class Beyond(StrEnum):
-    """How long an approval also covers similar calls."""
+    """How long an approval of one call also covers similar calls."""
 
     RUN = "run"
     ALWAYS = "always"

@@ -90,9 +90,10 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
-    """Remove the lines of a hunk from those of a diff.
+    """Remove the lines of one hunk from the rest of a diff.
 
-    Returns the hunk's old lines and its new lines.
+    Returns the old lines and the new lines. `taken`, `given`: how many of them there must be, from
+    the hunk's header.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
@@ -116,7 +117,7 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
 
 
 def _bad_name(name: str) -> str:
-    """Return why git would not apply a patch to a file with this name, or ""."""
+    """Return why git would refuse a patch to a file with this name; "" if it wouldn't."""
     parts = name.split("/")
     if not _is_utf8(name):
         return "its name is not valid UTF-8"
@@ -138,9 +139,9 @@ def _is_utf8(text: str) -> bool:
 
 
 def _was_replaced(line: str) -> bool:
-    """Return whether a line that a patch must match may have contained other bytes.
+    """Return whether a line may have contained bytes that are not valid UTF-8.
 
-    Invalid bytes are read as U+FFFD.
+    Invalid bytes are read as U+FFFD, so a patch can't match such a line.
     """
     return line.startswith((" ", "-")) and "\ufffd" in line
 

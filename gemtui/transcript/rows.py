@@ -1,4 +1,4 @@
-"""Insert messages into a transcript: those the user sent to a run in progress."""
+"""Insert messages that the user sent to a run in progress into its transcript."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _is_older(row: OutlineRow, time: datetime | None) -> bool:
 
 
 def of_rows(transcript: Transcript, rows: list[OutlineRow]) -> Transcript:
-    """Return a transcript made up of these rows, whose indexes refer to `transcript`."""
+    """Return a transcript with these rows; each row's index refers to `transcript`."""
     found = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:

@@ -1,8 +1,8 @@
-"""The seal: a secret token in the arguments of calls that a gated run allows.
+"""The seal: a secret token in the arguments of the calls that a gated run allows.
 
 A gated run is one that asks the user for approval. Its policy allows calls that a headless run
-would be denied, but only if their arguments contain this token, which is new for each run. The
-token does not affect the call, and nobody needs to see it. The CLI stores the token with the
+would otherwise be denied, but only if their arguments contain this token, which is new for each
+run. The token does not affect the call, and users needn't see it. The CLI stores the token with the
 arguments, so `unsealed` removes it when they are read.
 """
 
@@ -45,7 +45,7 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
 
 
 def seal_pattern(seal: str, *, shell: bool) -> str:
-    """Return the pattern by which a policy rule recognises the token."""
+    """Return the regular expression by which a policy rule recognises the token."""
     carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"
 
@@ -76,7 +76,8 @@ def is_sealed(arguments: object) -> bool:
 def changed_by_hook(output: str) -> bool:
     """Return whether the CLI's output says that a hook changed the arguments.
 
-    For a stored call with the token, the CLI's notice is removed, because the token was the change.
+    In stored calls that have the token, gemtui removes this notice, because adding the token was
+    the change.
     """
     return _CHANGED.search(output) is not None
 

@@ -56,9 +56,9 @@ def is_refused(output: str) -> bool:
 
 
 def is_blocked(shown: str) -> bool:
-    """Return whether the CLI displayed a refusal; check `substitutes` first.
+    """Return whether the text the CLI displayed is a refusal by the shell tool.
 
-    Without that check, a command that prints the same words would count as refused.
+    A command may print the same words, so also check something else, such as `substitutes`.
     """
     return shown == _BLOCKED
 
@@ -66,6 +66,6 @@ def is_blocked(shown: str) -> bool:
 def substitutes(command: str) -> bool:
     """Return whether a command may use `$(…)`, backticks, `<(…)`, or `>(…)`.
 
-    The shell tool refuses these.
+    The shell tool refuses commands that do.
     """
     return _SUBSTITUTION.search(command) is not None

@@ -179,7 +179,7 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
 
 
 def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored call whose result has no replies to other calls."""
+    """Return a stored call without the replies to other calls in its result."""
     parts = parts_of(raw.get("result"))
     own = _of_this_call(string(raw.get("id")), parts)
     return raw if len(own) == len(parts) else {**raw, "result": own}
@@ -241,7 +241,10 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
 
 
 def exit_code_of(raw: Mapping[str, Any]) -> int | None:
-    """Return the nonzero exit code of a stored shell command; None otherwise."""
+    """Return the nonzero exit code of a stored shell command.
+
+    Returns None for exit code 0, an unknown exit code, and other tools.
+    """
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
     output = _output(list(_result_parts(raw)))
@@ -274,7 +277,10 @@ def _refusal(name: str, error: str) -> ToolStatus | None:
 
 
 def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
-    """Return the parts of a call's result, each followed by any parts nested in it."""
+    """Return a call's result as one list of parts, including parts nested in others.
+
+    Nested parts follow the part that contains them.
+    """
     parts = parts_of(raw.get("result"))
     if len(parts) > 1:
         parts = _of_this_call(string(raw.get("id")), parts)
@@ -298,9 +304,9 @@ def _without_notice(part: Part) -> Part:
 
 
 def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
-    """Return the parts without the replies to other calls.
+    """Return the parts of a result without the replies to other calls.
 
-    When the CLI resumes a session, it writes the replies to all calls of a turn into each of these
+    When the CLI resumes a session, it stores the replies to all calls of a turn in each of these
     calls (seen in 0.61.0). If any reply has the call's id, the replies with other ids are left out.
     """
     replies = [_response_part(part) for part in parts]
@@ -368,7 +374,10 @@ def _response_error(part: Part) -> str | None:
 
 
 def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
-    """Return a call's binary results; a single file read gets the file's name."""
+    """Return the binary content in a call's result.
+
+    If the call read a single file, the content gets the file's name.
+    """
     images = [image for part in parts if (image := image_of(part)) is not None]
     if len(images) == 1 and not images[0].name and kind_of(name) is ToolKind.READ:
         return numbered([replace(images[0], name=PurePath(asked_path(args)).name or None)])
@@ -461,7 +470,10 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
 
 
 def asked_path(args: Part) -> str:
-    """Return the file named in a call's arguments, under any name; "" if none."""
+    """Return the file named in a call's arguments; "" if there is none.
+
+    Tools use different argument names for it; all of them are tried.
+    """
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
 
 

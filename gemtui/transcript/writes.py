@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """A file's overall change, from before the first change until now."""
+    """The overall change to a file, comparing it now with before the first change."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -61,7 +61,7 @@ class FileWrite:
     """One file's overall change.
 
     `path`: absolute if the run's folder is known. `added`, `removed`: numbers of lines; None if
-    unknown. `net`: whether these numbers come from comparing the file before and now; if not, they
+    unknown. `net`: True if these numbers come from comparing the file before and now; False if they
     are sums over `calls`. `note`: any further note. `calls`: the calls of file tools for this file.
     """
 
@@ -149,10 +149,11 @@ def writing_calls(
     *,
     find: Callable[[str], str] = os.path.normpath,
 ) -> dict[PurePath, list[ToolCall]]:
-    """Return the calls that write files, in order, by path.
+    """Return the calls that write files, by path of the file, each list in order.
 
-    `root`: the folder for relative paths. `find`: resolves a path in a call's arguments to a file;
-    it isn't called if the result names the file. Calls without a path are skipped.
+    `root`: the folder that relative paths refer to. `find`: resolves a path in a call's arguments
+    to the path of a file. It isn't called if the call's result names another path, which is used
+    then. Calls without a path are skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
@@ -215,9 +216,9 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
 
 
 def _letter(done: Sequence[ToolCall]) -> Letter:
-    """Return the effect of the first call.
+    """Return what the first successful call did to the file, such as create it.
 
-    A stream doesn't report whether a file was new, so the effect may be unknown.
+    A stream doesn't report whether a file was new, so this may be unknown.
     """
     if not done or not isinstance(diff := done[0].display, DiffDisplay):
         return Letter.UNKNOWN
