@@ -139,7 +139,10 @@ class GemtuiApp(AppBase):
         await self.runs.find()
 
     async def _shutdown(self) -> None:
-        """Cancel the workers first, because they would look for widgets already removed."""
+        """Shut down, with the workers cancelled before any widgets are removed.
+
+        Otherwise the workers could look for widgets that no longer exist.
+        """
         self.workers.cancel_all()
         self._ending = True
         await super()._shutdown()
@@ -151,7 +154,11 @@ class GemtuiApp(AppBase):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """Map the run tab (active or unseen runs) and policy tab (unsaved) to symbols."""
+        """Map the ids of the run and policy tabs' keys to the symbols shown in these tabs.
+
+        The symbol of the run tab stands for active or unseen runs, that of the policy tab for
+        unsaved changes.
+        """
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
     def name_of(self, session: str) -> str | None:
@@ -238,7 +245,7 @@ class GemtuiApp(AppBase):
         await show_extension(self)
 
     def action_help_quit(self) -> None:
-        """Explain how to quit; ctrl+c only copies, and there is nothing selected to copy."""
+        """Explain how to quit, because ctrl+c was pressed with nothing selected to copy."""
         self.show_message(
             f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui."
         )

@@ -12,16 +12,16 @@ from gemtui.text import BLANKS, Clean, clean, newlines
 LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
-"""Limits for a single text: lines, characters, and characters per line."""
+"""Limits for a single text: its lines, its characters, and characters per line."""
 
 T = TypeVar("T")
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """The first and last lines of a text.
+    """An excerpt of a text: its first and last lines.
 
-    `left_out`: the number of lines in between. `cut`: whether a long line was truncated. `blank`:
-    the number of leading empty lines that were skipped.
+    `left_out`: the number of lines between the first and the last ones. `cut`: whether a long line
+    was truncated. `blank`: how many empty lines at the start of the text were skipped.
     """
 
     head: tuple[Clean, ...]
@@ -76,7 +76,7 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return as many of these lines, from the first on, as fit into half an excerpt.
+    """Return the leading lines that together fit into half an excerpt.
 
     `size`: returns a line's length in characters.
     """

@@ -1,4 +1,7 @@
-"""Rows with a gutter, for example for line numbers; folded cards show only a few."""
+"""Rows with a gutter, for example for line numbers, as shown inside a card.
+
+A folded card shows only a few of its rows.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ class GutterRow(NamedTuple):
 class Body(Struct, frozen=True, kw_only=True):
     """The lines inside a card.
 
-    `hidden`: the number of lines left out because the card is folded. `cut`: the number of
-    truncated lines. `more`: whether unfolding the card would show more. `facts`: counts shown in
-    the card's first line. `note`: a note shown in its last line.
+    `hidden`: the number of lines left out because the card is folded. `cut`: the number of long
+    lines that were truncated. `more`: whether unfolding the card would show more. `facts`: counts
+    to show in the card's first line. `note`: a note to show in the card's last line.
     """
 
     lines: tuple[Line, ...] = ()
@@ -71,9 +74,9 @@ def wrapped_rows(rows: Iterable[GutterRow], look: Look, *, prose: bool = False) 
 
 
 def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
-    """Render a few rows on one line each.
+    """Render the given rows, each cut to one line, as the body of a folded card.
 
-    `total`: the number of rows there are in all.
+    `total`: how many rows there are in all, including those not passed.
     """
     lines = []
     cut = 0
@@ -119,8 +122,8 @@ def text_rows(
 ) -> Body:
     """Render the lines of a text or, if folded, only its first and last lines.
 
-    `first`: the number of the first line; if given, and unless folded, the gutter shows line
-    numbers.
+    `head`, `tail`: how many lines to show at each end if folded. `first`: the number of the first
+    line; if given, and unless folded, the gutter shows line numbers.
     """
     style = look[role]
     if folded:
@@ -191,9 +194,10 @@ def note_line(words: str, look: Look) -> Line:
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, shortened to what can be visible.
+    """Return a value as indented JSON, cut because only its start can be visible.
 
-    A value that JSON can't represent is replaced by the name of its type.
+    A value that JSON can't represent is replaced by the name of its type. `pieces`: how many pieces
+    of the JSON encoder's output to keep.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:

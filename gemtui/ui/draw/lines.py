@@ -36,14 +36,14 @@ Pieces = tuple[Piece, ...]
 
 
 class Code(Struct, frozen=True):
-    """A code block; all lines that show it refer to this object."""
+    """A block of code; every `Line` that shows part of it refers to this object."""
 
     text: Clean
     language: Clean
 
 
 class Line(Struct, frozen=True):
-    """A rendered line; for `margin`, `joint` and `ground`, see `Drawn`."""
+    """A rendered line; `margin`, `joint` and `ground` are as described in `Drawn`."""
 
     pieces: Pieces = ()
     margin: int = 0
@@ -120,7 +120,10 @@ def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
 
 
 def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
-    """Cut pieces to `width` cells; if anything is cut, the result ends with `mark`."""
+    """Cut pieces to `width` cells; if anything is cut, the result ends with `mark`.
+
+    `mark`: usually an ellipsis.
+    """
     if width_of(pieces) <= width:
         return pieces
     if width <= cell_len(mark):
@@ -143,7 +146,10 @@ def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits, or else `mark` and its end; used for paths."""
+    """Return a text if it fits into `width` cells, or else `mark` and the text's end.
+
+    Used for paths, whose end matters most.
+    """
     if cell_len(text) <= width:
         return text
     room = width - cell_len(mark)
@@ -157,7 +163,10 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
-    """Lay out a line of code or output: wrapped if `whole`, otherwise cut to one line."""
+    """Return a line of code or output as one or more lines of the look's width.
+
+    `whole`: wrap the line if it is too long; otherwise it is cut.
+    """
     if whole:
         return wrap_anywhere(pieces, look.width)
     return [Line(cut(pieces, look))]
@@ -228,10 +237,10 @@ def _stripped(pieces: Pieces) -> Pieces:
 def prefixed(
     lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
 ) -> Iterator[Line]:
-    """Yield the lines, with `first` before the first and `rest` before all others.
+    """Yield the lines, with `first` before the first one and `rest` before all others.
 
-    `rest`: None stands for `first`. `frame`: the prefix isn't copied along with the text (see
-    `Drawn.margins`).
+    `rest`: None to put `first` before every line. `frame`: whether the prefix is a frame, which
+    isn't copied along with the text (see `Drawn.margins`).
     """
     rest = first if rest is None else rest
     before, margin = first, width_of(first) if frame else 0
@@ -243,7 +252,7 @@ def prefixed(
 
 
 def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
-    """Place pieces at both ends of a line, and fill the space between them.
+    """Place `left` and `right` at the ends of a line, filling the space between them.
 
     `fill`: repeated as needed; it must be one cell wide.
     """

@@ -201,7 +201,7 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Return whether a task is done, or None if the item isn't a task.
+    """Return whether a task list item is done, or None if the item isn't a task.
 
     The item's checkbox is removed from its text.
     """
@@ -309,10 +309,11 @@ _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 
 
 def chunks(text: str) -> list[str]:
-    """Split a text into parts that render the same separately as together.
+    """Split a Markdown text into parts that can be rendered one by one.
 
-    Joining the parts with empty lines restores the text. While the text grows, only its last part
-    changes. If it can't be split safely, the result is a single part.
+    Rendering the parts separately looks the same as rendering the whole text, and joining them with
+    empty lines restores it. When text is appended, only the last part changes. If the text can't be
+    split safely, the result is a single part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]
@@ -330,7 +331,7 @@ def chunks(text: str) -> list[str]:
 
 
 def _ends(lines: list[str], number: int) -> bool:
-    """Return whether a block definitely ends at this empty line."""
+    """Return whether a block definitely ends at the empty line `lines[number]`."""
     if number + 1 >= len(lines) or not lines[number - 1]:
         return False
     following = lines[number + 1]
@@ -338,7 +339,10 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the fence that is open after this line, or "" if there is none."""
+    """Return the code fence that is open after this line, or "" if there is none.
+
+    `fence`: the fence that is open before the line, or "".
+    """
     found = _FENCE_LINE.match(line)
     if found is None:
         return fence

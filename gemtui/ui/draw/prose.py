@@ -39,7 +39,10 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Return the index at which to stop parsing: the end of a paragraph or of a line."""
+    """Return the index at which to stop parsing a long text.
+
+    This is the end of a paragraph, or else the end of a line.
+    """
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:
         return 0

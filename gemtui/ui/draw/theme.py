@@ -159,8 +159,8 @@ class Look:
     """What rendering functions need to know about the screen.
 
     Looks are hashable, and equal looks give the same rendering. `theme`: the name of the theme that
-    `styles` come from. `now`: only its date is compared, because headers leave out today's date.
-    `tz`: None means the system's time zone.
+    `styles` come from. `now`: looks with the same date are equal, because the time of day doesn't
+    affect the rendering. `tz`: None means the system's time zone.
     """
 
     width: int
@@ -262,7 +262,8 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 def _palette(theme: Theme) -> _Palette:
     """Return a theme's styles, computed once per theme.
 
-    They aren't read from the app, whose values lag behind when the theme changes.
+    They are computed from the theme itself, because the app's CSS variables are still those of the
+    previous theme for a moment after a change of theme.
     """
     known, palette = _palettes.get(theme.name, (None, None))
     if palette is None or known is not theme:

@@ -352,7 +352,7 @@ class AppBase(App[None]):
         self.show_message(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy the selected text to the clipboard and show a message with its size."""
+        """Copy the text that the user has selected, and show a message with its size."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 

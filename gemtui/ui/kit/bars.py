@@ -38,10 +38,10 @@ def joined(
 ) -> Content:
     """Return one line of `width` cells with parts at its left and right ends.
 
-    List the most important part first in both sequences; the first part of `right` is drawn at the
-    far right. If the parts don't fit, the least important ones are dropped, starting with the side
-    named by `gives_way`. The first part of `left` is never dropped, but it may be cut to `LEAST`
-    cells and end in `mark`.
+    In both sequences, the most important part comes first; the first part of `right` is drawn at
+    the far right. If the parts don't fit, the least important ones are dropped, starting with the
+    side named by `gives_way`. The first part of `left` is never dropped, but it may be cut to
+    `LEAST` cells and then ends in `mark`.
     """
     kept, end = [part for part in left if part], [part for part in right if part]
     first, second = (end, kept) if gives_way == "right" else (kept, end)
@@ -59,7 +59,10 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """Return the parts' minimum width; a single part may be cut to `LEAST` cells."""
+    """Return the minimum width of these parts in cells.
+
+    A part that is the only one may be cut to `LEAST` cells.
+    """
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 
 
@@ -67,7 +70,7 @@ class BarLine(Widget):
     """A one-line bar with parts at both ends.
 
     `show_parts` sets the parts; `show_message` temporarily shows a message in their place. `mark`:
-    the end of a part that had to be cut; None for the app's ellipsis.
+    what a part that was cut ends in; None for the app's ellipsis.
     """
 
     def __init__(
@@ -106,7 +109,10 @@ class BarLine(Widget):
         return True
 
     def end_message(self) -> None:
-        """Hide the message, because the user has moved on and has had time to read it."""
+        """Hide the message once it has been visible long enough to be read.
+
+        Called when the user has moved on, for example by pressing a key.
+        """
         if self.told is not None and monotonic() - self._told_at > _READ:
             self._tell(None)
 
@@ -150,7 +156,7 @@ def _calm(part: Content) -> Content:
 
 @runtime_checkable
 class SaysWhy(Protocol):
-    """A node that keeps some keys active just to explain why they don't work now."""
+    """A widget or screen that keeps some keys active to explain why they don't work."""
 
     def only_says_why(self, action: str) -> bool:
         """Return whether the action's key would only explain why it doesn't work now."""
@@ -158,7 +164,7 @@ class SaysWhy(Protocol):
 
 @runtime_checkable
 class LabelsKeys(Protocol):
-    """A node with keys whose effect, and therefore label, can change temporarily."""
+    """A widget or screen with keys whose effect, and thus footer label, can change."""
 
     def key_label(self, action: str) -> str | None:
         """Return the action's temporary footer label, or None to use its usual label."""

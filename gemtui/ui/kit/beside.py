@@ -17,7 +17,7 @@ from gemtui.ui.kit.row_list import Item, RowList
 class RowsBesideLines(Container):
     """A list with a detail view beside it, or below it on a narrow screen.
 
-    `above` is the heading of the list, and `heading` that of the detail view.
+    `above`: the heading of the list. `heading`: the heading of the detail view.
     """
 
     def __init__(self, rows: RowList[Any], side: LineView) -> None:
@@ -39,7 +39,7 @@ class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]
     """A screen with a list, and beside it the details of the row under the cursor."""
 
     def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
-        """Yield all widgets of the screen."""
+        """Yield all widgets of the screen, given its list and its detail view."""
         yield from self.framed(RowsBesideLines(rows, side))
 
     @property

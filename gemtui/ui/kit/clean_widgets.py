@@ -114,7 +114,7 @@ class Input(widgets.Input):
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Pass deletion keys on to the parent widgets while the field is empty."""
+        """Let the parent widgets handle the deletion keys while the field is empty."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 
@@ -135,7 +135,7 @@ def notify_cut(field: Widget, longest: int) -> None:
 
 
 class Entered(Message):
-    """Posted when enter is pressed in a field; `Input` posts `Submitted` instead."""
+    """Posted when enter is pressed in a text area (`Input` posts `Submitted` instead)."""
 
 
 class Select(widgets.Select[str]):

@@ -22,7 +22,7 @@ _LABEL = 16
 
 
 class More(NamedTuple):
-    """The row that opens the full list; `keys` is the number of keys in that list."""
+    """The "More" row, which opens the full list of keys; `keys` is that list's length."""
 
     keys: int
 

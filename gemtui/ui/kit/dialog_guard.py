@@ -14,22 +14,25 @@ LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
 
 
 class AnsweringScreen(Screen[ScreenResultType]):
-    """A screen whose first answer counts; it closes once no other screen covers it.
+    """A screen that returns only its first answer.
 
-    Two answers may arrive if the user presses several keys quickly, or if a worker answers while
-    another screen is on top. Until the screen has its widgets, focus and cursor, keys are held
-    back.
+    It closes once no other screen covers it. A second answer may arrive if the user presses several
+    keys quickly, or if a worker answers while another screen is on top. Until the screen has its
+    widgets, focus and cursor, keys are held back.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
     """When the question was created, on the clock that Textual's events use."""
     takes_keys = False
-    """Whether a widget of this screen can receive keys; until then they are held back."""
+    """Whether a widget of this screen can receive keys; until then, keys are held back."""
 
     @property
     def asking_since(self) -> float:
-        """When this screen began to open a dialog, on the events' clock; 0 if it hasn't."""
+        """When this screen began to open a dialog, or 0 if it isn't opening one.
+
+        The time is measured by the clock that Textual's events use.
+        """
         return 0.0
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

@@ -66,13 +66,13 @@ def _row(choice: Choice) -> Content:
 
 
 def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
-    """Return the first lines and, if any are left out, a line that counts them."""
+    """Return at most `most` lines; if any are left out, the last one says how many."""
     rest = len(lines) - most
     return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
 
 
 def left_alone(left: Sequence[str]) -> str:
-    """Return a sentence about what was left alone: the first three, with reasons."""
+    """Say which items were left alone: the first three, each with the reason."""
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"Left alone: {'; '.join(left[:3])}{more}"
 
@@ -154,7 +154,7 @@ def labelled(label: str, field: Widget) -> Horizontal:
 
 
 def fact(name: str, value: Clean) -> Horizontal:
-    """Return a row of a dialog that shows facts."""
+    """Return a row of a dialog: a fact's name and its value."""
     return Horizontal(Label(own(name)), Static(value), classes="fact")
 
 

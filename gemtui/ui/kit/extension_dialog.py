@@ -23,7 +23,7 @@ _RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Yield True, or False if the app is already changing the extension.
+    """Yield whether no other change of the extension is in progress.
 
     Without this lock, a second change could start while the extension is half-installed.
     """
@@ -45,7 +45,7 @@ async def show_extension(app: AppBase) -> None:
 
 
 async def ask_to_install(app: AppBase) -> bool:
-    """Explain the extension, ask, and install it; return whether its hooks now run."""
+    """Offer to install the extension; return whether its hooks now run."""
     with _alone(app) as alone:
         return alone and await _install(app)
 
@@ -91,9 +91,10 @@ async def _agreed(
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
-    """Run an action that takes seconds in a thread, and show its result.
+    """Run an action on the extension in a thread, and show its result.
 
-    Returns whether the extension works afterwards.
+    The action takes seconds. `said`: the message to show if that worked. Returns whether the
+    extension works now.
     """
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))
     while not work.done():

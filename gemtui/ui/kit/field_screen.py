@@ -22,9 +22,10 @@ DISCARDED = "What you typed has been discarded."
 
 
 class FieldScreen(DialogScreen[ScreenResultType]):
-    """A dialog with fields.
+    """A dialog with fields that keeps what was typed if it is closed with esc.
 
-    `subject`: keeps the drafts of dialogs apart that start with the same field values.
+    `subject`: what the dialog is about. Dialogs whose fields start with the same values need
+    different subjects, so that one doesn't restore what was typed into another.
     """
 
     def __init__(self, *, subject: str = "") -> None:
@@ -62,7 +63,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
 
     @on(Input.Changed)
     def _note_typing(self, event: Input.Changed) -> None:
-        """Record that the user has typed; changes made by the dialog itself don't count."""
+        """Record that the user has typed, unless the dialog itself has changed the field."""
         self._typed = self._typed or event.input.has_focus
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:

@@ -60,7 +60,10 @@ class FilterBar(Horizontal):
 
     @dataclass
     class Done(Message):
-        """Posted when typing ends; `opens` asks the list to open the selected row as well."""
+        """Posted when the user has finished typing a search.
+
+        `opens`: whether the list should open the selected row as well.
+        """
 
         opens: bool = False
 
@@ -181,7 +184,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self.rows.focus()
 
     def clear(self) -> bool:
-        """End the search and focus the rows. Return False if there was no search to end."""
+        """End the search and focus the rows; return False if there was no search to end."""
         searched = bool(self.bar.text)
         self.bar.close()
         self.rows.focus()
@@ -242,8 +245,8 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 class FiltersRows:
     """Mixin for a screen with `SearchedRows`: keys that start and end a search.
 
-    This class isn't a widget, because with several widget base classes Textual reads the styles of
-    the first one only.
+    This class isn't a widget, because Textual reads the styles of only the first widget among a
+    class's bases.
     """
 
     @property

@@ -34,13 +34,13 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, typed as `AppBase`."""
+        """The app, typed as `AppBase`, so that its own attributes are known."""
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Start a reading, stopping the previous one with the same name.
+        """Start work in a thread, stopping earlier work that was started under this name.
 
-        A reading also stops when the screen closes. `every`: see `Reading`.
+        The work also stops when the screen closes. `every`: see `Reading`.
         """
         if name in self._readings:
             self._readings[name].stop()
@@ -54,7 +54,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
             reading.stop()
 
     def show_status(self, *words: str) -> None:
-        """Show texts in the status line, most important first; "" is left out."""
+        """Show texts in the status line, most important first; empty ones are left out."""
         self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
@@ -67,7 +67,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen still exists, so that a late result can be shown."""
+        """Whether the screen still exists; if it doesn't, late results must not be shown."""
         return self.app.is_running and self.is_attached
 
     @property
@@ -84,8 +84,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     """A screen that ignores keys while a dialog opens or its answer is handled.
 
-    Otherwise the remaining keys of a burst would act on this screen although the user meant them
-    for the dialog.
+    Without this, keys typed quickly and meant for the dialog would act on this screen.
     """
 
     VERTICAL_BREAKPOINTS = LOW
@@ -140,7 +139,7 @@ Guarded = TypeVar("Guarded", bound=DialogGuardScreen[Any])
 
 
 class ScreenPart(KeyPart, Generic[Guarded]):
-    """A part of a screen: the state and the actions for one topic."""
+    """A part of a screen, with the state and the actions for one topic."""
 
     def __init__(self, screen: Guarded) -> None:
         self.screen = screen
@@ -156,7 +155,10 @@ _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 def background(
     group: str, *, exclusive: bool = False
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Decorate a part's method to run as a worker of its screen; see Textual's `work`."""
+    """Decorate a method of a screen part to run as a worker of the part's screen.
+
+    `group`, `exclusive`: as in Textual's `work`.
+    """
 
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
         @wraps(method)
@@ -175,5 +177,8 @@ def background(
 
 
 def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Decorate a part's method that opens a dialog; its screen ignores keys meanwhile."""
+    """Decorate a method of a screen part that opens a dialog.
+
+    The method runs as a worker, and the part's screen ignores keys until it has ended.
+    """
     return background(DIALOG, exclusive=True)(method)

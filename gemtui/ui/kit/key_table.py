@@ -63,7 +63,11 @@ def _steers(row: str) -> tuple[KeyRow, ...]:
 
 
 def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[KeyRow, ...]:
-    """Return the keys that jump to the previous and next block of a kind."""
+    """Return the keys that jump to the previous and next block of a kind.
+
+    `kind`: the kind's name in the keys' actions. `keys`: the keys for previous and next. `label`:
+    their label in the footer. `noun`: what the help calls such a block.
+    """
     above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
     return (
         (above, keys[0], MOVE, f"Previous {label.lower()}", f"Go to the previous {noun}"),

@@ -29,9 +29,9 @@ class CopyRequested(Message):
 
 @dataclass
 class RawRequested(Message):
-    """Request to show the stored record of the message `spoken` as JSON.
+    """Request to show the stored record of a message as JSON.
 
-    `block`: the block under the cursor, or None.
+    `spoken`: the message. `block`: the block under the cursor, or None.
     """
 
     spoken: Spoken
@@ -53,8 +53,8 @@ class FileRequested(Message):
 class HistoryRequested(Message):
     """Request to show every write to a file, across all sessions.
 
-    `path`: the path as the tool named it; it has been made absolute by the time the app gets the
-    message.
+    `path`: at first the path as the tool named it. A screen makes it absolute before the message
+    reaches the app.
     """
 
     path: str
@@ -106,7 +106,7 @@ class ContinueRequested(Message):
 
 @dataclass
 class ChatRequested(Message):
-    """Request to show the run pane, ready to continue a possibly unlisted chat.
+    """Request to show the run pane for a chat that may not be listed yet.
 
     `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
     `prompt`: text to put into the prompt field.
@@ -139,7 +139,10 @@ class AllowCallRequested(Message):
 
 @dataclass
 class SessionRequested(Message):
-    """Request to show a session, with the cursor on a tool call ("" for the start)."""
+    """Request to show a session with the cursor on a tool call.
+
+    The call is given by its id; "" puts the cursor at the start of the session.
+    """
 
     session: Summary
     call: str = ""

@@ -27,7 +27,7 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     """Return why no file can be created under this name, or "" if one can.
 
     `forbidden`: Gemini CLI's folder, with symlinks resolved; gemtui must not write there. `folder`:
-    the name is a folder's, which may already exist.
+    whether the name is that of a folder, which may already exist.
     """
     path = new_file_path(name)
     if not name.strip():

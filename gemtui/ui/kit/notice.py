@@ -20,7 +20,7 @@ from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
 class NoticePane(VerticalScroll, can_focus=True):
-    """A heading, some text that can be selected and copied, and the keys that help."""
+    """A notice: a heading, text that can be selected and copied, and keys that help."""
 
     BINDINGS = bindings(Where.NOTICE)
     KEYS: tuple[Key, ...] = tuple(

@@ -10,7 +10,10 @@ _ACTION = "action_"
 
 
 class KeyPart:
-    """A part of a screen or widget: some state and the `action_*` methods that use it."""
+    """A part of a screen or widget: some state and the key actions that use it.
+
+    The actions are methods named `action_*`.
+    """
 
     def can(self, action: str) -> bool:
         """Return whether one of this part's actions is available right now."""

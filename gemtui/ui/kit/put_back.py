@@ -58,7 +58,10 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 
 
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
-    """Restore a session's missing files from a run's backup, and show the result."""
+    """Restore a session's missing files from the copy that a run made of it.
+
+    The result is shown to the user. `folder`: the run's folder, which contains the copy.
+    """
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
 
@@ -112,7 +115,10 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Return each run's copy with its session's title, or else its run's prompt."""
+    """Return each run's copy of a session with a title for it.
+
+    This is the session's title or, if it has none, the prompt of the run.
+    """
     return [
         (copy, name_of(copy.session_id) or copy_title(copy) or _prompt(copy.folder))
         for copy in last_copies(runs)

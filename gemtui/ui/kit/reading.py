@@ -1,4 +1,4 @@
-"""Work in a thread whose results the event loop shows as they arrive."""
+"""Work in a thread that passes its results to the event loop as they arrive."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class Reading:
-    """A piece of work in a thread; create it in the event loop.
+    """A piece of work in a thread, such as reading files.
 
-    `can_show`: returns whether results can still be shown. `every`: the minimum number of seconds
-    between two partial results.
+    Create this object in the event loop. `can_show`: returns whether results can still be shown.
+    `every`: the minimum number of seconds between two partial results.
     """
 
     def __init__(
@@ -34,11 +34,17 @@ class Reading:
         return self._stopped.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Block the calling thread; return True as soon as the work is stopped."""
+        """Block the calling thread for some seconds.
+
+        Returns True, without waiting any longer, once the work has been stopped.
+        """
         return self._stopped.wait(seconds)
 
     def is_due(self) -> bool:
-        """Return whether to show a partial result now; if so, restart the interval."""
+        """Return whether it is time to show a partial result.
+
+        If so, the next one is due after another interval of `every` seconds.
+        """
         due = monotonic() - self._shown > self._every
         if due:
             self._shown = monotonic()
@@ -71,7 +77,7 @@ class Latest(Generic[T]):
             self._loop.call_soon_threadsafe(self.flush)
 
     def flush(self) -> None:
-        """Show the newest value now if it has not been shown."""
+        """Show the newest value right away, if it hasn't been shown yet."""
         value, self._value = self._value, None
         if value is not None:
             self._show(value)

@@ -16,9 +16,9 @@ _FAR = 1_000
 class RowKind(NamedTuple, Generic[Item]):
     """What a list knows about its rows without rendering them.
 
-    `key(item)`: identifies a row. `stops(item)`: whether the cursor can be on a row; headings
-    return False. `height(item, width)`: the number of lines a row takes at this width; None if
-    every row takes one line.
+    `key(item)`: returns a value that identifies the row. `stops(item)`: whether the cursor can be
+    on the row; False for headings. `height(item, width)`: the number of lines the row takes at this
+    width; None if every row takes one line.
     """
 
     key: Callable[[Item], object]
@@ -27,9 +27,9 @@ class RowKind(NamedTuple, Generic[Item]):
 
 
 class RowIndex(Generic[Item]):
-    """The rows of a list `width` cells wide, with their line numbers.
+    """The rows of a list `width` cells wide, with the lines that each row takes.
 
-    The methods call a row's index its place.
+    In the methods, a `place` is a row's index.
     """
 
     def __init__(self, kind: RowKind[Item], rows: Sequence[Item] = (), width: int = 0) -> None:
@@ -65,7 +65,8 @@ class RowIndex(Generic[Item]):
     def find(self, key: object, near: int = -1) -> int | None:
         """Return the index of the row with this key, or None.
 
-        `near`: the index where the row probably is. If it isn't there, all keys are hashed once.
+        `near`: the index where the row probably is; checking it first is fast. If the row isn't
+        there, an index of all keys is built once.
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
@@ -82,7 +83,10 @@ class RowIndex(Generic[Item]):
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:
-        """Return the nearest row the cursor can be on, looking in direction `step` first."""
+        """Return the row nearest to `place` that the cursor can be on.
+
+        `step`: the direction in which to look first, 1 for down or -1 for up.
+        """
         place, end = self.nearest(place), len(self.rows)
         below, above = range(place, min(end, place + _FAR)), range(place, max(-1, place - _FAR), -1)
         around = chain(below, above) if step > 0 else chain(above, below)
@@ -93,7 +97,7 @@ class RowIndex(Generic[Item]):
         return 0 <= place < len(self.rows) and self._kind.stops(self.rows[place])
 
     def at(self, line: int) -> int:
-        """Return the index of the row at a line of the list, or of the nearest row."""
+        """Return the index of the row on a line of the list, or of the nearest row."""
         return self.nearest(bisect_right(self._tops, line) - 1)
 
     def top(self, place: int) -> int:
@@ -107,6 +111,6 @@ class RowIndex(Generic[Item]):
     def is_within(self, place: int, top: int, bottom: int) -> bool:
         """Return whether a row exists and lies completely between two lines.
 
-        `bottom` is exclusive.
+        `top`: the first line of the range. `bottom`: the line after the last one.
         """
         return place < len(self) and top <= self.top(place) and self.bottom(place) <= bottom

@@ -138,7 +138,11 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
             self._cursor = self._places.stop(place)
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to a row, or from there in direction `step` to one it can be on."""
+        """Move the cursor to the row at index `place`.
+
+        If the cursor can't be on that row, it goes to the next row in direction `step` that it can
+        be on.
+        """
         self._cursor = self._places.stop(place, step)
         self._show_cursor()
         self.refresh()
@@ -188,7 +192,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.scroll_to(y=y, animate=False, force=taller)
 
     def lead(self, place: int) -> int:
-        """Return the first row to show along with this one, such as its heading."""
+        """Return the index of the first row to show with this one, such as its heading."""
         above = range(min(place, 4))
         return 0 if place <= 3 and not any(map(self._places.stops, above)) else place
 
@@ -302,12 +306,15 @@ class SteeredRows(RowList[Item], can_focus=False):
 
     @property
     def active(self) -> bool:
-        """Whether keys move the cursor: always True, because the focus is in the field."""
+        """Whether keys move the cursor: always, although the focus is in a field above."""
         return True
 
 
 class SteersRows:
-    """Mixin for a screen with `SteeredRows`, which never have focus: the cursor keys."""
+    """Mixin for a screen with `SteeredRows`: the keys that move the rows' cursor.
+
+    The rows never have the focus themselves.
+    """
 
     @property
     def rows(self) -> SteeredRows[Any]:

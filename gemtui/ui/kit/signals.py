@@ -38,8 +38,8 @@ These include the mouse, paste and keyboard modes, the cursor and the window tit
 def exit_immediately(attributes: list[Any] | None) -> None:
     """Let signals end the process immediately, until `ExitSignals` takes over.
 
-    At this point there is nothing to clean up, and a normal exit would wait for Textual's threads.
-    `attributes`: the result of `terminal_attributes`.
+    Before that, there is nothing to clean up, and a normal exit would wait for Textual's threads.
+    `attributes`: the result of `terminal_attributes`, to restore before exiting.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -123,7 +123,10 @@ def _restore(attributes: list[Any] | None) -> None:
 
 
 def _watch_terminal() -> None:
-    """Arrange for SIGHUP when the terminal hangs up; not every system sends it."""
+    """Ask the system to send SIGHUP when the terminal hangs up.
+
+    Not every system can do this.
+    """
     stream = sys.__stdin__
     if stream is None or not stream.isatty():
         return

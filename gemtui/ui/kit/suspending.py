@@ -28,9 +28,10 @@ NO_SHELL = "There is no shell to return to, because gemtui was not started from 
 
 
 class JobControl:
-    """Handles SIGTSTP and SIGCONT once created.
+    """Handles SIGTSTP and SIGCONT from the moment an instance exists.
 
-    `leaving`: returns whether the app is exiting on a signal; the terminal is then left alone.
+    `leaving`: returns whether the app is exiting because of a signal; the terminal is then left
+    alone.
     """
 
     def __init__(self, app: AppBase, leaving: Callable[[], bool]) -> None:
@@ -84,7 +85,10 @@ class JobControl:
         self._resume()
 
     def _wait_for_foreground(self) -> None:
-        """Stop again for as long as another job has the terminal, as after `bg`."""
+        """Stop again for as long as another job uses the terminal.
+
+        This happens if the user has resumed gemtui in the background with `bg`.
+        """
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False
             os.kill(0, signal.SIGTTOU)

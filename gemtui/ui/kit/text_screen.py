@@ -29,7 +29,7 @@ class RawText(Log, HalfPages):
         """Whether the last line has been visible at any time."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Check whether the last line is now visible."""
+        """After scrolling, check whether the last line is now visible."""
         super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._look_where)
 

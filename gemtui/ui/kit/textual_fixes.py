@@ -24,9 +24,10 @@ _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 def _keys_with_their_modifiers(
     self: XTermParser, sequence: str, alt: bool = False
 ) -> Iterable[events.Key]:
-    """Yield ESC CR as alt+enter, and parse keys with modifiers sent by tmux and xterm.
+    """Yield the keys for an escape sequence, including two kinds Textual can't parse.
 
-    These are converted to the format of kitty's keyboard protocol, which Textual can parse.
+    ESC CR becomes alt+enter. The sequences that tmux and xterm send for keys with modifiers are
+    converted to the format of kitty's keyboard protocol, which Textual can parse.
     """
     if sequence == "\x1b\r":
         sequence = "\x1b[13;3u"
@@ -34,13 +35,13 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Return the width in cells of everything on a line besides its text."""
+    """Return how many cells of an option list's width aren't available for text."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 
 
 def _has_room(options: OptionList) -> bool:
-    """Return whether a list is wide enough for at least one cell of text."""
+    """Return whether an option list has room for at least one cell of text."""
     region = options.scrollable_content_region
     return region.width > _around(options) and region.height > 0
 

@@ -50,10 +50,10 @@ MOST_STDERR = 1_000_000
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Return whether to pass Gemini CLI its trust option, or None if the user refuses.
+    """Return whether a run needs Gemini CLI's trust option, or None to cancel the run.
 
-    The user is asked only if Gemini CLI wouldn't work in the folder otherwise, and if they haven't
-    agreed to trust this folder before.
+    The user is asked only if Gemini CLI would otherwise refuse to work in the folder and the user
+    hasn't trusted it before. If they refuse to trust it, the run is cancelled.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
@@ -77,10 +77,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Tell the user what a run will do without asking, unless they already know.
+    """Show which settings take effect in a run without the user being asked.
 
-    For the project's settings, the user is asked to agree; their own settings are only reported.
-    Returns False if the user cancels the run.
+    Settings that the user already knows aren't shown again. For the project's settings, the user is
+    asked to agree; their own settings are only reported. Returns False if the user cancels the run.
     """
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
@@ -101,9 +101,10 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Ask whether to start a run, and offer to show the full report.
+    """Show the start of a report on a run's settings, and ask whether to start the run.
 
-    If the user agrees, the report is remembered as seen.
+    The user can also open the full report. If they agree to the run, the report is stored as seen.
+    Returns whether they agree.
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
@@ -165,7 +166,7 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """Show the command line and files a run would use, or say why there are none."""
+    """Show the command line and the files that a run would use, or why it can't start."""
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
@@ -182,7 +183,7 @@ async def show_command(
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
-    """Yield comment lines on the limits that gemtui enforces but the script can't."""
+    """Yield shell comments on limits that gemtui enforces but the shown script can't."""
     if options.timeout is not None:
         yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
@@ -217,7 +218,7 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Let the user edit the next run's options; return None if they stay as they are.
+    """Let the user edit the next run's options; return None if they are left unchanged.
 
     The user can also have them remembered for the folder.
     """
@@ -275,8 +276,8 @@ def _remembered(folder: Path) -> AgentOptions | None:
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
     """Let the user choose one of the recorded runs; return it, or None.
 
-    The list includes the runs of other and earlier gemtui processes. From the list, the user can
-    also stop active runs and restore lost sessions.
+    The list includes the runs of other and earlier gemtui processes. In the list, the user can also
+    stop active runs and restore lost sessions.
     """
     search = ""
     while found := await registry.find():
@@ -315,7 +316,10 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Ask what to do about this app's active runs; return False to keep gemtui open."""
+    """Return whether gemtui may quit, asking what to do about the runs that it started.
+
+    The question is asked only if any of these runs are still active.
+    """
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
@@ -351,7 +355,10 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """Say what happens to the runs that are left running, and to their open questions."""
+    """Say what happens to runs that keep working after gemtui has quit.
+
+    `asks`: those of the runs with an open question. `waits`: whether any of the runs has a queue.
+    """
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
     refused = any(run.away is Away.REFUSE for run in asks)
@@ -371,10 +378,11 @@ async def start_run(
     *,
     id: str | None = None,
 ) -> LiveRun | None:
-    """Start a run, after any questions about its folder, and return it.
+    """Ask any necessary questions about a run's folder, then start the run.
 
-    `id`: the run's id; None creates one. If the run can't ask for approval, the user decides what
-    to do. If the run isn't started, the reason is shown and None is returned.
+    `before`: the conversation that the run continues, or None. `id`: the run's id; None creates
+    one. If calls can't be passed to the user for approval, the user chooses whether to run anyway.
+    If the run isn't started, the reason is shown and None is returned.
     """
     trust = options.trust or await trusted(app, options)
     if trust is None:
@@ -401,14 +409,14 @@ async def start_run(
 
 
 async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """Move a finished run's queue to the run that continues its session."""
+    """Move the queued prompts of a finished run to the run that continues its session."""
     with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     await run.refresh_queue()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
-    """Use these options for the prompts queued behind a run."""
+    """Use these options when the prompts in a run's queue are sent."""
     with app.reporting("Queued prompts keep their old options"):
         await run.keep_options(options)
 
@@ -416,7 +424,10 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Explain why a run can't ask; return the options to retry with, or None."""
+    """Explain why calls can't be passed to the user for approval, and offer ways out.
+
+    Returns the options with which to try to start the run again, or None to give up.
+    """
     install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
     answer = await app.push_screen_wait(
         ChooseScreen(

@@ -1,4 +1,7 @@
-"""Answer a run's questions: show the dialogs this needs, and record the answer."""
+"""Answer a run's questions, each of which is about a tool call to allow or deny.
+
+This includes the dialogs that some answers need.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The method that gives each answer, keyed by the answer's action."""
+"""The method of `Conversation` that gives each answer, keyed by the answer's action."""
 
 
 async def carry_out_answer(
@@ -42,8 +45,9 @@ async def carry_out_answer(
 ) -> None:
     """Carry out the user's choice for the question `shown`.
 
-    If the user closes a dialog with esc, the question stays unanswered. If allowing the call would
-    no longer do what the user saw, the call is redrawn instead.
+    `action`: the chosen answer. If the user closes a dialog with esc, the question stays
+    unanswered. If the user allows the call, but it would no longer do what was on screen, it isn't
+    allowed; the question is redrawn with what the call would do now.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
@@ -66,7 +70,10 @@ def _reason(text: str) -> str:
 
 
 async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
-    """Record an answer; unless it takes full effect, show why and return False."""
+    """Record an answer; return whether it takes full effect.
+
+    If it doesn't, the reason is shown. `give`: records the answer.
+    """
     try:
         given = await asyncio.to_thread(give)
     except ValueError as error:
@@ -112,7 +119,10 @@ async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
 
 
 async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: Asked) -> None:
-    """Let the user edit a call; a command then runs, other calls are shown again."""
+    """Let the user edit a tool call before it is allowed.
+
+    An edited command runs right away. Any other edited call is shown again, still unanswered.
+    """
     now, subject = shown.runs, _subject(talk, shown)
     try:
         if now.form is Form.COMMAND:

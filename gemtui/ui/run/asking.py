@@ -1,4 +1,4 @@
-"""The questions of the run on screen: when they get the focus, and their answers."""
+"""The questions of the run on screen: when they get the focus, and what answers do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ class Asking(RunPart):
         """Number of the question that last had the focus, even if the user has left it."""
 
     def can(self, action: str) -> bool:
-        """Return whether there is an approval to revoke, or a changed file to compare."""
+        """Return whether an action on approvals is available.
+
+        There must be an approval to revoke, or a changed file to compare.
+        """
         run = self.screen.run_shown
         if run is None:
             return False
@@ -83,7 +86,7 @@ class Asking(RunPart):
         pane.view.focus()
 
     def _idle(self) -> bool:
-        """Return whether the user is neither typing nor reading."""
+        """Return whether the user is neither typing nor reading, so that the focus may move."""
         screen = self.screen
         still = Message().time - screen.gemtui.last_key > _PAUSE
         free = not self._written() if screen.focused is screen.prompt else screen.view.following
@@ -91,14 +94,17 @@ class Asking(RunPart):
         return still and free and known and not screen.asking
 
     def _written(self) -> str:
-        """Return the typed prompt, ignoring repeats of the key that gave the last answer."""
+        """Return the typed prompt without the key that gave the last answer at its ends.
+
+        If that key is held down, its repeats end up in the prompt and don't count as typing.
+        """
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text
 
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Handle an answer key, after any dialog that the answer needs."""
+        """Carry out an answer key that was pressed, after any dialog that the answer needs."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 

@@ -1,4 +1,4 @@
-"""Screens that show how one file differs, and which files differ from an approval."""
+"""Screens for files that differ from what the user approved, and for one file's diff."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class DifferenceScreen(FullScreen[None]):
     """A screen with the diff of one file.
 
-    `row`: the file's row in the list of changed files. `name`: the file's base name. `found`: the
-    diff or the contents to show.
+    `row`: the text of the file's row in the list of changed files. `name`: the file's base name.
+    `found`: the diff or the contents to show.
     """
 
     HAS_STATUS = False
@@ -60,7 +60,10 @@ class DifferenceScreen(FullScreen[None]):
 
 
 async def show_differing(app: AppBase, run: LiveRun) -> None:
-    """List the files that differ from what the user approved; show or restore one."""
+    """List the files that differ from what the user approved.
+
+    The user can choose one to see its diff or to restore it.
+    """
     while True:
         found = {str(each.number): each for each in run.differing}
         rows = []

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class PromptDrafts:
     """Unsent prompts: one per run, one per session to continue, and one for a new run.
 
-    A run that continues another run inherits its unsent prompt.
+    A run that continues another run takes over the other run's unsent prompt.
     """
 
     def __init__(self, registry: RunRegistry) -> None:
@@ -20,11 +20,11 @@ class PromptDrafts:
         self._texts: dict[str | None, str] = {}
 
     def exchange(self, here: str | None, text: str, to: LiveRun | None, resume: str | None) -> str:
-        """Store an unsent prompt, and return the one for what is shown next.
+        """Store an unsent prompt, and return the stored one for what is shown next.
 
         `here`: the id of the run or session that `text` is meant for, or None for a new run. `to`:
-        the run to show next. If `to` is None, `resume` is the session to continue, or None for a
-        new run.
+        the run that is shown next, if any. `resume`: if `to` is None, the id of the session that is
+        shown next, or None for a new run.
         """
         places = [resume] if to is None else self._places(to)
         if here in places:

@@ -1,4 +1,4 @@
-"""Show or start runs in the run pane, as requested on the worktrees screen."""
+"""Carry out in the run pane what the user has chosen on the worktrees screen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def carry_out(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
 ) -> None:
-    """Do in the run pane what the user has chosen for a worktree."""
+    """Carry out the user's choice for a worktree: show its run, or start new ones."""
     if wanted.then is Then.EACH:
         await _start_each(app, registry, screen, wanted)
         return

@@ -78,7 +78,7 @@ _NAMED = 60
 
 
 def run_glyph(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return the symbol for a run's current state."""
+    """Return the symbol for the current state of a run."""
     if run.waiting:
         return glyphs.ask
     return glyphs.running if run.outcome is None else status_glyph(run.outcome.status, glyphs)
@@ -190,7 +190,10 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the text on how a run ended, with the keys that help, or None."""
+    """Return the text on how a run ended, or None if the run is active or successful.
+
+    `keys`: the keys that help in this situation; the text names them.
+    """
     said = ending(run, glyphs)
     if said is None:
         return None
@@ -239,7 +242,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press
 
 
 def held_prompts_text(run: LiveRun) -> Clean:
-    """Describe the prompts that are queued behind a finished run."""
+    """Describe the prompts that were still queued when their run ended."""
     waits = run.queue_state.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
@@ -248,7 +251,7 @@ def held_prompts_text(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Describe what enter will do with the prompt."""
+    """Say what pressing enter in the prompt field will do."""
     if run is not None and run.accepts_messages:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
@@ -327,8 +330,8 @@ def option_parts(
 ) -> list[Content]:
     """Return the next run's options, most important first; dangerous ones stand out.
 
-    `usual`: the mode of a run without a mode option. `spent`: the result of `spent_words`.
-    `taken_away`: how many of the project's settings turn off confirmations.
+    `usual`: the mode that applies if the options don't set one. `spent`: the result of
+    `spent_words`. `taken_away`: how many of the project's settings turn off confirmations.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -367,7 +370,7 @@ def permissive_options(options: AgentOptions) -> Iterator[str]:
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield the other options that differ from their defaults.
+    """Yield the options that differ from their defaults and aren't shown elsewhere.
 
     This leaves out the model, the mode, the folder, dangerous options, and the option named `but`.
     """
@@ -381,7 +384,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """Return a short form of an option's value."""
+    """Return a short form of an option with its value, for the line of options."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -429,8 +432,8 @@ def write_row(
 ) -> Content:
     """Return a row for the list of changed files.
 
-    `asked`: ids of the calls that are waiting for the user's answer. `queued`: ids of the calls
-    that are waiting for other calls.
+    `root`: the folder that paths are shown relative to. `asked`: ids of the calls that are waiting
+    for the user's answer. `queued`: ids of the calls that are waiting for other calls.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)

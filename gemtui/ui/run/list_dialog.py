@@ -51,8 +51,8 @@ class ChosenRun(NamedTuple):
 class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     """A dialog that returns a `ChosenRun`, or None.
 
-    `only_copies`: the runs that hold the only copy of a session. `search`: the initial search text;
-    once the user has chosen, the attribute `search` holds the last one.
+    `only_copies`: the runs whose folder holds the only copy of a session. `search`: the initial
+    search text; once the user has chosen, the attribute `search` holds the last search text.
     """
 
     BINDINGS = bindings(Where.RUN_LIST)
@@ -90,7 +90,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @work
     async def _read_outcomes(self) -> None:
-        """Load the outcomes of finished runs whose end no gemtui was there to record."""
+        """Load the outcomes of finished runs that ended while no gemtui process was watching."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
@@ -143,7 +143,7 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """Yield everything the user has sent to a run, each text shortened."""
+    """Yield each text that the user has sent to a run, shortened."""
     queue = PromptQueue.of(folder)
     sent = (each.text for each in queue.sent())
     waiting = (each.text for each in queue.prompts())

@@ -25,9 +25,10 @@ LOOK = 0.2
 
 
 class LiveFiles:
-    """The state of each file the run has changed, in `rows`.
+    """The files that a run has changed, with the state of each.
 
-    `revision` goes up whenever the rows change. `calls()` returns the run's tool calls so far.
+    `rows` holds the files; `revision` goes up whenever they change. `calls()` returns the run's
+    tool calls so far.
     """
 
     def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
@@ -50,7 +51,7 @@ class LiveFiles:
     async def follow(self, *, before: bool) -> None:
         """Update the rows whenever a file may have changed, until cancelled.
 
-        `before`: first determine what the files were like when the run started.
+        `before`: whether to determine first what the files were like when the run started.
         """
         if before:
             await asyncio.to_thread(self._tracker.record_before, self._run.folder.requested_at())
@@ -67,7 +68,7 @@ class LiveFiles:
         self._time_shell(payload)
 
     def _time_shell(self, payload: Payload) -> None:
-        """Record when shell commands ran, on the clock used for file modification times."""
+        """Record when each shell command ran, for comparison with file modification times."""
         now = time.time()
         if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
             self._shells[payload.tool_use_id] = now, math.inf

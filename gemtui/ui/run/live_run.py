@@ -1,8 +1,8 @@
 """A run as shown on screen: its transcript so far, its tool counts and its stage.
 
-This module uses asyncio but no widgets. `follow` applies events to the transcript as they arrive.
-The screen compares `revision` with the value it last painted, so an event costs nothing beyond
-being applied.
+This module uses asyncio but no widgets. `LiveRun.follow` applies events to the transcript as they
+arrive. The screen compares `revision` with its value at the last repaint, so events that arrive
+between two repaints cause only one.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class LiveRun:
     """A run, either active or finished.
 
     `began`: when the run was requested. `before`: the conversation that the run continues. `ours`:
-    whether this gemtui process started the run, in which case quitting asks about it. `past`:
-    whether the run had already ended when it was opened. `looked_at`: whether the user has seen the
-    outcome.
+    whether this gemtui process started the run; if so, the user is asked about the run before
+    gemtui quits. `past`: whether the run had already ended when it was opened here. `looked_at`:
+    whether the user has seen the outcome.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class LiveRun:
         self.queue_state = QueueState()
         """Messages sent to the run, and the run's queue."""
         self.over = False
-        """Whether the run has ended and its queue has been sent or awaits the user."""
+        """Whether the run has ended and its queue has been sent or is left to the user."""
         self.next: LiveRun | None = None
         """The run that was started to continue with this run's queue."""
         self.held: str | None = None
@@ -178,7 +178,7 @@ class LiveRun:
 
     @property
     def revision(self) -> tuple[int, Stage, bool, int, int]:
-        """A value that changes whenever there is something new to paint."""
+        """A value that changes whenever the screen has something new to paint."""
         told = self.told is not None
         return self._fold.revision, self.stage, told, self.files.revision, self._asked
 
@@ -189,13 +189,13 @@ class LiveRun:
 
     @property
     def waiting_call_ids(self) -> frozenset[str]:
-        """The ids, where known, of the calls that are waiting for the user."""
+        """The ids of the calls that are waiting for the user, as far as they are known."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """Ids of the calls that are waiting until another call's question is answered."""
+        """The ids of the calls that wait because another call's question is unanswered."""
         if not self.waiting:
             return frozenset()
         calls = self.own_transcript.calls()
@@ -254,17 +254,17 @@ class LiveRun:
 
     @property
     def away(self) -> Away:
-        """What happens to questions while nobody is there to answer them."""
+        """What happens to this run's questions while no gemtui is open to answer them."""
         away = (self.run.request.about or {}).get("away")
         return Away.REFUSE if away == Away.REFUSE else Away.WAIT
 
     # --- questions -----------------------------------------------------------------------------
 
     async def _follow_questions(self) -> None:
-        """Poll for questions until cancelled.
+        """Check for questions at short intervals until cancelled.
 
-        Meanwhile a thread reports to the run that someone can answer. It keeps doing so even while
-        an editor blocks the app.
+        Meanwhile, a thread keeps telling the run that someone is there to answer. A thread is used
+        because an editor may block the app.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
@@ -296,7 +296,7 @@ class LiveRun:
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Sort the waiting questions in the order of their calls."""
+        """Return the questions that await an answer, in the order of their calls."""
         calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
@@ -310,7 +310,7 @@ class LiveRun:
         return self.alive and self.run.asks
 
     async def send_message(self, text: str) -> None:
-        """Send a message, which the model reads along with its next tool result.
+        """Send a message, which the model reads together with its next tool result.
 
         Raises OSError.
         """
@@ -332,16 +332,17 @@ class LiveRun:
         await self.refresh_queue()
 
     async def keep_options(self, options: AgentOptions) -> None:
-        """Set the options for sending the queue, in case that needs a new run.
+        """Set the options with which a new run will send the queued prompts.
 
         Raises OSError.
         """
         await asyncio.to_thread(self.run.queue.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
-        """Return the options for sending the queue, resuming the session if possible.
+        """Return the options with which a new run will send the queued prompts.
 
-        Blocking: reads a file. Returns None if no options have been set. Raises OptionError.
+        The run continues this run's session if possible. Blocking: reads a file. Returns None if no
+        options have been set. Raises OptionError.
         """
         stored = self.run.queue.options()
         resume = self.session if self.can_continue else self.resumes
@@ -349,18 +350,24 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The last of the runs that continued this run's queue, or this run itself."""
+        """The newest of the runs that took over the queue of this run, or this run itself."""
         return self if self.next is None else self.next.latest
 
     @property
     def sends_next(self) -> bool:
-        """Whether the run ended in such a way that its queue can be sent automatically."""
+        """Whether the queue can be sent automatically, because the run ended well.
+
+        False if the run had already ended when it was opened.
+        """
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_continue and not self.past
 
     @property
     def renewed(self) -> datetime | None:
-        """When the quota is renewed and the queue will be sent, or None."""
+        """When the quota will be renewed, if the run waits for that to send its queue.
+
+        None if the run doesn't wait.
+        """
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
@@ -375,7 +382,7 @@ class LiveRun:
     # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Poll stderr; a retry counts as a sign that the run is alive."""
+        """Check stderr at short intervals; a retry counts as a sign that the run is alive."""
         path, size = self.run.folder.stderr, 0
         while True:
             now = _size(path)
@@ -421,7 +428,10 @@ class LiveRun:
         return _after(self.before, self.own_transcript)
 
     def settled_transcript(self) -> Transcript:
-        """Return the whole conversation, with message ids that no later run will use."""
+        """Return the whole conversation, with message ids that no later run will use.
+
+        A run that continues this one can then append its own messages.
+        """
         said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own_transcript)
         return _after(self.before, Transcript.of(tuple(said)))
 
@@ -464,7 +474,7 @@ class LiveRun:
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
-        """Return the indices of a tool call's message and block, or None if not found."""
+        """Return the message index and block index of a tool call, or None if not found."""
         transcript = self.transcript()
         for index, line in enumerate(transcript.outlines):
             if line.calls:
@@ -476,7 +486,7 @@ class LiveRun:
     # --- actions -------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Send SIGTERM to the process tree or, if this has been done before, SIGKILL."""
+        """Send SIGTERM to the run's process tree; when called again, send SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
@@ -505,7 +515,7 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """Append one transcript to another; their message ids must not overlap."""
+    """Return a transcript with the messages of both; their ids must be different."""
     if not len(first):
         return second
     count = len(first)

@@ -36,9 +36,10 @@ RUN_MODE = "run"
 
 
 class RunMode:
-    """The app's run mode; it publishes `changed` when a run has begun or ended.
+    """The app's run mode, which publishes `changed` when a run has begun or ended.
 
-    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
+    `may_start`: called with the policy files for a run before it starts; returns False to cancel
+    the run.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """Return the run mode's symbol for active or unseen runs, or "" if there are none."""
+        """Return the symbol for the run mode's tab, or "" if no run is active or unseen."""
         if self._registry is None:
             return ""
         from gemtui.ui.run.labels import run_glyph
@@ -102,7 +103,11 @@ class RunMode:
         return run_glyph(news[-1], self._app.glyphs) if news else ""
 
     async def find(self) -> None:
-        """Follow the active runs of other gemtui processes, and clean up after ended runs."""
+        """Follow the active runs of other gemtui processes, and deal with finished ones.
+
+        Finished runs may need cleaning up, may wait for their quota, or may have left prompts in
+        their queue.
+        """
         place = self._app.runs_dir
         if await asyncio.to_thread(_may_run, place):
             found = await self.registry.attach_running()
@@ -118,12 +123,12 @@ class RunMode:
         await self._say_failures()
 
     async def _say_failures(self) -> None:
-        """Say once why a program named in the settings has failed."""
+        """Say once why programs named in the settings have failed."""
         for words in await asyncio.to_thread(_untold):
             self._app.show_message(words, problem=True)
 
     async def _say_waiting(self) -> None:
-        """Tell the user about prompts that are queued behind finished runs."""
+        """Tell the user about prompts that were still queued when their run ended."""
         place = self._app.runs_dir
         if waits := await asyncio.to_thread(_waiting, place):
             what = "1 queued prompt" if waits == 1 else f"{waits} queued prompts"
@@ -209,7 +214,10 @@ class RunMode:
         return self._made
 
     def run_changed(self, run: LiveRun | None) -> None:
-        """Update the app after a run has begun (None) or `run` has ended."""
+        """Update the app after a run has begun or ended.
+
+        `run`: the run that has ended; None if a run has begun.
+        """
         app = self._app
         if run is not None and not run.past:
             run.looked_at = run.next is not None or self._shows(run)
@@ -223,7 +231,7 @@ class RunMode:
         app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
-        """Update the app after a run has asked a question or got an answer."""
+        """Update the app after a run has asked a question or received an answer."""
         app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
@@ -259,7 +267,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation whose message bodies are loaded when needed."""
+    """Return a stored conversation, or None; message bodies are loaded when needed."""
     log = SessionLog(path)
     try:
         log.refresh()
@@ -269,9 +277,10 @@ def _stored(path: Path) -> Transcript | None:
 
 
 def _tidy(place: Path) -> None:
-    """Clean up resumed sessions, then delete the oldest runs beyond the limit.
+    """Clean up after runs that resumed a session, then delete the oldest runs.
 
-    The order matters, because a run's folder records what needs cleaning up.
+    Runs are deleted if there are more than the limit. The order matters, because a run's folder
+    records what needs cleaning up.
     """
     if not is_folder(place):
         return
@@ -284,7 +293,10 @@ def _tidy(place: Path) -> None:
 
 
 def _waiting(place: Path) -> int:
-    """Return how many prompts are queued behind finished runs; imports few modules."""
+    """Return how many prompts were still queued when their run ended.
+
+    Most modules are imported only if there is a run with a queue, so that the app starts fast.
+    """
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
     except OSError:
@@ -301,7 +313,10 @@ def _waiting(place: Path) -> int:
 
 
 def _untold() -> tuple[str, ...]:
-    """Return messages about failed programs; if there are none, nothing is imported."""
+    """Return messages about failed programs that the user hasn't been told about.
+
+    Nothing is imported if there are none.
+    """
     try:
         if not any(failed_commands_dir().iterdir()):
             return ()
@@ -313,12 +328,12 @@ def _untold() -> tuple[str, ...]:
 
 
 def _asks(run: LiveRun) -> bool:
-    """Return whether a run is waiting for an answer, which is reported elsewhere."""
+    """Return whether a run is waiting for the user's answer."""
     return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether any run may still be active, because no end has been recorded."""
+    """Return whether any run may still be active, because its end hasn't been recorded."""
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:

@@ -1,4 +1,4 @@
-"""The next run's options: chosen by the user, remembered for the folder, or usual."""
+"""The options of the next run: chosen now, remembered for the folder, or the defaults."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ _USUAL = "usual"
 class NextRun(RunPart):
     """The options of the next run, which also apply to the queue of the run on screen.
 
-    `usual`: the mode of a run without a mode option. `taken_away`: how many of the project's
-    settings turn off confirmations. `queueing`: a lock that is held while a queue is being written.
+    `usual`: the mode that applies if the options don't set one. `taken_away`: how many of the
+    project's settings turn off confirmations. `queueing`: a lock that is held while a queue is
+    being written.
     """
 
     def __init__(self, screen: RunPane, folder: Path | None) -> None:
@@ -136,7 +137,7 @@ class NextRun(RunPart):
     # --- permissions ---------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use a run's folder and, if the run is active and asks, its settings for asking."""
+        """Use a run's folder and, if the run is active and supervised, its supervision options."""
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)

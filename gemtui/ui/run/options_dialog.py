@@ -138,7 +138,10 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     @on(Input.Blurred, "#cwd")
     @work(exclusive=True, group="told")
     async def _tell_before(self) -> None:
-        """Show above the fields what runs without asking in the chosen folder and mode."""
+        """Show above the fields what takes effect without asking in the chosen folder.
+
+        This depends on the chosen mode too.
+        """
         try:
             report = await asyncio.to_thread(before_run_report, self._wanted())
         except (OptionError, OSError, ValueError):  # the problem is shown next to the field

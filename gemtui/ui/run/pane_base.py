@@ -1,4 +1,4 @@
-"""The run pane as its parts see it: the run on screen, the prompt, the question."""
+"""The run pane as its parts see it, with the run on screen, prompt and question."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
     def show_state(self, run: LiveRun) -> None:
-        """Show the run's state: the status line, the files and, once it has ended, how."""
+        """Show the run's state: status line, changed files and, after the run, how it ended."""
         raise NotImplementedError
 
     def show_options(self) -> None:

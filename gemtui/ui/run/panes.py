@@ -92,7 +92,7 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Force a repaint in the next frame, because something else has changed."""
+        """Force a repaint in the next frame, even if the run itself hasn't changed."""
         self._painted = None
 
     def paint(self) -> bool:
@@ -113,7 +113,10 @@ class RunPanes(Horizontal):
         self._marked, self._looked_for = MarkedTranscript(), None
 
     def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
-        """Look for checkpoints after each prompt, after its first answer, and at the end."""
+        """If something has changed that may add checkpoints, look for checkpoints.
+
+        This is the case after a prompt, after the first answer to it, and at the end of the run.
+        """
         outlines = transcript.outlines
         number = sum(each.prompt for each in outlines)
         waits = bool(outlines) and outlines[-1].prompt
@@ -151,7 +154,10 @@ class RunPanes(Horizontal):
         self.query_one("#run-heading", BarLine).show_parts([title])
 
     def show_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """Show the files and counts and, after the run, how it ended and which keys help."""
+        """Show the run's changed files and counts; after the run, also how it ended.
+
+        `keys`: the keys that help after the run.
+        """
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
         self._say_heading(run.prompt)
@@ -176,7 +182,7 @@ class RunPanes(Horizontal):
     def go_back(self) -> bool:
         """Go back from the files to the transcript, or hide the text about the run's end.
 
-        Return False if there was nothing to go back from.
+        Returns False if there was nothing to go back from.
         """
         if self.has_class("-side"):
             self.remove_class("-side")

@@ -31,14 +31,14 @@ LONGEST = 50_000
 MOST_OFFERED, MOST_COMMANDS = 6, 200
 """How many files and commands are offered; the list shows six rows at a time."""
 _CORNERS = 2
-"""Cells of the frame's bottom border that can't hold text, besides the last gap."""
+"""Cells of the frame's bottom border that can't hold text, besides the final gap."""
 _FRESH = 5.0
 """Seconds for which the list of a folder's files is reused."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
 class PromptArea(TextArea):
-    """The prompt's text area; keys that do nothing here are passed on to the screen."""
+    """The text area for the prompt; it passes keys that do nothing here to the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
@@ -62,9 +62,10 @@ class PromptArea(TextArea):
 
     @dataclass
     class Mentioned(Message):
-        """Posted with the word at the cursor that can be completed, or None.
+        """Posted when the word at the cursor may have completions, or no longer has.
 
-        `slash`: whether the word follows a slash at the start of the first line rather than an @.
+        The message holds the word, or None. `slash`: whether the word follows a slash at the start
+        of the first line; otherwise it follows an @.
         """
 
         wanted: str | None
@@ -86,7 +87,7 @@ class PromptArea(TextArea):
         self.offering = False
         """Whether completions are shown; enter, tab, the arrows and esc then act on them."""
         self.beside = False
-        """Whether the run on screen is active."""
+        """Whether the run on screen is active, so that a message could be sent to it."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
@@ -125,7 +126,10 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Remember a text that has been sent, and remove it but not what was typed since."""
+        """Store a sent text as an earlier prompt, and remove it from the field.
+
+        Text that the user has typed after it stays in the field.
+        """
         if self.text.startswith(text):
             self._history.add(text)
             self._at, self._draft = None, ""
@@ -191,7 +195,10 @@ class PromptArea(TextArea):
             self.screen.focus_next()
 
     def _typed(self) -> tuple[str, bool] | None:
-        """Return the word to complete at the cursor, and whether it follows a slash."""
+        """Return the word to complete at the cursor, and whether it follows a slash.
+
+        Returns None if there is no such word.
+        """
         row, column = self.cursor_location
         before = self.document.get_line(row)[:column]
         if row == 0 and (name := slash_word(before)) is not None:

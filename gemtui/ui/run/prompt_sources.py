@@ -32,8 +32,8 @@ class History:
     def add(self, prompt: str) -> None:
         """Remember a prompt, unless the disk is full or read-only.
 
-        The file is read again first, because another gemtui may have added prompts to it, and
-        prompts that have been deleted from it must stay deleted.
+        The file is read again first: another gemtui may have added prompts to it, and prompts that
+        the user has deleted from it must not come back.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return

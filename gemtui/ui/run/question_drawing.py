@@ -28,7 +28,7 @@ _MOST_CAUTIONS = 100
 
 
 class Drawing(NamedTuple):
-    """A rendered call; `left_out` says what is missing, or is "" if nothing is."""
+    """A rendered call; `left_out` says what isn't shown, or is "" if everything is."""
 
     lines: Sequence[Line]
     left_out: str = ""

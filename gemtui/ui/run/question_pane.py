@@ -49,7 +49,7 @@ _AROUND = 12
 
 
 YES = frozenset(("yes", "all_run", "always"))
-"""The actions that allow a call."""
+"""The actions by which the user allows a call."""
 _SIMILAR = ("all_run", "always")
 _TYPED_BEHIND = frozenset(BY_ID[f"question.{action}"].keys for action in ("no_because", "change"))
 _ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
@@ -79,7 +79,7 @@ class QuestionView(LineView, inherit_bindings=False):
         """Whether the last line has been visible since this call was drawn."""
 
     def begin(self) -> None:
-        """Record that something new is on screen, which earlier key presses can't answer."""
+        """Record that something new is on screen; keys pressed before don't answer it."""
         self._quiet_since = Message().time
 
     @property
@@ -90,7 +90,7 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
-        """Show another call; its end counts as not seen yet."""
+        """Show another call, whose end counts as not seen yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
@@ -162,7 +162,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable answers to questions that haven't been drawn yet."""
+        """Disable the answer keys until the question has been drawn."""
         return self._pane.can(str(parameters[0]) if action in ("answer", "press") else action)
 
     @property
@@ -194,7 +194,7 @@ class QuestionPane(Vertical):
 
     @dataclass
     class Answered(Message):
-        """Posted when the user has pressed an answer key for `shown`."""
+        """Posted when the user has pressed an answer key while `shown` was on screen."""
 
         action: str
         shown: Asked
@@ -210,7 +210,7 @@ class QuestionPane(Vertical):
 
     @dataclass
     class TooLong(Message):
-        """Posted with a message too long for this pane, for the screen to show."""
+        """Posted with a message that is too long for this pane; the screen shows it."""
 
         words: str
 
@@ -278,7 +278,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the call on screen with what it would do now."""
+        """Replace the call on screen, if it is still `shown`, by what the call would do now."""
         if self.shown is shown:
             self._draw(now)
 
@@ -298,7 +298,7 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def note_read(self, shown: Asked) -> None:
-        """Record that the user has seen the whole call to its end."""
+        """Record that the user has seen all of the call `shown`, including its end."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
@@ -370,7 +370,7 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Show why the run asks, and what the broader approvals would allow."""
+        """Show why the run asks, and what an answer that also allows later calls would cover."""
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
@@ -397,7 +397,10 @@ class QuestionPane(Vertical):
         return Content.assemble((keys, "bold $text-accent"), words)
 
     def _asked(self, shown: Asked) -> Content:
-        """Return the model's original request, because something else would run."""
+        """Return the line with the call that the model originally requested.
+
+        It is shown because allowing the call would run something else.
+        """
         asked = shown.proposal
         what = (
             asked.text[:200]
@@ -471,7 +474,7 @@ class QuestionPane(Vertical):
         return self.view.reached_end and not self._left_out
 
     def _read_on(self) -> None:
-        """Scroll down instead of approving, because the user hasn't seen the whole call."""
+        """Scroll down instead of allowing the call, because its end hasn't been seen."""
         if below := self.view.below:
             self.view.page_down()
             more = counted(below, "more line")

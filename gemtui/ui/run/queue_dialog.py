@@ -39,10 +39,11 @@ class ChosenPrompt(NamedTuple):
 
 
 class QueueScreen(DialogScreen[ChosenPrompt]):
-    """A dialog that returns a `ChosenPrompt`, or None if closed or the queue is empty.
+    """A dialog that returns a `ChosenPrompt`, or None.
 
-    It shows the run's queue and the options that will be used to send it. If another run has taken
-    the queue over, it shows that run's queue. The cursor starts at index `at`.
+    It returns None if the user closes it or the queue is empty. It shows the run's queue and the
+    options with which the queue will be sent. If a later run has taken over the queue, it shows the
+    queue of that run. The cursor starts at index `at`.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -73,7 +74,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Remove prompts that have been sent; the cursor stays on its prompt."""
+        """Update the rows after queued prompts have been sent; the cursor stays on its prompt."""
         prompts = self._run.latest.queue_state.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
@@ -104,8 +105,8 @@ async def show_queue(
 ) -> str | None:
     """Let the user edit the queue until they close the dialog.
 
-    Returns the id of a prompt to send now, or None. `edited`: called after an editor has been
-    closed, because no prompt is sent while an editor is open.
+    Returns the prompt's id if the user wants to send one now, or else None. `edited`: called after
+    an editor has been closed, because queued prompts aren't sent while an editor is open.
     """
     at = 0
     await run.refresh_queue()
@@ -140,9 +141,9 @@ def _options(run: LiveRun) -> AgentOptions | None:
 
 
 async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, bool]:
-    """Apply an action to the queue.
+    """Apply the chosen action to the queue.
 
-    Returns the cursor's new index, and whether the prompt was still queued.
+    Returns the cursor's new index, and whether the chosen prompt was still in the queue.
     """
     what, prompt, at = wanted
     if what == "look":

@@ -35,8 +35,8 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 class Starting:
     """A run that is being started.
 
-    `resumes`: the session that the run continues, or None. `task`: returns the run; cancelling the
-    task ends the run.
+    `resumes`: the id of the session that the run continues, or None. `task`: its result is the run;
+    cancelling the task also ends the run.
     """
 
     prompt: str
@@ -47,9 +47,9 @@ class Starting:
 class RunRegistry:
     """Starts, finds and follows runs.
 
-    `home`: Gemini CLI's folder. `spawn`: runs a coroutine in the app. `changed`: called with None
-    when a run has begun, or with a run that has ended. `asked`: called with a run that has asked a
-    question or got an answer.
+    `home`: Gemini CLI's folder. `spawn`: runs a coroutine in the background of the app. `changed`:
+    called with None when a run has begun, or with the run when one has ended. `asked`: called with
+    a run that has asked a question or received an answer.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class RunRegistry:
     async def attach_running(self) -> tuple[LiveRun, ...]:
         """Follow active runs that aren't being followed yet, and return them.
 
-        They belong to other processes or were left by an earlier gemtui.
+        They were started by other gemtui processes, which may have quit since.
         """
         known = {run.id for run in self.runs}
         found = [run for run in await self.find() if run.state is RunState.RUNNING]
@@ -162,7 +162,10 @@ class RunRegistry:
             await asyncio.to_thread(prune_runs, self.adapter.runs)
 
     async def attach_waiting(self) -> None:
-        """Follow runs that an earlier gemtui left waiting for their quota to be renewed."""
+        """Follow finished runs that wait for their quota so that their queue can be sent.
+
+        They were started by an earlier gemtui.
+        """
         known = {run.id for run in self.runs}
         for record in await self.find():
             if record.state is RunState.ENDED and record.undelivered and record.id not in known:
@@ -171,7 +174,7 @@ class RunRegistry:
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
-        """Queue a prompt behind a run, to continue it once the quota has been renewed.
+        """Add a prompt to a run's queue that continues the run once the quota is renewed.
 
         The queue is stored in the run's folder, so that a later gemtui can send it. If the user
         removes the prompt from the queue, it isn't sent.
@@ -200,10 +203,10 @@ class RunRegistry:
         self._changed(run)
 
     async def send_what_waits(self, run: LiveRun) -> None:
-        """Send the next queued prompt after a run that ended well.
+        """If a finished run ended well, send the next prompt from its queue.
 
-        Afterwards, `run.next` is the run that continues it; another gemtui may have started that
-        run.
+        Afterwards, `run.next` is the run that was started with this prompt, if any; another gemtui
+        may have started it.
         """
         folder = run.run.folder
         try:
@@ -233,8 +236,8 @@ class RunRegistry:
 def _unattended(options: AgentOptions) -> AgentOptions:
     """Return the options for a run that starts while nobody is there to be asked.
 
-    The user must already have been told about anything that such a run does without asking. Raises
-    OptionError if they haven't.
+    Raises OptionError if settings that take effect without asking have changed since the user last
+    saw them, or if the folder isn't trusted.
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:
@@ -249,6 +252,6 @@ def _unattended(options: AgentOptions) -> AgentOptions:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """Return the notes on the session that a run has resumed."""
+    """Return notes on what has happened to the session that a run resumed."""
     found = aftermath_of(folder)
     return () if found is None else found.notes(folder)

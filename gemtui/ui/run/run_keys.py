@@ -1,4 +1,4 @@
-"""Keys for other actions on a run: stop, undo, review, output and command."""
+"""Keys for further actions on a run: stop, undo, review, output and command."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class RunKeys(RunPart):
         return self._next.folder if run is None else run.cwd
 
     def action_stop(self) -> None:
-        """Copy the selected text or, if there is none, stop the run; twice sends SIGKILL."""
+        """Copy the selected text or, if there is none, stop the run.
+
+        Stopping a run twice sends SIGKILL.
+        """
         screen, run = self.screen, self.screen.run_shown
         if screen.get_selected_text() is not None:
             screen.action_copy_text()
@@ -94,8 +97,8 @@ class RunKeys(RunPart):
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
         """Return the session on screen and the prompt at the cursor.
 
-        The session is returned as a function that loads its summary. If there is no session or its
-        run is still active, a message says so and None is returned.
+        Both are returned as functions, because finding them takes a while. If there is no session
+        or its run is still active, a message says so and None is returned.
         """
         from gemtui.ui.undo.start import find_stored, prompt_at
 
@@ -114,7 +117,10 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_review(self) -> None:
-        """Review the run's changes by hunk; the user's comments become the next prompt."""
+        """Let the user review the run's changes hunk by hunk.
+
+        The comments that the user makes there become the next prompt.
+        """
         from gemtui.ui.review.screen import review_run
 
         if (run := self.screen.run_shown) is not None:

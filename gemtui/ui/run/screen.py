@@ -61,10 +61,11 @@ _CLOCK = 7
 
 
 class RunScreen(RunPane):
-    """Shows one run at a time; the others continue and are in the list of runs.
+    """Shows one run at a time; other runs continue and can be chosen from a list.
 
-    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
-    `changed`: published with None when a run has begun, or with a run that has ended.
+    `may_start`: called with the policy files for a run before it starts; returns False to cancel
+    the run. `changed`: published with None when a run has begun, or with the run when one has
+    ended.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -224,7 +225,11 @@ class RunScreen(RunPane):
             self.show_state(run)
 
     def _report_checkpoints(self, run: LiveRun) -> None:
-        """Say once why a run has no checkpoints, and which undo it completed on starting."""
+        """Show messages about a run's checkpoints, each only once.
+
+        They say why the run has no checkpoints, and which interrupted undos were completed before
+        it started.
+        """
         problem, settled = run.unprotected, " ".join(run.settled_undos)
         if problem and (run.id, problem) not in self._reported:
             self._reported.add((run.id, problem))
@@ -235,7 +240,11 @@ class RunScreen(RunPane):
             self.gemtui.show_message(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """Update the pane after a run has begun (None) or ended, and show the next run."""
+        """Update the pane after a run has begun or ended.
+
+        `run`: the run that has ended; None if a run has begun. If a new run has taken over the
+        queue, it is shown.
+        """
         self._update_header()
         if run is None or run is not self.run_shown:
             return
@@ -291,8 +300,8 @@ class RunScreen(RunPane):
     def go_back(self) -> bool:
         """Go back one step; return False if the prompt already has the focus.
 
-        The steps lead from the files to the transcript, from there past the text about the run's
-        end, and to the prompt.
+        The focus goes from the list of changed files to the transcript, and from there to the
+        prompt. A text about the run's end is hidden on the way.
         """
         if self.panes.go_back():
             return True

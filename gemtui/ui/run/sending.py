@@ -28,7 +28,8 @@ from gemtui.ui.run.slash_commands import OwnCommand, own_command
 class Sending(RunPart):
     """Sends prompts.
 
-    `may_start`: called with a run's policy files before the run starts; returns False to cancel.
+    `may_start`: called with the policy files for a run before it starts; returns False to cancel
+    the run.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class Sending(RunPart):
         self._registry, self._next, self._may_start = registry, next_run, may_start
 
     def can(self, action: str) -> bool:
-        """Return whether an action on the run on screen or its queue is available now."""
+        """Return whether an action on the run on screen, or on its queue, is available."""
         run = self.screen.run_shown
         if run is None:
             return False
@@ -58,7 +59,10 @@ class Sending(RunPart):
     # --- text ----------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Carry out a slash command, send a prompt, or queue it behind the active run."""
+        """Carry out a slash command, or send a prompt.
+
+        While the run on screen is active, the prompt is added to its queue.
+        """
         prompt = self.screen.prompt
         if (own := own_command(text)) is not None:
             prompt.sent(text)
@@ -100,7 +104,11 @@ class Sending(RunPart):
 
     @background("telling")
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
-        """Send a message to a run, or queue a prompt behind it; one such call at a time."""
+        """Send a message to a run, or add a prompt to the run's queue.
+
+        `now`: whether to send a message. Calls are handled one at a time, so that texts keep their
+        order.
+        """
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
             await self._next.wait_loaded()
@@ -119,7 +127,7 @@ class Sending(RunPart):
     # --- starting runs -------------------------------------------------------------------------
 
     def _go_on(self, prompt: str) -> None:
-        """Send a prompt to the session on screen or, if there is none, to a new session."""
+        """Start a run with this prompt, in the session on screen or else a new session."""
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
             self._send(prompt, resume=None, before=None)
@@ -162,7 +170,7 @@ class Sending(RunPart):
     # --- the queue -----------------------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that continues this one, or tell the user about queued prompts."""
+        """Show the run that took over this run's queue, or say that prompts are left in it."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -170,13 +178,16 @@ class Sending(RunPart):
             self.screen.gemtui.show_message(held_prompts_text(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
-        """Send the queue of a run that has ended in the meantime."""
+        """Send the next prompt from a run's queue, if the run has ended in the meantime."""
         if run.over:
             await self._registry.send_what_waits(run)
             self.show_next(run)
 
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
-        """Send one of the prompts queued behind a finished run, using the queue's options."""
+        """Send a prompt that was still queued when its run ended.
+
+        The new run uses the options stored with the queue.
+        """
         before = run.settled_transcript() if run.can_continue else run.before
 
         async def begin(text: str, id: str) -> LiveRun | None:

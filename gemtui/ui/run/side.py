@@ -74,7 +74,7 @@ class WriteList(OptionList):
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
-        """Show the last call that wrote the file or, if there is none, the file's diff."""
+        """Show the last call that wrote the file or, if no call is known, the file's diff."""
         write = self._chosen
         if write is not None and write.calls:
             self.post_message(self.CallRequested(write.calls[-1]))

@@ -24,7 +24,7 @@ class OwnCommand:
 
 
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
-    """Return a command; its help defaults to that of the action's key."""
+    """Return one of gemtui's commands; by default, its help is that of the action's key."""
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)
 
@@ -69,9 +69,9 @@ class Offer:
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
-    """Return the gemtui command in a prompt and the command's argument, or None.
+    """Return gemtui's own command at the start of a prompt, and its argument, or None.
 
-    A project's file can't redefine these commands, so a command such as /stop is never sent to a
+    A project's files can't redefine these commands, and a command such as /stop is never sent to a
     model.
     """
     first, _, rest = prompt.rstrip().partition(" ")
@@ -80,7 +80,7 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the command name being typed on the prompt's first line, or None."""
+    """Return the slash command's name typed so far in the prompt's first line, or None."""
     found = _WORD.fullmatch(line)
     return found[1] if found else None
 

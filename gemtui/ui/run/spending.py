@@ -19,8 +19,8 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 class Spending(RunPart):
     """Today's usage, the usage of the run on screen, and prices, as last computed.
 
-    While a run is working, token counts are found only in the session file that Gemini CLI writes;
-    the event stream has none until the end (assets/gemini-cli.md#events).
+    While a run is working, token counts are read from the session file that Gemini CLI writes,
+    because the event stream has none until the end (assets/gemini-cli.md#events).
     """
 
     def __init__(self, screen: RunPane) -> None:
@@ -32,7 +32,10 @@ class Spending(RunPart):
 
     @background("costs", exclusive=True)
     async def recompute(self) -> None:
-        """Add up the usage; only stats and doctor report prices that can't be read."""
+        """Add up the usage.
+
+        Prices that can't be read are ignored here, because the stats screen and doctor report them.
+        """
         if not self.screen.is_current:
             return
         app, now = self.screen.gemtui, self.screen.gemtui.clock().astimezone()

@@ -41,8 +41,8 @@ _NARROW = 40
 class WorktreeRow:
     """A worktree with its newest run and its changes.
 
-    `run`: None if no run is known. `changes`: None if they can't be determined, for the reason in
-    `why`.
+    `run`: None if no run is known. `changes`: None if they can't be determined; `why` then gives
+    the reason.
     """
 
     worktree: Worktree
@@ -62,7 +62,7 @@ class WorktreeRow:
 
     @property
     def variant(self) -> str:
-        """The newest run's model and policies, which set runs of the same prompt apart."""
+        """The newest run's model and policies, which tell runs of the same prompt apart."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
@@ -196,10 +196,9 @@ def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look
 
 
 def _grounded(line: Line) -> Pieces:
-    """Return the line's pieces with the line's own background applied to each.
+    """Return the line's pieces, each with the line's own background.
 
-    This is needed because a line's background always fills the full width and would cover both
-    columns.
+    A line's background normally fills the full width, which would cover both columns.
     """
     ground = line.ground
     if ground is None:

@@ -56,11 +56,11 @@ _MOST_LISTED = 200
 
 
 Variant = Mapping[str, Any]
-"""The options, by name, that set one run apart from others of the same prompt."""
+"""The options, by name, that tell one run from others with the same prompt."""
 
 
 class Then(StrEnum):
-    """What the run pane does after the worktrees screen has closed."""
+    """What the run pane should do after the worktrees screen has closed."""
 
     SHOW = "show"
     """Show the worktree's newest run, or get ready for a new run in the worktree."""
@@ -69,10 +69,10 @@ class Then(StrEnum):
 
 
 class WorktreeChoice(NamedTuple):
-    """What the run pane should do with a worktree.
+    """What the user has chosen for a worktree, for the run pane to carry out.
 
-    `variants`: for `Then.EACH`, the options that set each run apart. `prompt`: text to put into the
-    prompt field.
+    `variants`: for `Then.EACH`, one item per new run: the options in which it differs from the
+    others. `prompt`: text to put into the prompt field.
     """
 
     then: Then
@@ -113,7 +113,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
     @work(exclusive=True, group="read")
     async def action_reload(self) -> None:
-        """Compare the files again."""
+        """Compare the worktrees' files again."""
         await self._read()
 
     async def _read(self) -> None:
@@ -233,7 +233,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 
     @work(exclusive=True, group=DIALOG)
     async def action_review(self) -> None:
-        """Review the runs' changes hunk by hunk; reverted hunks won't be applied."""
+        """Let the user review the changes in a worktree hunk by hunk.
+
+        Hunks that the user reverts there won't be applied.
+        """
         row = self.rows.chosen
         if row is None or row.run is None:
             return
@@ -289,7 +292,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree as recorded now; if that fails, show why and return None."""
+        """Return the worktree as its record says now; if that fails, show why and return None."""
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()
