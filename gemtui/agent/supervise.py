@@ -194,9 +194,10 @@ class Supervisor:
         except GemtuiError as error:
             self._problem = str(error)
         else:
-            self.folder.write_owner(
-                Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
-            )
+            with suppress(OSError):  # the CLI may have filled the disk already
+                self.folder.write_owner(
+                    Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
+                )
             code = self._watch(child)
         self._finish(code, started)
 

@@ -39,6 +39,7 @@ class VaultFeed:
         self._all = False
         self._news = asyncio.Event()
         self._again: float | None = None
+        self._scheduled = self._newest = 0.0
         self._stopped = Event()
         self._last = 0.0
 
@@ -65,13 +66,16 @@ class VaultFeed:
     async def _told(self) -> bool:
         """Wait until there is something to archive; return False for a routine check.
 
-        A routine check is for files that were too recent to be copied earlier.
+        A routine check is for files that were too recent to be copied earlier. If a file changed
+        after the check was scheduled, it may still be too recent, so another check follows.
         """
         try:
             async with asyncio.timeout_at(self._again):
                 await self._news.wait()
         except TimeoutError:
-            self._again = None
+            follows = self._newest > self._scheduled
+            self._again = self._newest + _AGAIN if follows else None
+            self._scheduled = self._newest
             return False
         return True
 
@@ -86,8 +90,9 @@ class VaultFeed:
         self._tell_news()
 
     def _tell_news(self) -> None:
+        self._newest = asyncio.get_running_loop().time()
         if self._again is None:
-            self._again = asyncio.get_running_loop().time() + _AGAIN
+            self._scheduled, self._again = self._newest, self._newest + _AGAIN
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
