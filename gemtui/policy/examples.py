@@ -56,9 +56,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """An example with the policy's decision; None if the example can't be read.
+    """An example with the policy's decision.
 
-    `rule`: the rule that decides; None if no rule does.
+    `decision`: None if the example can't be read. `rule`: the rule that decides; None if no rule
+    does.
     """
 
     example: Example

@@ -51,9 +51,10 @@ In plan mode, the rule would allow writes and commands.
 
 _ORDER = (Decision.ALLOW, Decision.ASK_USER, Decision.DENY)
 _OF_THE_REST, _OF_A_KIND, _SPECIFIC = 990, 991, 996
-"""The priorities of allow rules; an ask is one higher, a deny two higher.
+"""The priorities of allow rules for everything else, a kind of tool, one object.
 
-All decisions about "everything else" have the first of these priorities.
+An ask has one more, a deny two more. But all decisions about "everything else" have the same
+priority.
 """
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
@@ -75,7 +76,7 @@ class Sentence:
 
 
 class _About(NamedTuple):
-    """A rule without its priority, the priority to give it, and its limits.
+    """What a sentence's object means: a rule, its priority (kept apart), and limits.
 
     The priority depends on what the sentence is about, and on the decision's position in `_ORDER`.
     """

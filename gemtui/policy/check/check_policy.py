@@ -33,11 +33,12 @@ _WHOLE = "Gemini CLI ignores the whole file"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
-    """One file, before its rules are compared with those of other files.
+    """One policy file that has been checked by itself.
 
-    `drafts`: the file's own findings, each with the number of its rule; 0 means the file as a
-    whole. `rules`: the readable rules. `dropped`: whether the CLI drops the whole file, so that its
-    rules are not compared with those of other files.
+    `drafts`: the findings about this file alone, each with the number of the rule it is about; 0
+    means the file as a whole. `rules`: the readable rules, which are then compared with those of
+    other files. `dropped`: whether the CLI drops the whole file, so that its rules are not
+    compared.
     """
 
     file: Path | str
@@ -156,7 +157,10 @@ def _rest_draft(problem: SchemaProblem) -> FindingDraft:
 
 
 def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """Return a syntax error, with the number of the rule that contains it, or 0."""
+    """Return a finding about a syntax error, after the number of the rule it is in.
+
+    The number is 0 if the error is in none of the rules.
+    """
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
@@ -202,7 +206,10 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
-    """Yield findings about a safety checker that can't work and so denies its calls."""
+    """Yield findings about a safety checker that can't work.
+
+    Gemini CLI denies every call that such a checker should check.
+    """
     checker = read_checker(table)
     refuses = "denies every call that it matches"
     if checker.external:
@@ -219,10 +226,11 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 
 
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
-    """Check policy files and folders, passed as for `--policy`, in their order.
+    """Check policy files and folders in the given order.
 
-    Rules are also compared across files. A path that is missing, unreadable or wrongly named is
-    reported as a finding and raises no exception.
+    `paths`: the files and folders, as for Gemini CLI's option `--policy`. Rules are also compared
+    across files. A path that is missing, unreadable or wrongly named is reported as a finding; no
+    exception is raised.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 

@@ -70,7 +70,7 @@ def _whole(value: float) -> int:
 
 
 def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
-    """Yield all other findings about a rule whose fields can be read.
+    """Yield the findings about a rule, except for violations of the schema.
 
     `table`: the rule's fields, as parsed from TOML. `rule`: the rule that these fields define.
     """

@@ -24,7 +24,8 @@ def warned(
 ) -> FindingDraft:
     """Return a warning: the CLI accepts the input, but it was probably not intended.
 
-    `mode`: the only approval mode the warning concerns; None means all modes.
+    `field`: the key that the warning is about. `way_out`: what to write instead. `mode`: the only
+    approval mode the warning concerns; None means all modes.
     """
     return FindingDraft(field, message, way_out, Severity.WARNING, mode)
 

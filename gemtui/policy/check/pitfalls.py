@@ -30,7 +30,10 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
 )
-"""A warning about a rule on its own; a stronger rule may keep the tool visible."""
+"""The warning about a denyMessage, judging by its rule alone.
+
+If a stronger rule keeps the tool visible, the message is shown after all.
+"""
 
 _STEPS = 100
 """The maximum number of successive fixes for one rule."""
@@ -350,9 +353,10 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 
 
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
-    """Return a warning for each rule whose calls are all allowed anyway.
+    """Return a warning for each allow rule whose condition has no effect in this mode.
 
-    Blocking, because this runs the engine once per tool: call from a worker thread.
+    It has none because calls that don't meet the condition are allowed as well. Blocking, because
+    this runs the engine once per tool: call from a worker thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 
@@ -395,8 +399,8 @@ def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]
 
     Agents rarely run a plain `npm test`: they change the folder, redirect stderr to stdout, and
     shorten the output. A commandPrefix covers none of these forms in Gemini CLI
-    (assets/gemini-cli.md#shell-rules), so the user is asked about the calls, or they are denied,
-    although a rule seems to allow them.
+    (assets/gemini-cli.md#shell-rules). So although a rule seems to allow the calls, the user is
+    asked about them, or they are denied.
 
     `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.

@@ -47,7 +47,7 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     """Return the indexes of deny rules whose tools a stronger rule keeps visible.
 
-    The stronger rule has a condition and doesn't deny, so the model still sees the tool. `rules`:
+    The model still sees a tool if a stronger rule for it has a condition and doesn't deny. `rules`:
     in load order. Only deny rules with a message are checked.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
@@ -82,7 +82,10 @@ class _Earlier:
             self._by_tool[tool, rule.effective].append(rule)
 
     def covering(self, rule: Rule) -> tuple[Rule, ...]:
-        """Return the rules that cover all cases of this one, or () if one isn't covered."""
+        """Return the rules that together cover all cases of this one.
+
+        Returns () if any of its cases is not covered.
+        """
         by: dict[int, Rule] = {}
         for case in _cases(rule):
             found = next((one for one in self._with(*case) if _wider(one, rule)), None)
@@ -94,8 +97,8 @@ class _Earlier:
     def tied(self, rule: Rule) -> Rule | None:
         """Return a rule of equal priority that decides some of the same calls differently.
 
-        Either one of the two rules has no condition, or both have the same one. It is unknown
-        whether two different conditions can be true of one call.
+        Two rules are only compared if one of them has no condition, or both have the same one.
+        Otherwise it is unknown whether one call can meet both conditions.
         """
         for tool, condition in _cases(rule):
             narrower: Sequence[Rule] = (
@@ -118,7 +121,7 @@ class _Earlier:
 
 
 _MOST_PARTS = 50
-"""How many underscores of a tool's name may end its MCP server's name."""
+"""How many underscores in a tool's name are tried as the end of the server's name."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:

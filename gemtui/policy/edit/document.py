@@ -76,7 +76,7 @@ class Document:
         return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
 
     def check(self) -> None:
-        """Run the checks now; this takes a while for a large file."""
+        """Compute the findings now instead of on first use; slow for a large file."""
         self.problems  # noqa: B018
 
     # --- contents ----------------------------------------------------------------------------
@@ -231,10 +231,10 @@ class Document:
         return self._with(at, at, [ended, *apart, rule])
 
     def _with(self, start: int, end: int, fresh: Sequence[LineBlock]) -> Self:
-        """Return the document with the blocks from `start` to `end` replaced.
+        """Return the document with the blocks from `start` to `end` replaced by `fresh`.
 
-        The contents are split again up to the nearest rules on both sides, or completely if those
-        rules change.
+        Only the text up to the nearest rules on both sides is split into blocks again. If that
+        changes these rules, the whole document is parsed again.
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
@@ -310,14 +310,15 @@ def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
 
 
 _TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
-"""A time of day at the end of a line, which affects how the line ending is parsed.
+"""Matches a time of day at the end of a line.
 
-Whether the time is valid depends on the whole contents.
+Gemini CLI's TOML reader also consumes the character after a time, even a line ending. So whether
+the time is valid depends on the whole contents.
 """
 
 
 def _read_alone(pieces: Iterable[LineBlock]) -> bool:
-    """Return whether each rule's lines contain exactly one rule and nothing else."""
+    """Return whether the lines of each enabled rule contain exactly one rule."""
     return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
 
 
@@ -330,9 +331,9 @@ def _has_rules(text: str) -> bool:
 
 
 def _fields_of_none(pieces: Iterable[LineBlock]) -> bool:
-    """Return whether fields follow a disabled rule.
+    """Return whether fields that belong to no rule follow a disabled rule.
 
-    If another rule were put in that place, these fields would become part of it.
+    They would become part of any enabled rule that is inserted before them.
     """
     return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 

@@ -19,10 +19,10 @@ def policies_dir() -> Path:
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:
-    """Return the resolved file that a path or a policy's name refers to.
+    """Return the resolved path of the file that a path or a policy's name refers to.
 
-    A string without a folder or an extension is tried as a name first. `folders`: also accept a
-    folder. Raises PolicyNotFound.
+    A string without a folder or an extension is first tried as a name. `folders`: also accept a
+    path to a folder. Raises PolicyNotFound.
     """
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")

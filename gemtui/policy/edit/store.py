@@ -1,6 +1,7 @@
 """The existing policy files: gemtui's own, the CLI's, and those in the settings.
 
-A file is written completely or not at all, and other programs' changes are never overwritten.
+A file is written completely or not at all. Changes by other programs are only overwritten on
+request.
 """
 
 from __future__ import annotations
@@ -171,7 +172,10 @@ def _why_not(error: OSError) -> str:
 
 
 def _seen(path: Path, data: bytes) -> str:
-    """Return a digest of the contents, and the resolved path to detect changed links."""
+    """Return a string that changes with the contents, or if a link leads elsewhere.
+
+    It consists of a digest of the contents, and the path with links resolved.
+    """
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 

@@ -1,4 +1,4 @@
-"""Decide a call: apply the first matching rule, then the engine's own additions.
+"""Decide a call: apply the first matching rule, then the engine's own checks.
 
 Shell commands are parsed, and their parts are checked as well. Build files and `.vscode` are
 protected whatever the rules say (assets/gemini-cli.md#protected-files).
@@ -39,7 +39,8 @@ class ToolAvailability:
     """Whether a tool can be called at all, whatever the arguments.
 
     `offered`: whether the model sees the tool. `found`: whether a call of the tool is accepted,
-    rather than failing as not found. `by`: the rule that hides the tool; None if the default hides
+    rather than failing as not found. `by`: the rule that hides the tool; None if the tool isn't
+    hidden, or if the mode's default or the hiding of another tool with the same short name hides
     it.
     """
 
@@ -53,8 +54,9 @@ class ToolAvailability:
 class ToolContext:
     """Facts about calls of one tool by one agent that don't depend on the arguments.
 
-    `rules`: the rules that apply, up to the first one without a pattern. `settled`: the outcome of
-    every such call; None if it depends on the arguments.
+    `rules`: the rules that apply, up to the first one without a pattern, which decides all
+    remaining calls. `edits`: whether the tool edits files. `settled`: the outcome of every such
+    call; None if it depends on the arguments.
     """
 
     availability: ToolAvailability
@@ -103,7 +105,7 @@ class Evaluator:
         )
 
     def evaluate(self, call: Call) -> Evaluation:
-        """Return the decision for one call, including the engine's own additions."""
+        """Return the decision for one call, with the engine's notes about it."""
         return self._evaluated(self.context(call), call.args)
 
     def _evaluated(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
@@ -191,7 +193,10 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Return why a rule does not apply, whatever the arguments; None if it applies."""
+        """Return why a rule doesn't apply to the subject's calls; None if it does.
+
+        Conditions on the arguments are not checked.
+        """
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:

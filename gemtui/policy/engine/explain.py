@@ -60,7 +60,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules tried for a call whose patterns may never finish."""
+    """Yield the rules that were tried for a call and have a pattern that may hang."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -185,13 +185,16 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 def _weight(reason: str) -> bool:
     """Return whether the reason is just that a rule is for another tool.
 
-    For a rule that names several tools, this is the least informative reason.
+    If a rule names several tools and so has several reasons, this is the least informative one.
     """
     return reason.startswith("it is for ")
 
 
 def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
-    """Return whether a rule for the tool matches the call, and why."""
+    """Return whether a rule matches the call, and why.
+
+    `fit`: the rule's compiled forms that apply to the tool in this situation.
+    """
     if any(one.pattern is None for one in fit):
         hides = "" if context.availability.found else ", so the tool is hidden"
         return True, f"it is for this tool, with any arguments{hides}"

@@ -36,13 +36,19 @@ _BLOCKED = re.compile(
     r"|(?:node_m|no[0-9a-f]{4})~\d+|(?:gha-cr|gh[0-9a-f]{4})~\d+\.json?",
     re.DOTALL,
 )
-"""Lower-case names that no tool's path may contain, with their DOS short forms."""
+"""Matches names that no tool's path may contain, and their DOS short forms.
+
+The names to match must be in lower case.
+"""
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Strings, at least one of which is in every path refused for its spelling alone."""
+"""Matches a part of every path that a tool refuses for its spelling alone.
+
+A path without a match is not refused for its spelling.
+"""
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
-"""Places outside the workspace that tools may also use."""
+"""Matches places outside the workspace that tools may use as well."""
 
 _OUTSIDE = "the path is outside of the workspace"
 _SUBSTITUTIONS = ("$(", "`", "<(", ">(")
@@ -111,7 +117,10 @@ def path_names(path: str) -> list[str]:
 
 
 def _substitutes(command: str) -> bool:
-    """Return whether the command contains a substitution, with quotes as in the CLI."""
+    """Return whether a command contains a substitution, such as `$(…)`.
+
+    Quotes are interpreted as in the CLI.
+    """
     if not any(each in command for each in _SUBSTITUTIONS):
         return False
     quoted, at = False, 0

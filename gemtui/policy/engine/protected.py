@@ -60,7 +60,7 @@ _PATH_KEYS = ("file_path", "path", "filePath", "file")
 
 
 def is_edit_tool(name: str) -> bool:
-    """Return whether the CLI considers a tool an editing one, by a word in its name."""
+    """Return whether a word in a tool's name makes the CLI treat it as an edit tool."""
     return any(word in EDIT_WORDS for word in re.split("[^a-z0-9]+", name.lower()))
 
 
@@ -74,7 +74,8 @@ def protected(
 ) -> Evaluation:
     """Return the decision after the engine's own protections.
 
-    Only an allow can change.
+    They can only change an allow. `edits`: whether the tool edits files. `workspace`: the run's
+    folder; None if unknown.
     """
     if evaluation.decision is not Decision.ALLOW:
         return evaluation

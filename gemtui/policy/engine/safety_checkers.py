@@ -62,9 +62,9 @@ def checked(
 
 
 def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
-    """Yield the strings to search for a condition.
+    """Yield the strings in which a condition's pattern is searched for.
 
-    These are the call's arguments, and the arguments for each part of a command.
+    These are the call's arguments and, for a shell command, the arguments for each of its parts.
     """
     yield arguments_text(args) if condition.pattern else ""
     command = args.get("command")
@@ -129,12 +129,16 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Yield the names in an absolute path that lead to a question in every workspace."""
+    """Yield the names in a path that make the checker ask, whatever the workspace is."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 
 def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the strings that, by their arguments' names, the CLI treats as paths."""
+    """Yield the arguments that, going by their names, the CLI treats as paths.
+
+    `config`: the checker's settings, which can include or exclude arguments by name. `above`: the
+    prefix of the names of nested arguments.
+    """
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)
     for key, each in items:

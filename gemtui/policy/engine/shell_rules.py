@@ -63,7 +63,10 @@ class ShellRules:
         return Evaluation(decision=decision)
 
     def redirects(self, redirected: bool, allowed: bool) -> bool:
-        """Return whether a redirection turns an allow into an ask."""
+        """Return whether a redirection turns an allow into an ask.
+
+        `redirected`: whether the command contains one. `allowed`: whether the rule permits them.
+        """
         free = self.mode in (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
         return redirected and not allowed and not free
 
@@ -108,7 +111,10 @@ class _Command:
         return self._parts(command, ready, decision, note, depth=0)
 
     def _inner(self, command: str, depth: int) -> Evaluation:
-        """Decide a part, without its description and without judging how safe it is."""
+        """Decide a part of the command by rules, without judging how safe it is.
+
+        Of the call's other arguments, only `dir_path` is considered.
+        """
         found = self._seen.get(command)
         if found is None:
             found = self._seen[command] = self._part_decided(command, depth)
@@ -168,7 +174,10 @@ class _Command:
     def _part(
         self, part: CommandPart, state: _State, allowed: bool, depth: int
     ) -> Evaluation | None:
-        """Return a part's denial; if the part needs a question, record that in `state`."""
+        """Return the denial if a part is denied, otherwise None.
+
+        If the user has to be asked about the part, this is recorded in `state`.
+        """
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:
             evaluation = self._inner(text, depth + 1)

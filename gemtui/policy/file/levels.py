@@ -108,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether the user is asked about a capability, because it has no level or mode."""
+        """Whether the user is asked about any capability for lack of a level and a mode."""
         return (
             self.mode is None
             and self.levels is not None

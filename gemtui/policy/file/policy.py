@@ -47,11 +47,12 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Policy:
-        """Return the rules in one or more files or folders, passed as for `--policy`.
+        """Return the rules in one or more files or folders.
 
-        A string may contain several paths, separated by commas. `tier`: the rules' tier. `folder`:
-        the folder that relative paths refer to; None means the current folder. Never raises: a path
-        that does not exist, or a file the CLI would drop, yields a finding.
+        `paths`: as for Gemini CLI's option `--policy`; a string may contain several paths,
+        separated by commas. `tier`: the rules' tier. `folder`: the folder that relative paths refer
+        to; None means the current folder. Never raises: a path that does not exist, or a file the
+        CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))

@@ -123,12 +123,13 @@ def _is_off(line: str) -> bool:
 
 
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
-    """Return the end of a rule whose last field is before line `end`.
+    """Return the line after a rule and the comments that belong to it.
 
-    Comments directly below the last field belong to the rule. However, if something other than a
-    blank line follows them, they belong to what follows. `off`: the marked lines that belong to
-    rules. Any other marked line always belongs to the rule above, so that disabling and enabling
-    that rule leaves the line unchanged.
+    `end`: the line after the rule's last field. Comments directly below the last field belong to
+    the rule, unless they are followed by something other than a blank line; then they belong to
+    that. `off`: the lines marked `#off` that belong to disabled rules. Any other line with this
+    mark belongs to the rule above it, so that disabling and enabling that rule leaves the line
+    unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -169,7 +170,11 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 
 
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
-    """Return whether a line ends a rule of kind `rule`; stray marked lines never do."""
+    """Return whether a line ends a rule of kind `rule`.
+
+    `kind`: whether the line is disabled (OFF) or not (RULE). `what`: what the line contains. A line
+    marked `#off` that belongs to no disabled rule ends nothing.
+    """
     return (
         what is _Line.RULE
         or (kind is rule and what is _Line.OTHER)

@@ -227,7 +227,10 @@ def rule_text(rule: Rule) -> str:
 
 
 def list_text(old: str, values: Sequence[str]) -> str:
-    """Return a list's TOML with `values`; kept items keep their lines and comments."""
+    """Return a list's TOML text with its items replaced by `values`.
+
+    `old`: the list's present text. Items that stay keep their lines and comments.
+    """
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]
         assert isinstance(array, Array)

@@ -190,7 +190,10 @@ class _Reader:
         return value
 
     def _undeclared(self, value: Any, key: str) -> _Table:
-        """Return a table that a header may still open. Dotted keys don't prevent that."""
+        """Return the table `value` if a header may still open it; else raise TomlError.
+
+        A table that dotted keys have created may still be opened.
+        """
         table = self._table(value, key)
         if table.declared:
             raise self._there_already(key)

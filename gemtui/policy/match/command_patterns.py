@@ -58,7 +58,7 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
 
 
 def covers(words: tuple[str, ...], command: str) -> bool:
-    """Return whether the pattern for these words, without a folder, matches a command."""
+    """Return whether the pattern `allowed` builds for these words matches a command."""
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 

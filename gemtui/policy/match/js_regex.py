@@ -132,7 +132,10 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace surrogates for `regress`, including those of characters beyond U+FFFF."""
+    """Replace each surrogate with the character that stands for it in `regress`.
+
+    A character beyond U+FFFF is replaced as well, because it is a pair of surrogates.
+    """
     if text.isascii() or not _BEYOND.search(text):
         return text
     return _BEYOND.sub(_halves_of, text)

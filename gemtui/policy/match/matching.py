@@ -93,7 +93,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the empty field that keeps the CLI from starting; None if there is none."""
+    """Return the name of the empty field that keeps the CLI from starting, or None."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -147,9 +147,9 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Return why a rule does not apply, whatever the arguments; None if it applies.
+    """Return why a rule doesn't apply to the subject's calls; None if it does.
 
-    The reason is a clause for the user.
+    The reason is a clause for the user. Conditions on the arguments are not checked.
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:

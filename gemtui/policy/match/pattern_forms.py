@@ -106,7 +106,7 @@ def exact_path(pattern: str) -> bool:
 
 
 def inside_folder(pattern: str) -> str | None:
-    """Return a pattern for `"file_path":"docs/` that can't leave the folder.
+    """Rewrite a pattern such as `"file_path":"docs/` so it can't leave the folder.
 
     Returns None if the pattern has another form.
     """
@@ -115,8 +115,8 @@ def inside_folder(pattern: str) -> str | None:
 
 
 def all_spellings_pattern(pattern: str) -> str:
-    """Return a pattern for `"file_path":"docs/` that also matches other spellings.
+    """Rewrite a pattern such as `"file_path":"docs/` to match all spellings.
 
-    These are `./docs/` and absolute paths.
+    The other spellings are `./docs/` and absolute paths.
     """
     return _PATH.sub(r'"\1":"[^"]*(?<![^/"])\2', pattern, count=1)

@@ -46,16 +46,17 @@ __all__ = [
 ]
 
 LIMIT: Final = 2.0
-"""CPU seconds for one match of a possibly slow pattern; reduced after failures."""
+"""CPU seconds for one match of a possibly slow pattern; less after each timeout."""
 
 _LEAST: Final = 0.05
 HARMLESS_STEPS: Final = 5e6
 _LONGEST: Final = 2048
 _LONG: Final = 1000
 _LONG_STEPS: Final = 1e8
-"""The limit on steps from one position in a string of `_LONG` characters.
+"""A pattern is slow if it may take more steps than this from one position.
 
-Two consecutive repetitions stay below this limit.
+The string is assumed to have `_LONG` characters. A pattern with two consecutive repetitions stays
+below this limit.
 """
 
 

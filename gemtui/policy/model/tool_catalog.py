@@ -70,7 +70,7 @@ AGENTS = ("generalist", "codebase_investigator", "cli_help", "browser_agent")
 """The CLI's built-in agents; in rules, their names stand for `invoke_agent` calls."""
 
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
-"""Older names that rules match, in both directions.
+"""Maps older tool names to the current ones; rules match calls by either name.
 
 See assets/gemini-cli.md#tool-names.
 """

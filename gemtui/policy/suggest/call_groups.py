@@ -59,9 +59,9 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedGroup:
-    """Why no rule is suggested.
+    """Why no rule is suggested for a group of calls.
 
-    `what`: a command prefix, file or tool. `why`: a clause.
+    `what`: the command prefix, file or tool in question. `why`: a clause.
     """
 
     what: str
@@ -160,7 +160,8 @@ def _commands(
 ) -> list[RulePlan]:
     """Return a plan for each program, with a prefix for each of its subcommands.
 
-    There is also a plan for each command that agents ran in forms that no prefix covers.
+    There is also a plan for each command that agents ran in forms that no prefix covers. `left`:
+    collects the groups for which there is no plan.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -187,7 +188,10 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the prefix of a command whose form only a pattern covers, or None."""
+    """Return the prefix of a command that no prefix but a pattern can allow, or None.
+
+    `found`: the result of `_prefixes` for the command.
+    """
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
         return None
@@ -293,7 +297,10 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return a plan per top-level folder of a project, and one for the other files."""
+    """Return a plan per top-level folder of a project, and one for the other files.
+
+    `left`: collects the groups for which there is no plan.
+    """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
         path = str(done.call.args.get("file_path", ""))
@@ -378,7 +385,10 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return one plan per tool, using the tool's current name."""
+    """Return one plan per tool, using the tool's current name.
+
+    `left`: collects the groups for which there is no plan.
+    """
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:
         name = done.call.tool

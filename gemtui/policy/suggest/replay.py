@@ -33,7 +33,7 @@ class ReplayDecision(StrEnum):
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
-    """The call would be denied in headless runs."""
+    """The user would be asked; in headless runs, the call would be denied."""
     DENY = "deny"
     NOT_OFFERED = "not_offered"
     """The call fails as not found: the tool doesn't exist here, or a rule hides it."""
@@ -149,7 +149,7 @@ class ReplayCounter:
 
 
 def replay_decision(outcome: Outcome) -> ReplayDecision:
-    """Return the replay's decision for this outcome."""
+    """Return a call's decision, or NOT_OFFERED if the call fails as not found."""
     return _REPLAYED[outcome.decision] if outcome.found else ReplayDecision.NOT_OFFERED
 
 

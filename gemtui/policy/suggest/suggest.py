@@ -142,9 +142,10 @@ class Evidence:
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
         """Return the plans with mode and priority, adjusted to the existing rules.
 
-        At priority 0, the engine shows which existing rules would win. A rule that denies exactly
-        this tool counts as intended and stays in force. A rule that asks, or that denies all tools,
-        is outranked.
+        The planned rules are first tried with priority 0, to see which existing rules override
+        them. A rule that denies exactly this tool counts as intended and stays in force. A rule
+        that asks, or that denies all tools, is outranked. `refused`: collects the calls that remain
+        denied.
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
         engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
@@ -165,9 +166,10 @@ class Evidence:
         return found
 
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
-        """Give a plan a priority above `over` and below rules that guard other calls.
+        """Give a plan a priority above the rules `over`, but below any guarding rules.
 
-        Returns an empty list if there is no such priority.
+        A guarding rule asks about, or denies, other calls. If there is no such priority, returns an
+        empty list and adds the plan's calls to `refused`.
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
@@ -190,7 +192,10 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans without the evidence they wouldn't allow even together."""
+        """Return the plans without the calls that all plans together wouldn't allow.
+
+        These calls are added to `refused`.
+        """
         rules = [
             replace(plan.rule, source="the suggested rules", index=place)
             for place, plan in enumerate(plans, 1)
