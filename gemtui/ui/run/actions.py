@@ -101,7 +101,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Show the start of a report on a run's settings, and ask whether to start the run.
+    """Show the start of a report on a run's settings, and ask whether to run.
 
     The user can also open the full report. If they agree to the run, the report is stored as seen.
     Returns whether they agree.
@@ -218,7 +218,7 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Let the user edit the next run's options; return None if they are left unchanged.
+    """Let the user edit the next run's options; return None if they stay unchanged.
 
     The user can also have them remembered for the folder.
     """
@@ -316,10 +316,7 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Return whether gemtui may quit, asking what to do about the runs that it started.
-
-    The question is asked only if any of these runs are still active.
-    """
+    """Ask what to do about active runs that gemtui started; return whether it may quit."""
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)

@@ -37,7 +37,7 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The method of `Conversation` that gives each answer, keyed by the answer's action."""
+"""Maps each answer's action to the method of `Conversation` that gives the answer."""
 
 
 async def carry_out_answer(

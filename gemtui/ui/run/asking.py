@@ -1,4 +1,4 @@
-"""The questions of the run on screen: when they get the focus, and what answers do."""
+"""The questions of the run on screen: when they get the focus, and their answers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Asking(RunPart):
         pane.view.focus()
 
     def _idle(self) -> bool:
-        """Return whether the user is neither typing nor reading, so that the focus may move."""
+        """Return whether the user is neither typing nor reading, so the focus may move."""
         screen = self.screen
         still = Message().time - screen.gemtui.last_key > _PAUSE
         free = not self._written() if screen.focused is screen.prompt else screen.view.following
@@ -104,7 +104,7 @@ class Asking(RunPart):
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Carry out an answer key that was pressed, after any dialog that the answer needs."""
+        """Carry out an answer whose key was pressed, after any dialog that it needs."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 

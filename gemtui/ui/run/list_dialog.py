@@ -90,7 +90,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @work
     async def _read_outcomes(self) -> None:
-        """Load the outcomes of finished runs that ended while no gemtui process was watching."""
+        """Load the outcomes of runs that ended while no gemtui process was watching."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)

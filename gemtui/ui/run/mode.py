@@ -333,7 +333,7 @@ def _asks(run: LiveRun) -> bool:
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether any run may still be active, because its end hasn't been recorded."""
+    """Return whether any run may still be active, because its end isn't recorded."""
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:

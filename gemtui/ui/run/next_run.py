@@ -1,4 +1,4 @@
-"""The options of the next run: chosen now, remembered for the folder, or the defaults."""
+"""The next run's options: chosen now, remembered for the folder, or the defaults."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class NextRun(RunPart):
     # --- permissions ---------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use a run's folder and, if the run is active and supervised, its supervision options."""
+        """Use a run's folder and, if it is active and supervised, its supervision options."""
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)

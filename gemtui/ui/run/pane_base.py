@@ -50,7 +50,7 @@ class RunPane(DialogGuardScreen[None]):
         raise NotImplementedError
 
     def show_state(self, run: LiveRun) -> None:
-        """Show the run's state: status line, changed files and, after the run, how it ended."""
+        """Show the run's state: status line, changed files and, after it, how it ended."""
         raise NotImplementedError
 
     def show_options(self) -> None:

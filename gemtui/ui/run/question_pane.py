@@ -278,7 +278,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the call on screen, if it is still `shown`, by what the call would do now."""
+        """Replace the call on screen, if it is still `shown`, by what it would do now."""
         if self.shown is shown:
             self._draw(now)
 
@@ -370,7 +370,7 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Show why the run asks, and what an answer that also allows later calls would cover."""
+        """Show why the run asks, and what answers that allow later calls too would cover."""
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:

@@ -74,7 +74,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Update the rows after queued prompts have been sent; the cursor stays on its prompt."""
+        """Remove the rows of prompts that have been sent; the cursor stays on its prompt."""
         prompts = self._run.latest.queue_state.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))

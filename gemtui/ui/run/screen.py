@@ -227,8 +227,8 @@ class RunScreen(RunPane):
     def _report_checkpoints(self, run: LiveRun) -> None:
         """Show messages about a run's checkpoints, each only once.
 
-        They say why the run has no checkpoints, and which interrupted undos were completed before
-        it started.
+        They say why the run has no checkpoints, and which interrupted undos its supervisor has
+        completed.
         """
         problem, settled = run.unprotected, " ".join(run.settled_undos)
         if problem and (run.id, problem) not in self._reported:

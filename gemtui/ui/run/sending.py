@@ -170,7 +170,7 @@ class Sending(RunPart):
     # --- the queue -----------------------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that took over this run's queue, or say that prompts are left in it."""
+        """Show the run that took over this run's queue, or say that the queue is left."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)

@@ -24,7 +24,7 @@ class OwnCommand:
 
 
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
-    """Return one of gemtui's commands; by default, its help is that of the action's key."""
+    """Return one of gemtui's commands; its help defaults to that of the action's key."""
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)
 
@@ -80,7 +80,7 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the slash command's name typed so far in the prompt's first line, or None."""
+    """Return the slash command being typed in the prompt's first line, or None."""
     found = _WORD.fullmatch(line)
     return found[1] if found else None
 

@@ -34,7 +34,7 @@ class Spending(RunPart):
     async def recompute(self) -> None:
         """Add up the usage.
 
-        Prices that can't be read are ignored here, because the stats screen and doctor report them.
+        If prices can't be read, nothing is added up; the stats screen and doctor report why.
         """
         if not self.screen.is_current:
             return

@@ -292,7 +292,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree as its record says now; if that fails, show why and return None."""
+        """Return the worktree's current record; if that fails, show why and return None."""
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()
