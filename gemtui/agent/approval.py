@@ -24,18 +24,18 @@ UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask 
 PASSED = "a tool ran without gemtui's approval check"
 """The reason given when a run is ended because a tool bypassed the approval check."""
 ALTERED = "a tool ran with arguments that were not approved: another hook changed them"
-"""The reason given when a run is ended because it used arguments nobody approved."""
+"""The reason given when a run is ended because a tool got unapproved arguments."""
 DIFFERS = "a file differs from what was approved: see both versions with `gemtui runs show`"
-"""The reason given when a run is ended because a file isn't as approved.
+"""The reason given when a run is ended because a file has unapproved contents.
 
-`GateFolder.differences` returns the differences.
+`GateFolder.differences` returns these files, with the approved and the actual contents.
 """
 MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
 """The reason given when a run is ended because it can no longer ask questions."""
 
 
 class Away(StrEnum):
-    """How to treat a question while nobody is there to answer it."""
+    """How to treat a question that is asked while gemtui is closed."""
 
     WAIT = "wait"
     REFUSE = "refuse"
@@ -85,8 +85,8 @@ class Approval:
     * `rules`: policy rules, as TOML, that apply to the rest of this run, so the user isn't asked
       about similar calls again.
     * `always`: whether the rules are also saved for later runs.
-    * `shown`: the token of the effect that the user saw; "" means the effect in the question. If
-      the call's effect has changed since then, the user is asked again.
+    * `shown`: a token that identifies the predicted effect the user saw; "" means the effect in the
+      request. If the call's effect has changed since then, the user is asked again.
     """
 
     consent: Consent
@@ -137,7 +137,7 @@ class Settled:
 class Difference:
     """A file whose contents differ from what the user approved.
 
-    * `number`: the question's number.
+    * `number`: the number of the question by which the user approved the call.
     * `approved`, `found`, `former`: the file's whole contents as approved, as found after the call,
       and as they were before the call; None if the file does not exist or is too large.
     * `was`, `is_now`: the SHA-256 hashes of the bytes before the call and of the bytes found

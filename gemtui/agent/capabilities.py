@@ -29,7 +29,7 @@ MODELS = (
     "gemma-4-31b-it",
     "gemma-4-26b-a4b-it",
 )
-"""The values of `--model` that Gemini CLI 0.61.0 knows.
+"""The model names that Gemini CLI 0.61.0 recognizes as values of `--model`.
 
 The CLI sends any other name to the API unchanged.
 """
@@ -37,7 +37,10 @@ ALIASES = frozenset({"auto", "pro", "flash", "flash-lite"})
 """The names in `MODELS` that are aliases for another model."""
 
 STREAM_JSON = "stream-json"
-"""The output format for runs, since CLI 0.11 (assets/gemini-cli.md#events)."""
+"""The value of `--output-format` for runs, accepted since CLI 0.11.
+
+See assets/gemini-cli.md#events.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ class Capabilities:
     def supports(self, flag: str) -> bool:
         """Return whether the CLI accepts a flag.
 
-        The CLI exits with code 1 if it does not know a flag.
+        The CLI exits with code 1 if it is passed any other flag.
         """
         return flag in self.flags
 
@@ -104,7 +107,7 @@ NEWEST = Capabilities(
     output_formats=("text", "json", STREAM_JSON),
     approval_modes=("default", "auto_edit", "yolo", "plan"),
 )
-"""The flags of CLI version `CHECKED_AGAINST`, assumed when no CLI is installed."""
+"""The capabilities of version `CHECKED_AGAINST`, assumed if no CLI is installed."""
 
 
 def parse_help(text: str) -> Capabilities:

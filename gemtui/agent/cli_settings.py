@@ -1,8 +1,8 @@
-"""The CLI's settings for a run, merged from all settings files as the CLI does it.
+"""The CLI's settings for a run, merged from all settings files.
 
-For each setting, the files that contain it can be found as well. All code that needs a setting
-reads it here, so that runs, the simulator, the editor and the commands agree. See
-assets/gemini-cli.md#settings.
+The merged values are the same as in the CLI. `CliSettings` also finds the files that contain a
+given setting. All code that needs a setting reads it here, so that runs, the simulator, the editor
+and the commands agree. See assets/gemini-cli.md#settings.
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.model.rules import ApprovalMode
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
-"""Lists that are concatenated across files; otherwise, the highest file wins."""
+"""Settings whose lists are joined across all settings files, without duplicates.
+
+For any other list, only the file with the highest priority counts.
+"""
 _HOOKS = "hooks"
-"""The table whose lists are concatenated, because hooks of all files are executed."""
+"""The table whose lists are joined across files, because hooks of all files run."""
 _WHOLE = "mcpServers"
-"""The table whose entries are replaced as a whole instead of being merged."""
+"""The table whose entries are not merged across files.
+
+Of several entries with the same name, only the one in the file with the highest priority counts.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class CliSettings:
 
     @cached_property
     def merged(self) -> Mapping[str, Any]:
-        """The merged values of all files."""
+        """The values of all files, merged."""
         merged: dict[str, Any] = {}
         for file in self.files:
             merged = _over(merged, file.values)
@@ -91,8 +97,8 @@ class CliSettings:
     def user_policies(self, cwd: Path) -> tuple[Path, ...]:
         """Return the user's policy files for a run in `cwd`.
 
-        These are the files that the settings name or, if there are none, the policy folder. The
-        paths may not exist.
+        These are the paths in the setting `policyPaths` or, if it is unset, the user's policy
+        folder. The paths may not exist.
         """
         return self.policy_paths(cwd) or (self.home / "policies",)
 
@@ -106,7 +112,7 @@ class CliSettings:
 
     @property
     def default_run_mode(self) -> ApprovalMode:
-        """The approval mode for runs that don't set one; never yolo."""
+        """The approval mode of a run whose options don't set one; never yolo."""
         usual = self.get("general", "defaultApprovalMode")
         plans = self.get("general", "plan", "enabled")
         known = ("auto_edit", "plan") if plans is None or plans else ("auto_edit",)
@@ -146,8 +152,8 @@ def _items(value: object) -> list[Any]:
 def admin_policy_files(named: Sequence[Path]) -> list[Path]:
     """Return the administrator's policy files that are in effect.
 
-    This is the system's policy folder. If it contains no policies, these are the existing paths
-    among `named`.
+    If the system's policy folder contains policies, the result is that folder. If it doesn't, the
+    result is those paths among `named` that exist. `named`: the paths in `adminPolicyPaths`.
     """
     system = system_settings_path({}).parent / "policies"
     if any(system.glob("*.toml")):

@@ -34,7 +34,10 @@ from gemtui.text import Clean, clean_line, visible
 PROMPT = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 GATE = "policy-gate.toml"
-"""The policy file of a gated run, written by the run's supervisor."""
+"""The policy file that lets the CLI make the calls that the user has approved.
+
+Only runs that ask the user have one; the supervisor writes it.
+"""
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
 
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
@@ -48,6 +51,7 @@ ARGUMENT_LIMIT = 100_000
 class Machine:
     """Everything a command depends on, apart from the options.
 
+    * `cli`: the program. `capabilities`: the features of its command line.
     * `environ`: this process's environment.
     * `user_policies`: the user's policy folder, or the paths in the setting `policyPaths`. Runs
       have to pass these again because `--policy` replaces them.
@@ -55,7 +59,7 @@ class Machine:
     * `system_settings`: the machine's settings. A run has to repeat these in its own settings file
       because that file replaces the machine's.
     * `settings_unread`: why the CLI would ignore the run's settings file; None if the CLI reads it.
-    * `problems`: what the user should know about this machine, whatever is run.
+    * `problems`: what the user should know about this machine before any run.
     """
 
     cli: Path
@@ -72,6 +76,7 @@ class Machine:
 class Command:
     """The exact command of a run, not yet started.
 
+    * `environ`: variables to add to the environment.
     * `files`: maps names of files in the run's folder to their contents.
     * `secrets`: the names of the files to remove when the run ends.
     * `stdin`: whether the prompt is in a file that is passed on stdin.
@@ -93,10 +98,11 @@ class Command:
     ask: bool = False
 
     def script(self, prompt: str | None, folder: Path, cwd: Path) -> Iterator[Clean]:
-        """Yield the bash or zsh lines that do what the run would do, but unsupervised.
+        """Yield the lines of a script that does the same as the run, but unsupervised.
 
-        `folder`: the run's folder, which the lines create. If `prompt` is None, the lines read the
-        prompt from `prompt.txt` in the folder where they are executed.
+        The lines are for bash or zsh. `folder`: the run's folder, which the script creates. If
+        `prompt` is None, the script reads the prompt from `prompt.txt` in the folder where it is
+        executed.
         """
         for words in (*self.notes, *([UNASKED] if self.ask else [])):
             yield Clean(f"# {clean_line(words)}")
@@ -135,7 +141,7 @@ UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the approval gate's policy.
+    """Return the arguments without the policy file `GATE`.
 
     This is for command lines that the user copies, because these can't ask for approval.
     """
@@ -159,7 +165,7 @@ def quoted(word: str) -> Clean:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """Return the character as escaped bytes, which work in every locale."""
+    """Return the matched character as byte escapes, which work in every locale."""
     raw = "\udc80" <= found[0] <= "\udcff"  # a byte of a file name that is not UTF-8
     data = found[0].encode("utf-8", "surrogateescape" if raw else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)
@@ -252,11 +258,12 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
-    """Return the flag for the approval mode, in a list.
+    """Return the flag that sets the approval mode, as a list; empty if none is needed.
 
-    `--yolo` is never used, because the CLI rejects it together with this flag. The list is empty if
-    the mode is the default one and the run's settings file sets it, because that file overrides the
-    user's settings.
+    No flag is needed if the options set no mode. None is needed for the default mode either, if the
+    options set no permission levels and the run's settings file sets the mode; that file overrides
+    the user's settings. `--yolo` is never used, because the CLI rejects it together with this flag.
+    Raises OptionError if the CLI doesn't have the mode.
     """
     mode = options.approval_mode
     settled = options.permissions is None and machine.settings_unread is None
@@ -281,10 +288,10 @@ def _session(options: AgentOptions, known: Capabilities, session_id: str | None)
 
 
 def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine) -> dict[str, str]:
-    """Return the contents of the run's own policy files, by name.
+    """Map the names of the policy files written for this run to their contents.
 
-    `ruled`: the rules that come from the options. Those that deny or ask come before those that
-    allow, because the first rule wins a tie.
+    `ruled`: the rules that come from the options. Those that deny or ask go into the first file and
+    those that allow into the last one, because the first rule wins a tie.
     """
     allows = [rule for rule in ruled if rule.decision is Decision.ALLOW]
     others = [rule for rule in ruled if rule.decision is not Decision.ALLOW]
@@ -348,7 +355,7 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
-    """Return the variables to add to the environment.
+    """Return the variables to add to the CLI's environment.
 
     An existing trust variable is not overridden. The variable that names the run's settings file is
     set only if the CLI reads that file; otherwise it would only hide the machine's settings.
@@ -380,7 +387,7 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
 
 
 def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
-    """Yield a note for each setting that can't be applied to this run.
+    """Yield a note for each of the run's settings that the CLI won't read.
 
     The note says what gemtui does instead. `why`: why the CLI ignores the run's settings file.
     """

@@ -32,16 +32,19 @@ from gemtui.processes import find_program
 INSTALL_LINK = "https://github.com/google-gemini/gemini-cli"
 NOT_FOUND = f"gemini was not found on PATH: install it from {INSTALL_LINK}"
 ANSWER_LIMIT = 5.0
-"""Seconds `gemini --version` or `--help` may be idle; 0.5 to 2 seconds are usual."""
+"""Seconds to wait for `gemini --version` or `--help` if it isn't using the CPU.
+
+Usually, either takes 0.5 to 2 seconds.
+"""
 LONGEST = 30.0
-"""Seconds either command may take on a slow machine, while using the CPU."""
+"""Seconds to wait for `gemini --version` or `--help` while it is using the CPU."""
 
 _NAME = "gemini"
 _VERSION = re.compile(r"^v?(\d+\.\d+\.\d+\S*)$", re.MULTILINE)
 _VERSION_FILE, _HELP_FILE = "cli-version.json", "cli-help.json"
 _CHECK_AGAIN = 1.0
 _IDLE = 0.03
-"""A process that used fewer CPU seconds than this since the last check is idle."""
+"""CPU seconds; a process that has used fewer since the last check counts as idle."""
 
 
 class FoundBy(StrEnum):
@@ -138,10 +141,9 @@ def version_of(
 
 
 def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]) -> CliAnswer:
-    """Return the answer in the cache file `name`; if there is none, call `ask`.
+    """Return the CLI's answer from the cache, or else call `ask` and cache its answer.
 
-    An answer from `ask` is then cached. A cached answer counts only while the CLI's file is
-    unchanged.
+    `name`: the cache file's name. A cached answer is used only while the CLI's file is unchanged.
     """
     try:
         facts = cli.stat()
@@ -165,7 +167,10 @@ def _user_home(environ: Mapping[str, str]) -> Path | None:
 
 
 def _newest_first(folder: Path, pattern: str) -> list[Path]:
-    """Return the matching files, the one with the highest version in its path first."""
+    """Return the files that match `pattern`, sorted by version, newest first.
+
+    The version is taken from the numbers in the path.
+    """
 
     def numbers(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path.relative_to(folder)))]
@@ -174,7 +179,10 @@ def _newest_first(folder: Path, pattern: str) -> list[Path]:
 
 
 def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliAnswer:
-    """Run the CLI with one argument, in a temporary home instead of the user's."""
+    """Run the CLI with `word` as its only argument, and return its output.
+
+    The CLI runs in a temporary home folder, so it can't change the user's.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="gemtui-version-") as home,
         tempfile.TemporaryFile() as answer,
@@ -210,8 +218,8 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
 def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
     """Wait for the process, and return its exit code.
 
-    Raises TimeoutExpired after `limit` seconds, or after LONGEST seconds in total if the process is
-    using the CPU by then.
+    Raises TimeoutExpired as soon as the process has taken `limit` seconds and isn't using the CPU,
+    or has taken LONGEST seconds.
     """
     from gemtui.agent.process_tree import cpu_seconds
 
@@ -229,7 +237,7 @@ def _wait(process: subprocess.Popen[bytes], limit: float) -> int:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the remaining processes in the group, and reap the main process."""
+    """Kill all processes in the process's group, and reap the process itself."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -257,9 +265,10 @@ def _recall(cache: Path | None, name: str, key: list[str | int]) -> str | None:
 
 
 def _remember(cache: Path, name: str, key: list[str | int], answer: str) -> None:
-    """Write an answer to the cache.
+    """Write the CLI's answer to the cache file `name`.
 
-    Errors are ignored, because without the cache, the next start is only two seconds slower.
+    `key`: the path, modification time and size of the CLI's file. Errors are ignored, because
+    without the cache, the next start is only two seconds slower.
     """
     with suppress(OSError):
         make_own_folder(cache)
@@ -327,7 +336,7 @@ def detect_cli(environ: Mapping[str, str] = os.environ, *, cli: Path | None = No
 
 
 def _why_not(cli: Cli, version: CliAnswer, flags: CliAnswer) -> str:
-    """Return what this unusable CLI lacks for starting runs, with a remedy."""
+    """Return why this CLI can't be used for runs, and what the user can do about it."""
     problem = version.problem or flags.problem
     if problem is None:
         return (

@@ -37,8 +37,8 @@ class Init(Struct, frozen=True, kw_only=True):
     """The first event of every run.
 
     `model`: the requested model, possibly an alias such as `auto`. `tools`: the names of the tools
-    offered to the model. `capabilities`: the features of the CLI's command line, as returned by
-    `Capabilities.to_dict`. Each is None if unknown.
+    offered to the model; None if unknown. `capabilities`: the features of the CLI's command line,
+    as returned by `Capabilities.to_dict`; None if unknown.
     """
 
     model: str
@@ -54,7 +54,7 @@ class Prompted(Struct, frozen=True, kw_only=True):
 
 
 class TextSaid(Struct, frozen=True, kw_only=True):
-    """A complete part of the answer: all deltas since the previous part, joined."""
+    """A complete piece of the answer: the text of all deltas since the last piece."""
 
     content: str
 
@@ -97,7 +97,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
 
 
 class ErrorSaid(Struct, frozen=True, kw_only=True):
-    """An error; the run continues if the error is `recoverable`."""
+    """An error; the run continues if `recoverable` is true."""
 
     message: str
     recoverable: bool

@@ -53,14 +53,17 @@ _STATUS = {
 
 
 class _Open:
-    """A message of the model to which events may still add contents."""
+    """The model message to which events may still add contents."""
 
     def __init__(self, id: str, time: datetime, model: str | None) -> None:
         self.id, self.time, self.model = id, time, model
         self.blocks: list[Block] = []
         self.deltas: list[str] = []
         self.answered = False
-        """Whether a tool of this answer has ended. If so, the next text begins a new answer."""
+        """Whether a tool call in this message has ended.
+
+        If so, the next text begins a new message.
+        """
 
     def message(self) -> Message:
         text = "".join(self.deltas)
@@ -96,7 +99,7 @@ class Fold:
         self._prompt(prompt, began)
 
     def add(self, event: AgentEvent) -> None:
-        """Add an event to the transcript."""
+        """Add one of the run's events to the transcript."""
         payload = event.payload
         self.revision += 1
         if isinstance(payload, TextDelta):
@@ -208,7 +211,7 @@ class Fold:
         )
 
     def _end(self) -> None:
-        """End the transcript, and mark calls without a result as unconfirmed."""
+        """End the transcript, and mark tool calls without a result as unconfirmed."""
         self._close()
         for index, message in enumerate(self._messages):
             if any(_is_running(block) for block in message.blocks):

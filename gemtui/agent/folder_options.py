@@ -31,7 +31,7 @@ from gemtui.policy.file.levels import CAPABILITIES
 def options_for(folder: Path) -> AgentOptions | None:
     """Return the remembered options for a run in this folder; None if there are none.
 
-    Files and folders that the options name may no longer exist. Raises OSError if the options can't
+    The options may name files and folders that no longer exist. Raises OSError if the options can't
     be read; the exception's `filename` is the options file.
     """
     path = _file(folder)
@@ -49,7 +49,7 @@ def options_for(folder: Path) -> AgentOptions | None:
 
 
 def remember_options(options: AgentOptions) -> None:
-    """Save the options for their folder. Raises OSError."""
+    """Save options for the folder that they name as `cwd`. Raises OSError."""
     assert options.cwd is not None
     path, kept = _file(options.cwd), rememberable(options)
     for named in (*kept.policies, *kept.include_directories):
@@ -60,9 +60,9 @@ def remember_options(options: AgentOptions) -> None:
 
 
 def remember_mode(options: AgentOptions) -> None:
-    """Save the approval mode and the `ask` option for a folder. Raises OSError.
+    """Save the approval mode and the `ask` option for the folder `options.cwd`.
 
-    The folder's other options are kept. If the mode is dangerous, nothing is saved.
+    The folder's other options are kept. If the mode is dangerous, nothing is saved. Raises OSError.
     """
     assert options.cwd is not None
     if rememberable(options).approval_mode is not options.approval_mode:
@@ -88,7 +88,10 @@ def forget_options(folder: Path) -> None:
 
 
 def rememberable(options: AgentOptions) -> AgentOptions:
-    """Return a copy without dangerous options and options meant for one run only."""
+    """Return a copy of the options without those that must not be remembered.
+
+    These are dangerous options, and options for one run only.
+    """
     given = {
         each.name: value
         for each in run_options()
@@ -109,9 +112,10 @@ def not_rememberable(options: AgentOptions) -> Iterator[str]:
 
 
 def _is_ours(policy: Path) -> bool:
-    """Return whether a policy file is in gemtui's folder.
+    """Return whether a policy file is in gemtui's policy folder.
 
-    gemtui has no control over other files; a project's file, for example, may allow more tomorrow.
+    Files elsewhere aren't remembered, because others can change them; for example, a file in the
+    project may allow more tomorrow.
     """
     return resolved(policy).parent == resolved(policies_dir())
 
@@ -125,7 +129,10 @@ _PERMISSIONS = "permissions"
 
 
 def to_dict(options: AgentOptions) -> dict[str, Any]:
-    """Return the options that are set, except those of one folder or session."""
+    """Return the options that differ from their defaults, as JSON values.
+
+    Options that belong to one folder, session or process (`Kept.NOWHERE`) are left out.
+    """
     found: dict[str, Any] = {}
     for each in run_options():
         value = option_value(options, each.name)
@@ -136,7 +143,7 @@ def to_dict(options: AgentOptions) -> dict[str, Any]:
 
 
 def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None) -> AgentOptions:
-    """Return the stored options, for a run in the folder `cwd`.
+    """Return the options in a mapping that `to_dict` returned, for a run in `cwd`.
 
     `resume`: the id of the session to continue. Raises OptionError.
     """

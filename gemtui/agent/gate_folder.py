@@ -2,7 +2,7 @@
 
 A gated run asks the user for approval. Its supervisor writes the questions and records their
 outcomes. Any gemtui process can answer, including one that was started later. The supervisor and
-gemtui share nothing but these files, so a question can wait while nobody is there. Only the first
+gemtui share nothing but these files, so a question can wait while gemtui is closed. Only the first
 answer to a question counts.
 """
 
@@ -46,7 +46,7 @@ _AGAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """The gate's files under `path`; only runs that ask the user have this folder."""
+    """A run's questions and answers in the folder `path`, which only gated runs have."""
 
     path: Path
 
@@ -86,7 +86,7 @@ class GateFolder:
         write_once(self._place("settled", number), settled, LARGEST)
 
     def keep_former(self, number: int, data: bytes) -> None:
-        """Save the bytes a file contained before the call was made. Raises OSError.
+        """Save the contents a file had before an approved call changed it. Raises OSError.
 
         `number`: the number of the question about the call.
         """
@@ -95,25 +95,28 @@ class GateFolder:
             stream.write(data)
 
     def former_bytes(self, number: int) -> bytes:
-        """Return the bytes saved by `keep_former`. Raises OSError."""
+        """Return the contents saved by `keep_former` under this number. Raises OSError."""
         return read_small(self._former(number), LARGEST)
 
     def _former(self, number: int) -> Path:
         return self.path / f"before-{number}"
 
     def differs(self, difference: Difference) -> None:
-        """Record that a file differs from what was approved. Raises OSError."""
+        """Record that a file's contents differ from what was approved. Raises OSError."""
         write_once(self._place("difference", difference.number), difference, LARGEST)
 
     def record_passed(self, number: int, call: PassedCall) -> None:
         """Record a call that one of the user's rules allowed. Raises OSError.
 
-        `number`: the record's number, counted separately from the questions'.
+        `number`: the record's number; these records are numbered separately from questions.
         """
         write_once(self._place("passed", number), call, LARGEST)
 
     def record_hooked(self, number: int, call: HookedCall) -> None:
-        """Record a call that another hook changed. Raises OSError."""
+        """Record a call that another hook changed. Raises OSError.
+
+        `number`: the record's number; these records are numbered separately from questions.
+        """
         write_once(self._place("hooked", number), call, LARGEST)
 
     def answer_to(self, number: int) -> Approval | None:
@@ -127,7 +130,7 @@ class GateFolder:
     # --- gemtui --------------------------------------------------------------------------------
 
     def here(self) -> None:
-        """Record that a user is present to answer. Raises OSError.
+        """Record that a user is present to answer questions. Raises OSError.
 
         Call this every second while the user is present.
         """
@@ -140,20 +143,20 @@ class GateFolder:
         return {number: number not in answered for number in sorted(found["question"])}
 
     def differences(self) -> list[Difference]:
-        """Return the files that differed from what was approved, sorted by question."""
+        """Return the files whose contents differed from what was approved, by question."""
         numbers = sorted(self._found()["difference"])
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
 
     def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
-        """Return the records of calls that one of the user's rules allowed, by number.
+        """Map record numbers to the calls that one of the user's rules allowed.
 
         `known`: the numbers of records to leave out.
         """
         return self._new("passed", PassedCall, known)
 
     def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
-        """Return the records of calls that another hook changed, by number.
+        """Map record numbers to the calls that another hook changed.
 
         `known`: the numbers of records to leave out.
         """
@@ -175,7 +178,7 @@ class GateFolder:
         return found
 
     def question_numbers(self) -> list[int]:
-        """Return the numbers of all questions so far."""
+        """Return the numbers of all questions asked so far, in order."""
         return list(self.unanswered_by_number())
 
     def waiting(self) -> list[int]:
@@ -185,7 +188,7 @@ class GateFolder:
     def has_question(self, number: int) -> bool:
         """Return whether there is a question with this 1-based number.
 
-        Numbers have no gaps.
+        Questions are numbered without gaps.
         """
         return os.path.lexists(self._place("question", number))
 
@@ -206,11 +209,14 @@ class GateFolder:
         return True
 
     def revoke(self, number: int) -> None:
-        """Revoke the rules that came with an answer. Raises OSError."""
+        """Revoke the rules that came with the answer to a question. Raises OSError.
+
+        `number`: the question's number.
+        """
         self._place("back", number).touch(mode=0o600)
 
     def is_revoked(self, number: int) -> bool:
-        """Return whether the rules of an answer have been revoked."""
+        """Return whether the rules that came with the answer to a question are revoked."""
         return os.path.lexists(self._place("back", number))
 
     # --- files ---------------------------------------------------------------------------------
@@ -220,7 +226,10 @@ class GateFolder:
 
 
 async def answer_questions(gate: GateFolder, approve: Approve) -> None:
-    """Pass each of a run's questions to `approve` as it is asked, until cancelled."""
+    """Answer a run's questions by calling `approve` for each, until cancelled.
+
+    `approve` may be called for several questions at once.
+    """
     async with asyncio.TaskGroup() as answering:
         number, looks = 1, 0
         while True:

@@ -59,7 +59,7 @@ from gemtui.processes import FOLDER, python
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
-"""How many empty reads to allow before checking that the supervisor is alive."""
+"""How many reads in a row may find no output before the supervisor is checked."""
 
 
 class Guard(Protocol):
@@ -129,9 +129,9 @@ class GeminiRun:
         return self.folder.exit() or self._lost
 
     def supervised(self) -> bool:
-        """Return whether the supervisor is alive, is starting, or has ended properly.
+        """Return whether the supervisor is alive, is starting, or has finished its work.
 
-        "Properly" means that the supervisor recorded how the run ended before exiting.
+        Its work is finished when it has recorded how the run ended.
         """
         if self.folder.exit() is not None:
             return True
@@ -176,10 +176,11 @@ class GeminiRun:
             yield event
 
     def _hides(self, tool: str) -> bool:
-        """Return whether a tool that the CLI didn't find exists but is hidden.
+        """Return whether a tool exists in the CLI but is hidden from this run.
 
-        Rules or the approval mode hide tools. If the run did not record which tools it hides, every
-        tool that exists in the CLI counts as hidden.
+        This is called for tools that the CLI reports as not found. Rules or the approval mode may
+        hide a tool. If the run did not record which tools it hides, every tool the CLI has counts
+        as hidden.
         """
         try:
             return self.request.hides(tool) is not None
@@ -235,8 +236,9 @@ class GeminiRun:
     def _check_owner(self) -> None:
         """End a run whose supervisor was killed while the run was being followed.
 
-        The supervisor's guardian also ends such a run, unless the guardian was killed as well. A
-        run that had already lost its supervisor before is left alone.
+        Normally, the supervisor's guardian has done so already, unless it was killed as well. If
+        the supervisor was already gone when this object was created, the run's processes are left
+        alone.
         """
         if not self.supervised():
             if not self._found_lost:
@@ -295,7 +297,8 @@ class UnguardedAdapter:
     """Runs Gemini CLI, with a separate process tree and folder for each run.
 
     `cli`: the program; None means the one found on this machine. `runs`: the folder that contains
-    the runs' folders. `guard`: called before a run starts and after it has ended.
+    the runs' folders; None means gemtui's own. `guard`: protects files during runs; None leaves
+    them unprotected, except in subclasses that have a guard of their own.
     """
 
     agent = "gemini"
@@ -317,8 +320,8 @@ class UnguardedAdapter:
     async def is_available(self) -> bool:
         """Return whether a CLI is installed and answers `--version`. Never raises.
 
-        Waits five seconds for the answer, or up to thirty on a slow machine while the CLI is using
-        the CPU.
+        Waits for the answer for up to five seconds, or up to thirty while the CLI is using the CPU,
+        as on a slow machine.
         """
         return await asyncio.to_thread(self._answers)
 
@@ -338,7 +341,7 @@ class UnguardedAdapter:
         return found.path
 
     def detect(self) -> Detected:
-        """Return what can be detected about the CLI. May take seconds. Never raises."""
+        """Return the CLI, its version and its flags. May take seconds. Never raises."""
         return detect_cli(self._environ, cli=self._cli)
 
     def machine(self, cwd: Path | None = None) -> Machine:
@@ -381,7 +384,7 @@ class UnguardedAdapter:
         id: str | None = None,
         about: About | None = None,
     ) -> GeminiRun:
-        """Start a run, which continues even if nobody reads its events.
+        """Start a run, which continues even if its events are not read.
 
         `id`: an unused id for the run; None creates one. `about`: additional facts to show about
         the run. May block for seconds. Raises CliNotFound or OptionError, and OSError if the run's
@@ -437,7 +440,10 @@ class UnguardedAdapter:
             raise
 
     def attach(self, folder: RunFolder) -> GeminiRun | None:
-        """Return a run that some gemtui process started earlier; None if it can't be read."""
+        """Return the run in `folder`, which any gemtui process may have started.
+
+        Returns None if the folder can't be read.
+        """
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
@@ -522,7 +528,7 @@ def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
 def _about(
     prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
 ) -> About:
-    """Return the facts shown in the list of runs and on screens that attach later."""
+    """Return the facts to show in the list of runs and on screens that follow the run."""
     return {
         "prompt": prompt[:2000],
         "model": options.model,
@@ -572,10 +578,10 @@ def _supervise(
 def planned_machine(
     adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Machine, str]:
-    """Return what commands in `cwd` depend on, and a note if no CLI is usable.
+    """Return what a command in `cwd` depends on, and a note if no CLI is usable.
 
-    If there is no usable CLI, the newest known version is assumed; if there is one, the note is "".
-    May take seconds, because it runs the CLI.
+    Without a usable CLI, the newest known version is assumed; with one, the note is "". May take
+    seconds, because it runs the CLI.
     """
     try:
         return adapter.machine(cwd), ""

@@ -19,7 +19,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def guarded(work: Callable[[], object]) -> bool:
-    """Call `work` in a child process with its own session.
+    """Call `work` in a child process with its own session, and wait for the child.
 
     Returns True if `work` returned, and False if the child was killed or failed. Call this while
     the process has only one thread. From then on, this process ignores the signals that end a run.
@@ -35,7 +35,7 @@ def guarded(work: Callable[[], object]) -> bool:
 
 
 def _work(work: Callable[[], object]) -> None:
-    """Call `work` as the child process and exit; never returns."""
+    """Call `work` in the child process and exit; never returns."""
     code = 1
     try:
         os.setsid()

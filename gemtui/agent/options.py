@@ -526,12 +526,15 @@ def _kinds() -> tuple[tuple[str, OptionKind], ...]:
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
-    """Return a declared option's value, which may be a permission level."""
+    """Return the value of the option or permission level with this name."""
     return getattr(options.permissions if name in CAPABILITIES else options, name, None)
 
 
 def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOptions:
-    """Return a copy of the options with some values replaced. Raises OptionError."""
+    """Return a copy of the options with some values replaced. Raises OptionError.
+
+    `values`: maps names of options and permission levels to their new values.
+    """
     levels = {
         name: level
         for name in CAPABILITIES

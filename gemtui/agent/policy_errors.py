@@ -18,10 +18,10 @@ _SHOWN = 3
 
 
 def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
-    """Return the first few warnings about these files, and how to see the rest.
+    """Return the first few warnings about these policy files, and how to see the rest.
 
-    `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError for
-    the first item the CLI would drop or ignore.
+    `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError if
+    a file contains an error, which is something that the CLI would drop or ignore.
     """
     found = [each for each in _findings(policies) if each.mode in (None, mode)]
     errors = [each for each in found if each.severity is Severity.ERROR]
@@ -33,7 +33,11 @@ def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tupl
 
 
 def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
-    """Yield the errors in the user's own policy files, which every session loads."""
+    """Yield one line about errors in the user's own policy files, if there are any.
+
+    The line describes the first error and says how many more there are. Every session loads these
+    files.
+    """
     found = _findings([path for path in policies if not _is_empty_folder(path)])
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
@@ -42,9 +46,9 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
 
 
 def _is_empty_folder(path: Path) -> bool:
-    """Return whether a folder contains no policy.
+    """Return whether `path` is a folder without policy files.
 
-    This is an error only for a folder that a run's options name.
+    Such a folder is an error only if a run's options name it.
     """
     with suppress(OSError):
         return path.is_dir() and not any(
@@ -62,7 +66,7 @@ def finding_words(finding: Finding) -> str:
 
 
 def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
-    """Return all findings about these files.
+    """Check policy files, and return all findings.
 
     The checks are imported lazily, because often there is no file to check.
     """

@@ -27,7 +27,10 @@ _AFTER_KILL = 5.0
 
 
 def descendants(pid: int) -> set[psutil.Process]:
-    """Return the process `pid` and its visible descendants."""
+    """Return the process `pid` and its descendants; an empty set if it has ended.
+
+    A descendant whose parent has ended can't be found this way.
+    """
     with suppress(psutil.Error):
         return _with_children(psutil.Process(pid))
     return set()
@@ -65,7 +68,7 @@ def by_run() -> dict[str, set[psutil.Process]]:
 
 
 def tagged(run_id: str) -> set[psutil.Process]:
-    """Return all living processes that carry the run's tag, whatever their parent is."""
+    """Return all living processes that carry the run's tag, whatever their parents."""
     return by_run().get(run_id, set())
 
 
@@ -81,11 +84,11 @@ def adopt_strays() -> bool:
 
 
 def inherited_processes(guardian: int) -> set[psutil.Process]:
-    """Return the processes that a run's guardian has inherited, with descendants.
+    """Return the processes a run's guardian has inherited, with their descendants.
 
-    `guardian`: the pid of this process or of its parent, which has called `adopt_strays`. Returns
-    an empty set if the guardian has died. On systems where the guardian can't adopt processes, only
-    the guardian's own children are returned.
+    `guardian`: the guardian's pid. The caller must be the guardian, or its child while the guardian
+    lives; for any other caller, the result is empty. A child's own descendants are left out. On
+    systems where the guardian can't adopt processes, only its own children are found.
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()
@@ -158,7 +161,7 @@ def end_processes(
 ) -> int:
     """End the processes that `find` returns, and their descendants.
 
-    Returns the number of processes that ended. `find` is called until it returns nothing. SIGTERM
+    Returns how many processes ended. `find` is called repeatedly until it returns nothing. SIGTERM
     is sent first, then SIGKILL after `grace` seconds (0 means at once) or as soon as `at_once`
     returns true. Processes that survive SIGKILL for some seconds are left alone.
     """
@@ -180,5 +183,8 @@ def end_processes(
 
 
 def end_tagged(run_id: str) -> int:
-    """End all processes that carry the run's tag, like `end_processes`."""
+    """End all processes that carry the run's tag; return how many ended.
+
+    See `end_processes`.
+    """
     return end_processes(lambda: tagged(run_id))

@@ -80,7 +80,10 @@ class SentPrompt:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The contents of a prompt's file; a message's file has more fields."""
+    """The contents of a prompt's file.
+
+    A message's file has more fields, which are ignored once it has become a prompt.
+    """
 
     text: str
 
@@ -93,7 +96,8 @@ class _Options:
 class _File(NamedTuple):
     """The fields in the name of a prompt's file.
 
-    `state`: next, sending or sent.
+    `state`: next, sending or sent. `place`: the position in the queue or, once sent, among the sent
+    prompts. `run`: as in `SentPrompt`.
     """
 
     state: str
@@ -156,9 +160,9 @@ class PromptQueue:
         return self._read(f"delivered-{word.number}.json", Delivered)
 
     def record_delivery(self, word: RunMessage, tool_name: str, tool_use_id: str | None) -> None:
-        """Record that a message is being delivered. Raises OSError.
+        """Record that a message is being delivered with a tool call's result.
 
-        The supervisor calls this.
+        The supervisor calls this. Raises OSError.
         """
         told = Delivered(at=self.clock(), tool_name=tool_name, tool_use_id=tool_use_id)
         self._write(f"delivered-{word.number}.json", told)
@@ -249,20 +253,22 @@ class PromptQueue:
         sent = {each.id for each in files if each.state == "sent"}
         return len(words) + len({each.id for each in files} - sent)
 
-    # --- the queue of an ended run -------------------------------------------------------------
+    # --- the queue of a finished run -----------------------------------------------------------
 
     def sending(self) -> AbstractContextManager[bool]:
-        """Acquire the exclusive right to send the run's queue. Raises OSError.
+        """Return a lock for sending the run's queue, as a context manager. Raises OSError.
 
-        The lock is released at the latest when the process ends.
+        It yields False if another process holds the lock, and is released at the latest when the
+        process ends.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _SENDING, wait=False)
 
     def editing(self) -> AbstractContextManager[bool]:
-        """Hold back the queue while a prompt is being edited. Raises OSError.
+        """Return a lock that holds back the queue while a prompt is being edited.
 
-        The lock is released at the latest when the process ends.
+        It yields False if another process holds the lock, and is released at the latest when the
+        process ends. Raises OSError.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _EDITING, wait=False)
@@ -274,11 +280,11 @@ class PromptQueue:
             return not free
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
-        """Take a prompt for the run with the id `run` to begin with.
+        """Take a prompt from the queue for a new run, which begins with it.
 
-        `id`: the prompt's id; None means the next prompt, unless one is being edited. Returns None
-        if the prompt isn't queued. Call this only within `sending`, and then call either `confirm`
-        or `return_claimed`.
+        `run`: the new run's id. `id`: the prompt's id; None means the next prompt, unless one is
+        being edited. Returns None if the prompt isn't queued. Call this only while holding the lock
+        `sending`, and then call either `confirm` or `return_claimed`.
         """
         if id is None and self._is_edited():
             return None
@@ -308,7 +314,10 @@ class PromptQueue:
                 self._rename(file.name, _File("next", file.place, file.id).name)
 
     def hand_over(self, to: PromptQueue) -> None:
-        """Append this queue to another run's queue. Raises OSError."""
+        """Move all queued prompts to the end of another run's queue. Raises OSError.
+
+        The options for sending them are copied, unless the other queue has options already.
+        """
         if not self._waiting():
             return
         if to.options() is None and (options := self.options()) is not None:
@@ -321,12 +330,12 @@ class PromptQueue:
     # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
-        """Return the options for runs that begin with these prompts; None if none are set."""
+        """Return the options for runs that begin with the queue's prompts; None if unset."""
         found = self._read(_OPTIONS, _Options)
         return None if found is None else found.options
 
     def keep_options(self, options: Mapping[str, Any]) -> None:
-        """Set the options for runs that begin with these prompts. Raises OSError."""
+        """Set the options for runs that begin with the queue's prompts. Raises OSError."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         write_again(self.path / _OPTIONS, _Options(options), LARGEST)
 
@@ -359,11 +368,11 @@ class PromptQueue:
         return max((each.place for each in self._waiting()), default=0)
 
     def _sends(self) -> int:
-        """Return the 1-based position of the next prompt among all that were sent."""
+        """Return the 1-based number that the next prompt to be sent gets."""
         return 1 + sum(each.state == "sent" for each in self._files())
 
     def _spread(self, order: list[str]) -> dict[str, int]:
-        """Renumber the queued prompts in this order; return each id's new number."""
+        """Renumber the queued prompts in the order of these ids; return each id's number."""
         places = {id: at for at, id in enumerate(order, start=1)}
         for file in self._waiting():
             if file.id in places:
@@ -386,9 +395,9 @@ class PromptQueue:
         return None if found is None else found.text
 
     def _changing(self) -> AbstractContextManager[bool]:
-        """Lock the queue against changes by other gemtui processes.
+        """Return a lock against changes to the queue by other gemtui processes.
 
-        The supervisor can still send prompts.
+        The supervisor can send prompts nevertheless.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _CHANGING)

@@ -81,7 +81,10 @@ class About(TypedDict, total=False):
     worktree: Mapping[str, str]
     """The name, branch and repository of the git worktree in which the run works."""
     hidden: Mapping[str, str]
-    """Tools the CLI has but doesn't offer, each with the rule that hides it."""
+    """Tools the CLI has but doesn't offer, each with the rule that hides it.
+
+    "" instead of a rule means that the approval mode hides the tool.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +95,11 @@ class Request:
     * `environ`: variables to add to the supervisor's own environment.
     * `stdin`: whether the prompt is passed on stdin, from a file; if not, stdin is empty.
     * `secrets`: names of files in the folder to remove when the run has ended.
-    * `timeout`, `idle_timeout`, `grace`: in seconds; None means no limit.
+    * `timeout`: the seconds the run may take. `idle_timeout`: the seconds it may print nothing.
+      None means no limit.
     * `turn_limit`: the number of model turns after which the supervisor ends the run, for a CLI
       that can't limit its turns itself.
+    * `grace`: seconds between SIGTERM and SIGKILL when the run is ended.
     * `about`: facts for the list of runs.
     """
 
@@ -113,8 +118,8 @@ class Request:
     def hides(self, tool: str) -> str | None:
         """Return the rule that hides one of the CLI's tools; None if it isn't hidden.
 
-        "" means that the mode hides the tool. Raises KeyError if the run did not record which tools
-        it hides.
+        "" means that the approval mode hides the tool. Raises KeyError if the run did not record
+        which tools it hides.
         """
         hidden = (self.about or {})["hidden"]
         if tool in hidden:
@@ -147,7 +152,8 @@ class Exit:
     """The exit record of a run's process.
 
     * `code`: as in `Popen.returncode`, where a negative number is a signal. None if the process was
-      not started or nobody saw it end; then `problem` says why.
+      not started or its end was not observed; then `problem` says why.
+    * `aborted`: whether the run was asked to end. `killed`: whether SIGKILL was needed.
     * `limit`: "timeout", "idle", "turns" or "budget" if a limit ended the run.
     * `limit_words`: for a budget, what was used up, as text for the user.
     * `ended_others`: the number of left-over processes that were ended.
@@ -244,7 +250,7 @@ class RunFolder:
         return f"gemtui-{self.id[:8]}-"
 
     def _is_ours(self, place: Path) -> bool:
-        """Return whether this is still the folder that `make_temporary` created.
+        """Return whether `place` is still the folder that `make_temporary` created.
 
         A replacement is recognised by its mode, its owner or its name.
         """
@@ -262,9 +268,9 @@ class RunFolder:
                 shutil.move(report, self.path / report.name)
 
     def clean(self, request: Request | None) -> None:
-        """Remove a dead run's secrets and temporary files.
+        """Remove the secrets and temporary files of a run whose supervisor was killed.
 
-        If `request` is None, every file that may hold secrets is removed.
+        `request`: names the files with secrets; if it is None, the settings file is removed.
         """
         self.remove_secrets((SETTINGS,) if request is None else request.secrets)
         self.remove_temporary()
@@ -306,7 +312,7 @@ class RunFolder:
         return self.owner() is None and self.is_recent("request.json")
 
     def is_recent(self, name: str = "") -> bool:
-        """Return whether a file of the run is younger than `STARTING`.
+        """Return whether a file of the run was written less than `STARTING` seconds ago.
 
         `name`: the file's name; "" means the folder itself.
         """
@@ -339,7 +345,7 @@ class RunFolder:
     def note_full_disk(self) -> None:
         """If the disk is full, append a note to stderr that output is missing.
 
-        To find out, a little more is written, because only a write is subject to quotas.
+        A trial write detects this, because free disk space alone says nothing about quotas.
         """
         reserve = self.path / "reserve"
         try:

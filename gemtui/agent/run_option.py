@@ -62,10 +62,11 @@ class RunOption:
     * `empty`: what an empty field means.
     * `choices`: a label for each value of a choice; the key "" is the label for no value.
     * `needs`: the switch without which the option has no effect.
-    * `brief`: how a summary of the next run shows the option; "" if the summary leaves it out.
-      `unit`: the noun for the items that the summary counts.
-    * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder nobody has
-      trusted. `danger`: a description of such a value.
+    * `brief`: the text for the option in a summary of the next run, with `{}` for the value; "" if
+      the summary leaves the option out. `unit`: the noun for the items that the summary counts.
+    * `kept`: where the value is saved.
+    * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that the
+      user hasn't trusted. `danger`: a description of such a value.
     * `name`, `default`, `values`: derived from the field. `kind` is derived from the field's type
       unless it is given.
     """
@@ -92,7 +93,7 @@ class RunOption:
 
 
 def option_kind(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
-    """Return a field's kind and, for a choice, its values.
+    """Return the kind of option that a field holds and, for a choice, its values.
 
     `wanted`: the field's type. `about`: its declaration, which may name the kind itself.
     """

@@ -1,8 +1,8 @@
-"""Decide whether a run must deny searches that pass options to git grep.
+"""Decide whether a run's policy must deny searches that pass options to git grep.
 
-Such a search can run any program. If a run may execute any command without asking, such a search
-allows nothing more. In any other run, it would get around restrictions imposed by the mode, the
-options, the policies or the settings.
+Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run any program.
+A run that may execute any command without asking gains nothing by that. In any other run, such a
+search would get around restrictions imposed by the mode, the options, the policies or the settings.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from gemtui.policy.model.tool_catalog import ALIASES
 
 _SHELL = frozenset({"run_shell_command", "*"})
 _LIMITS = ("allowed", "confirmationRequired", "core", "exclude")
-"""Settings of `tools` that may restrict commands (assets/gemini-cli.md#settings-as-rules)."""
+"""Settings in the table `tools` that may restrict which commands can be run.
+
+See assets/gemini-cli.md#settings-as-rules.
+"""
 _SEARCH: Final = "grep_search"
 _NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
 OPTION_REASON: Final = (
     "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
     "program. Write its first character as `[-]`."
 )
-"""Why such a search is denied, as a message to the model."""
+"""The message to the model that says why such a search is denied."""
 DENY_OPTION: Final = Rule(
     tools=(_SEARCH,),
     decision=Decision.DENY,
@@ -45,13 +48,15 @@ def denies_options(
     settings: CliSettings,
     environ: Mapping[str, str],
 ) -> bool:
-    """Return whether the run's own policy has to deny searches that pass options.
+    """Return whether the run's own policy must deny searches that pass options.
 
-    It has to if the run's options restrict commands. If the options name neither a rule nor a
-    policy file, the run gets no policy file, so its searches run what they would run in Gemini CLI
-    itself. If the run may execute any command, there is nothing to protect. In all other cases, the
-    policy has to deny them if the run may search in a git repository, because elsewhere no search
-    runs a program.
+    The first of these rules that applies decides:
+
+    1. If the run's options restrict commands, it must.
+    2. If the options name neither rules nor policy files, it need not: gemtui writes no policy for
+       such a run, whose searches are as safe as in Gemini CLI itself.
+    3. If the run may execute any command without asking, it need not.
+    4. If the run may search in a git repository, it must. Elsewhere, searches run no program.
 
     `ruled`: the rules that come from the run's options. `policies`: the run's other policy files.
     `settings`: the CLI's settings. `environ`: the CLI's environment.
@@ -86,10 +91,10 @@ def _may_search_with_git(
 
 
 def is_option_search(call: Call) -> bool:
-    """Return whether a call is a search whose pattern would be treated as an option."""
+    """Return whether git grep would treat the call's search pattern as an option."""
     return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
 
 
 def is_search(call: Call) -> bool:
-    """Return whether a call searches in files."""
+    """Return whether a call uses the tool that searches in files."""
     return call.tool in _NAMES

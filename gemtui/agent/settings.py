@@ -19,7 +19,7 @@ SETTINGS_VARIABLE = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
 
 
 CHECKED_SINCE = (0, 60)
-"""The first CLI version that checks who can write the machine's settings."""
+"""The first CLI version that checks who can write to the machine's settings."""
 
 
 def settings_unread(path: Path, *, version: str | None) -> str | None:
@@ -27,9 +27,9 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
     Since 0.60 (seen in 0.61.0), the CLI reads a run's settings or the machine's only if root owns
     the file and every folder above it, and neither the group nor others may write to them. So an
-    ordinary user can't have settings for a single run, and nobody can have them under /tmp. A file
-    that doesn't exist yet is treated as if the current user owned it. `version`: the CLI's version;
-    None means unknown, which is treated as new.
+    ordinary user can't have settings for a single run, and even root can't have them under /tmp. A
+    file that doesn't exist yet is treated as if the current user owned it. `version`: the CLI's
+    version; None means unknown, which is treated as new.
     """
     numbers = re.match(r"(\d+)\.(\d+)", version or "")
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
@@ -40,7 +40,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
 
 
 def _on_the_way(path: Path) -> Iterator[Path]:
-    """Yield the path and all its parents, as written and with symbolic links resolved."""
+    """Yield the path and all its parents, first as written, then with links resolved."""
     named, real = path.absolute(), resolved(path)
     yield from dict.fromkeys((named, *named.parents, real, *real.parents))
 
@@ -60,7 +60,7 @@ def _unsafe(place: Path) -> str | None:
 
 
 def system_settings_path(environ: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the path of the machine's settings, which a variable may override."""
+    """Return the path of the machine's settings, which the environment may override."""
     if named := environ.get(SETTINGS_VARIABLE):
         return Path(named)
     if platform == "darwin":

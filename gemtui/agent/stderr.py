@@ -1,6 +1,6 @@
 """Extract the parts of the CLI's stderr that matter to the user.
 
-If a run succeeds, stderr is just noise, but if the CLI fails to start, only stderr says why.
+If a run succeeds, stderr is only noise, but if the CLI fails to start, only stderr says why.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NOISE = re.compile(
 
 
 def meaningful_lines(text: str) -> str:
-    """Return the last 2,000 characters of the meaningful lines, without duplicates.
+    """Return the lines of a stderr text without noise, blank lines and duplicates.
 
-    The lines are cleaned.
+    Control characters are escaped. Only the last 2,000 characters are returned.
     """
     said = _USAGE.split(clean(text))[0]
     lines = (line.rstrip() for line in said.split("\n"))

@@ -1,6 +1,6 @@
 """Turn a stream of CLI output into events: `init` first, `done` last.
 
-The class does no I/O: the adapter passes in the parsed lines, and reports how the process ended.
+`Stream` does no I/O: its caller passes in the parsed lines and reports how the process ended.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
 RAW_LIMIT = 2000
-"""How many characters of a non-JSON line its error event quotes."""
+"""How many characters of a line that isn't JSON are quoted in its error event."""
 TURN_LIMIT_EXIT = 53
 CANCELLED_EXIT = 130
 SIGTERM = 15
 _SHELL = 128
-"""The number that a shell adds to a signal to get an exit code."""
+"""The number that a shell adds to a signal's number to get an exit code."""
 _HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
 
@@ -72,12 +72,12 @@ class Limit(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """The end of a run's process, with everything the last events need.
+    """The end of a run's process, with everything that the run's last events contain.
 
     `code`: as in `Popen.returncode`, where a negative number is a signal; None if the process could
     not be started, and then `problem` says why. `aborted`: whether gemtui was asked to end the
     process. `limit`: the limit that ended it, if any. `limit_seconds` is set for a time limit,
-    `limit_words` for a budget. `stderr`: its last lines.
+    `limit_words` for a budget. `stderr`: the meaningful lines at the end of the CLI's stderr.
     """
 
     code: int | None
@@ -92,7 +92,8 @@ class Ending:
 class _Use(NamedTuple):
     """The facts about a tool call that are needed when its result arrives.
 
-    `began`: milliseconds since 1970; None if the stream never announced the call.
+    `began`: milliseconds since 1970; None if the stream never announced the call. `substitutes`:
+    whether it is a shell command that contains a command substitution.
     """
 
     name: str
@@ -104,10 +105,10 @@ _UNKNOWN = _Use("", None, False)
 
 
 def signal_of(code: int | None) -> int | None:
-    """Return the signal that ended a process, even if a shell reported the signal.
+    """Return the signal that ended a process; None if it exited by itself.
 
-    `code`: as in `Popen.returncode`. Higher exit codes are HTTP statuses
-    (assets/gemini-cli.md#exit-codes).
+    `code`: as in `Popen.returncode`. A shell reports a signal as 128 plus its number. Codes from
+    144 up are HTTP statuses instead (assets/gemini-cli.md#exit-codes).
     """
     if code is not None and code < 0:
         return -code
@@ -120,7 +121,7 @@ def _clock() -> int:
 
 
 class Stream:
-    """The events of one run, fed line by line and ended by `finish`.
+    """Converts one run's output to events, line by line; call `finish` at the end.
 
     * `model`, `cwd`: for the init event, as requested.
     * `session_id`: the requested id. `resumed`: the id of the session to resume.
@@ -165,7 +166,7 @@ class Stream:
         self._last_error: ErrorSaid | None = None
         self._result: wire.WireResult | None = None
         self._result_at: int | None = None
-        """When the result event arrived, because the output may be read long afterwards."""
+        """When the CLI reported the result, which may be long before it is read."""
 
     def feed(self, line: Parsed | Malformed) -> list[AgentEvent]:
         """Return the events for one line; an empty list after the result event."""
@@ -180,7 +181,10 @@ class Stream:
         return self._said
 
     def question_events(self, question: ApprovalRequest | None) -> list[AgentEvent]:
-        """Return the event for a question to the user; empty if it can't be read."""
+        """Return the event for a question to the user; none if `question` is None.
+
+        None stands for a question that can't be read.
+        """
         self._said = []
         if question is None:
             return []
@@ -310,9 +314,10 @@ class Stream:
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
-        """Return the queued prompt that a hook passed on at the end of a turn, if any.
+        """Return the queued prompt that an error event stands for; None for a real error.
 
-        `event`: the error the CLI reports in that case, before it continues with the prompt.
+        `event`: the error event. When a turn ends, gemtui's hook can pass the next queued prompt to
+        the CLI, which reports this as an error and continues with the prompt.
         """
         found = _HANDED_OVER.fullmatch(wire.error(event).message) if self._asks else None
         return None if found is None else Prompted(content=found[1])
@@ -333,7 +338,7 @@ class Stream:
     # --- the end -----------------------------------------------------------------------------
 
     def _last_errors(self, ending: Ending) -> Iterator[ErrorSaid]:
-        """Yield the error that explains how the run ended, if there is one."""
+        """Yield the error that explains why the run failed, if it did."""
         code: str | None
         if ending.problem is not None:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
@@ -381,7 +386,7 @@ class Stream:
     def _cut_at_turn(self, ending: Ending) -> bool:
         """Return whether the turn limit ended the run, or should have ended it.
 
-        A run whose result arrived just as the limit was reached was not cut off.
+        False if the run's result arrived before the limit could take effect.
         """
         ended = ending.limit is Limit.TURNS and self._result is None
         return not ending.aborted and (ended or self._turns.exceeded)

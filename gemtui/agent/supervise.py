@@ -1,8 +1,9 @@
 """Supervise one run: start the CLI, enforce its limits and record its exit.
 
-Started as `python -m gemtui.agent.supervise FOLDER` in its own session, so that the supervisor
-outlives the screen: gemtui only reads the folder, and can quit and come back. The run ends when
-SIGTERM, SIGINT or SIGHUP is sent to the supervisor, or when the abort file appears.
+Started as `python -m gemtui.agent.supervise FOLDER`. Because the supervisor has its own session, it
+outlives gemtui, which only reads the run's folder and can be closed and opened again during the
+run. The run ends when SIGTERM, SIGINT or SIGHUP is sent to the supervisor, or when the abort file
+appears.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ _AFTER_KILL = 5.0
 
 
 def pause(waited: float) -> float:
-    """Return how many seconds to sleep while the user is being asked.
+    """Return how many seconds to sleep between two checks for the user's answer.
 
-    `waited`: seconds since the question. At first, the answer is checked for often; after a long
-    time, so rarely that waiting overnight costs next to nothing.
+    `waited`: seconds since the question. The longer the wait, the longer the pause, up to a limit,
+    so that waiting overnight costs next to nothing.
     """
     return min(_LONGEST, max(STEP, waited / 50))
 
 
 class RunKeeper(Protocol):
-    """Watches over a run's files, from before its start until after its end.
+    """Watches over a run's files from before its start until after its end.
 
     The supervisor calls these methods.
     """
@@ -72,7 +73,7 @@ class RunGate(Protocol):
     """Asks the user before a run's tool calls."""
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare the gate before the CLI starts; return environment variables for it.
+        """Prepare the gate before the CLI starts; return variables for its environment.
 
         `temporary`: the run's folder for temporary files. Raises OSError or GemtuiError.
         """
@@ -86,7 +87,7 @@ class RunGate(Protocol):
         """Whether the user answered a question by stopping the run."""
 
     def problem(self) -> str | None:
-        """Return why all processes must be killed at once; None if they needn't be."""
+        """Return why the run must be killed at once; None if it need not be."""
 
     def close(self) -> None:
         """Deny all unanswered questions."""
@@ -98,7 +99,8 @@ class SpendingLimit(Protocol):
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, as text for the user.
 
-        Returns None if the model may be called again, or if tools it has called are still running.
+        Returns None if the model may be called again, or while tools that it has called are
+        running.
         """
 
     def close(self) -> None:
@@ -126,7 +128,7 @@ def _nobody(_folder: RunFolder, _request: Request) -> None:
 
 
 def _nothing(_folder: RunFolder) -> None:
-    """Do nothing; the default for what is called after a run."""
+    """Do nothing, as the default for `after`."""
 
 
 class Supervisor:
@@ -177,7 +179,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do the work of `run`; called in the guardian's child process."""
+        """Do the work of `run`, in the guardian's child process."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -202,7 +204,7 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run after its supervisor was killed; called in the guardian process."""
+        """End the run after its supervisor was killed; the guardian process calls this."""
         if self.folder.exit() is None:
             self._ended_others = process_tree.end_processes(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -236,9 +238,10 @@ class Supervisor:
             os.close(err)
 
     def _watch(self, child: subprocess.Popen[bytes]) -> int:
-        """Wait until the child and its group have ended, or end them.
+        """Wait until the CLI and its process group have ended; end them if necessary.
 
-        Returns the child's exit code.
+        That is necessary if a limit is exceeded or the run's end is requested. Returns the CLI's
+        exit code. `child`: the CLI's process.
         """
         began = time.monotonic()
         while child.poll() is None:
@@ -312,9 +315,9 @@ class Supervisor:
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Record the child's descendants from time to time.
+        """Record the child's descendants, at most four times a second.
 
-        Once the child is dead, they can no longer be found.
+        Once the child has ended, they can no longer be found.
         """
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
@@ -342,14 +345,18 @@ class Supervisor:
             return
         try:
             words = self._budget.exceeded()
-        except Exception as error:  # any error at all means that the cost is unknown
+        except Exception as error:  # whatever the error is, the cost is unknown
             self._write_down(error)
             words = f"The cost of this run can't be determined: {error}"
         if words is not None:
             self._limit, self._limit_words = "budget", words
 
     def _how(self) -> Abort | None:
-        """Return the strongest request so far to end the run, by signal, file or answer."""
+        """Return how to end the run; None if its end has not been requested.
+
+        A request is a signal, the abort file or the user's answer to a question. Of several
+        requests, the strongest counts.
+        """
         asked = self.folder.abort_request()
         if self._gate is not None and self._gate.stopped:
             self._asked = self._asked or Abort.TERM
@@ -387,13 +394,13 @@ class Supervisor:
         return below | self._left()
 
     def _left(self) -> set[psutil.Process]:
-        """Return the run's processes that have outlived the CLI."""
+        """Return the run's living processes except the CLI, as far as they can be found."""
         inherited = process_tree.inherited_processes(self._guardian)
         tagged = process_tree.tagged(self.request.id)
         return process_tree.alive(self._seen | inherited | tagged)
 
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
-        """Kill the run's remaining processes until none is left.
+        """Kill the run's remaining processes until none is left or some seconds passed.
 
         Returns how many of them were not in `known`.
         """
@@ -425,10 +432,10 @@ class Supervisor:
             time.sleep(STEP)
 
     def _wait_for_group(self, group: int) -> None:
-        """Wait for both processes in the CLI's process group to end.
+        """Wait for all processes in the CLI's process group to end.
 
-        Only then has all output been written. Processes that remain after the grace period are
-        killed.
+        The CLI consists of two, and only then has all output been written. Processes that remain
+        after the grace period are killed.
         """
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
@@ -483,9 +490,9 @@ def main(
     after: AfterRun = _nothing,
     budget_of: BudgetOf = _nobody,
 ) -> int:
-    """Supervise the run whose folder is the first argument, and return the exit code.
+    """Supervise the run whose folder is the first of `words`; return the exit code.
 
-    The exit code is 2 if there was nothing to start.
+    The exit code is 2 if the folder contains no run to start, and 0 otherwise.
     """
     folder = RunFolder(Path(words[0]))
     request = folder.request()

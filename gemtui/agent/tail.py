@@ -19,12 +19,12 @@ async def tail(
 ) -> AsyncIterator[bytes]:
     """Yield what is written to `path`, in chunks of at most 256 KiB.
 
-    `ended`: returns whether the writer has ended; whatever it had written by then is still yielded.
-    `step`: seconds between two reads. An empty chunk follows each read that found nothing new, so
+    `ended`: returns whether the writer has ended; what it wrote before that is still yielded.
+    `step`: seconds between two reads. Each read that finds nothing new yields an empty chunk, so
     that the caller can do something else. The file need not exist yet. If it isn't a regular file
-    or can't be read, nothing is yielded.
+    or can't be read, no data is yielded.
     """
-    import asyncio  # a supervisor reads lines only, and starts sooner without it
+    import asyncio  # the supervisor needs only NewLines, and starts sooner without it
 
     while (file := _opened(path)) is None:
         if ended():
@@ -62,7 +62,10 @@ class NewLines:
         self._rest = b""
 
     def read(self) -> list[bytes]:
-        """Return the new lines, without line feeds; [] if the file can't be read."""
+        """Return the lines completed since the last call, without line feeds.
+
+        Returns [] if the file can't be read.
+        """
         try:
             with open_regular(self._path) as file:
                 file.seek(self._read)

@@ -1,7 +1,7 @@
 """Determine which folders Gemini CLI will work in, and which ones gemtui trusts.
 
-The CLI refuses to run headlessly in a folder that nobody has trusted. Trusting a folder also
-enables the project's own settings, hooks and MCP servers, so the user is asked once per folder.
+The CLI refuses to run headlessly in a folder that is not trusted. Trusting a folder also enables
+the project's own settings, hooks and MCP servers, so the user is asked once per folder.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class TrustedFolder:
 def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
     """Return whether the user must be asked to trust this folder.
 
-    This is the case if neither the CLI nor the environment trusts it.
+    The CLI refuses to work in such a folder. It works in a folder if its own list of folders trusts
+    it, if its settings disable this check, or if the environment contains the trust variable.
+    gemtui's list (`remembered`) is not considered.
     """
     if TRUST_VARIABLE in environ:
         return False
@@ -75,7 +77,10 @@ def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the trust level in the CLI's list; the longest matching path wins."""
+    """Return the folder's trust level in the CLI's own list; None if no path matches.
+
+    The longest matching path wins.
+    """
     place, best, decisive = resolved(folder), -1, None
     for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
         root, level = Path(name), said if isinstance(said, str) else ""
@@ -89,8 +94,8 @@ def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
 def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether gemtui trusts this folder and the CLI doesn't distrust it.
 
-    A different folder at the same path, recognised by its inode and owner, is not trusted. Neither
-    is the target of a link that has been changed.
+    A different folder at the same path, recognised by its inode and owner, is not trusted. A link
+    is resolved, so if it has been changed, its new target is not trusted either.
     """
     path = str(resolved(folder))
     known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
@@ -126,7 +131,7 @@ def remember(folder: Path) -> None:
 
 
 def forget(folder: Path) -> bool:
-    """Stop trusting this folder; return False if it was not in the list.
+    """Stop trusting this folder; return False if gemtui didn't trust it.
 
     The folder may since have been deleted or replaced by a link, so the unresolved path is compared
     as well. Raises OSError.

@@ -13,11 +13,11 @@ _CALL, _RESULT, _TEXT = b'"tool_use"', b'"tool_result"', b'"assistant"'
 
 
 class TurnLimit:
-    """Detects when turn number `limit` is over; if the limit is None, it never is.
+    """Detects when turn number `limit` is over; if `limit` is None, it never is.
 
-    A turn is one answer of the model with all tools it calls. The CLI reports all calls first, then
-    all results (assets/gemini-cli.md#events), and calls the model again after the last result. An
-    answer without calls ends the run by itself.
+    A turn is one answer of the model together with the tool calls in it. The CLI reports all calls
+    first, then all results (assets/gemini-cli.md#events), and calls the model again after the last
+    result. An answer without calls ends the run by itself.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -29,7 +29,7 @@ class TurnLimit:
 
     @property
     def last_is_over(self) -> bool:
-        """Whether the last turn is over."""
+        """Whether the last turn that the limit allows is over."""
         return self._left <= 0
 
     @property
@@ -67,10 +67,10 @@ class TurnWatch:
         self._turns = TurnLimit(limit)
         self._counts = limit is not None
         self._read = (_CALL, _RESULT) if self._counts else (_CALL, _RESULT, _TEXT)
-        """Markers of the lines to parse; when turns are counted, text is ignored."""
+        """Strings in the lines to parse; text doesn't matter when turns are counted."""
 
     def last_is_over(self) -> bool:
-        """Read new output; return whether the last turn is over."""
+        """Read new output; return whether the last turn that the limit allows is over."""
         if self._counts:
             self._look()
         return self._turns.last_is_over

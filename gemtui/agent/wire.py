@@ -130,8 +130,8 @@ def is_refusal(result: WireToolResult, *, hidden: bool) -> bool:
 def error(event: Part) -> WireError:
     """Parse an error object.
 
-    The severity `warning`, or one of the fields `recoverable` and `retryable`, means that the run
-    continues.
+    The error is recoverable, which means that the run continues, if its severity is `warning` or if
+    `recoverable` or `retryable` is true.
     """
     inner = mapping(event.get("error"))
     code = event.get("code") or inner.get("code") or inner.get("type")
@@ -150,7 +150,7 @@ def error(event: Part) -> WireError:
 
 
 def result(event: Part) -> WireResult:
-    """Parse a result object; accepts the status words of all versions, in any case."""
+    """Parse a result object, whichever CLI version's status words it uses."""
     problem = error(event)
     stats = mapping(event.get("stats")) or mapping(event.get("usage"))
     duration = event.get("duration_ms", stats.get("duration_ms"))
@@ -196,7 +196,7 @@ def _done_status(event: Part, problem: WireError) -> DoneStatus:
 
 
 def _tokens(stats: Part) -> Usage | None:
-    """Return the stream's token counts.
+    """Return the token counts in a result's statistics; None if there are none.
 
     The counts exclude thoughts, but include the calls that choose a model.
     """
