@@ -1,1 +1,1 @@
-"""Session files that outlive Gemini CLI's own copies: archived, backed up, and restored."""
+"""Archive, back up and restore session files that Gemini CLI may delete."""

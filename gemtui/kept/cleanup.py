@@ -43,9 +43,9 @@ class Retention:
 
 
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
-    """Read the retention settings for a project; None means outside any project.
+    """Return the retention settings for a project. Never raises.
 
-    Never raises.
+    `project`: the project's folder; None stands for no project.
     """
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
     said = CliSettings.read(environ, project).get("general", "sessionRetention")
@@ -63,7 +63,7 @@ def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
 
 
 def _period(text: object) -> timedelta | None:
-    """Return a period such as 30d; None for a period that the CLI rejects."""
+    """Parse a period such as 30d; return None if the CLI rejects it."""
     if not isinstance(text, str) or (found := _PERIOD.fullmatch(text)) is None:
         return None
     hours = int(found[1][:9]) * _HOURS[found[2]]
@@ -71,7 +71,10 @@ def _period(text: object) -> timedelta | None:
 
 
 class Why(StrEnum):
-    """Why a file will be deleted, with the names used in the JSON of the status."""
+    """The reason why the clean-up will delete a file.
+
+    The values are used in `gemtui vault status --json`.
+    """
 
     EXPIRED = "expired"
     TOO_MANY = "too_many"
@@ -80,15 +83,15 @@ class Why(StrEnum):
     NO_HEADER = "no_header"
     """The first line, which names the session and its project, is corrupt or missing."""
     TWIN = "twin"
-    """The clean-up deletes all files with this short id, because of another one."""
+    """All files with this short id will be deleted, because one of the others will be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoomedFile:
     """A file that will be deleted the next time the CLI starts in its project.
 
-    `retention`: the settings that cause the deletion. `twin`: the other file with the same id that
-    causes it, if any.
+    `session`: the file, as a session. `retention`: the project's retention settings. `twin`: for
+    `Why.TWIN`, the file with the same short id that causes the deletion.
     """
 
     session: Summary
@@ -113,7 +116,7 @@ class DoomedFile:
                 return "deleted together with another file of the same id"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return an entry of `next` in `gemtui vault status --json`."""
+        """Return the file as an item of `next` in `gemtui vault status --json`."""
         return {
             "session": self.session.id,
             "file": self.session.name,
@@ -130,10 +133,10 @@ def next_deletions(
     now: datetime,
     unreadable: Iterable[Problem] = (),
 ) -> tuple[DoomedFile, ...]:
-    """Return the files the CLI will delete when it starts next, in each project.
+    """Return the files the CLI will delete when it starts next in their projects.
 
-    This assumes that no session is open by then. `sessions`, `unreadable`: all of a store's, as in
-    a snapshot. `retention_of`: called once per project.
+    This assumes that no session is open at that time. `sessions`, `unreadable`: all of a store's,
+    as in a snapshot. `retention_of`: called once per project.
     """
     folders: dict[Path, list[Summary]] = {}
     damaged = [_unread(each.path, now) for each in unreadable if not each.too_large]
@@ -171,9 +174,10 @@ def _unread(path: Path, now: datetime) -> Summary:
 
 
 def _is_cleaned(file: Summary) -> bool:
-    """Return whether the clean-up considers a file.
+    """Return whether the clean-up examines a file.
 
-    It only considers the main files of sessions in folders that are still in use.
+    It examines the main files of sessions, but not those in the vault or in folders that are named
+    by a project's hash, as in old versions.
     """
     path = file.path
     named = path.parent.name == "chats" and path.name.startswith("session-")
@@ -214,22 +218,29 @@ def _own_reasons(files: Sequence[Summary], rule: Retention, now: datetime) -> di
 
 
 def short_id(path: Path) -> str:
-    """Return the id in a file's name that the clean-up compares; "" if there is none."""
+    """Return the short session id in a file's name; "" if there is none.
+
+    The clean-up compares these ids.
+    """
     found = _SHORT_ID.search(path.name) if path.name.startswith("session-") else None
     return "" if found is None else found[1]
 
 
 def expires(session: Summary, rule: Retention) -> datetime | None:
-    """Return when a session becomes old enough to be deleted; None means never."""
+    """Return when a session becomes old enough to be deleted; None means never.
+
+    `rule`: the retention settings of the session's project.
+    """
     if not rule.enabled or rule.age is None or not _is_cleaned(session):
         return None
     return session.when + rule.age if rule.age < _EVER else None
 
 
 def is_expired(session: Summary, rule: Retention, now: datetime) -> bool:
-    """Return whether a session's last update is so old that it may be deleted.
+    """Return whether the retention settings may cause a session's deletion now.
 
-    The session may be in the store, or about to be restored to it.
+    That is so if its last update is too old, and for every session if the number of sessions is
+    limited. The session may be in the store, or about to be restored to it.
     """
     late = rule.age is not None and now - session.when > rule.age
     return rule.enabled and (late or rule.count is not None)

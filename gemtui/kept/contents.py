@@ -101,8 +101,8 @@ def only_kept(
 ) -> tuple[Summary, ...]:
     """Return the files that only the vault has, each as a session, newest first.
 
-    `sessions`: all of a store's sessions, as in a snapshot. `project`: return only this folder's
-    files. `before`: return only files last updated before this time.
+    `sessions`: all of a store's sessions, as in a snapshot. `project`: a folder; return only the
+    files of its sessions. `before`: return only files last updated before this time.
     """
     names = None if project is None else folder_names(project)
     return tuple(
@@ -131,7 +131,10 @@ class Removal:
 
 
 def removal(files: Iterable[Summary]) -> Removal:
-    """Plan the deletion of these archived files, and of the outputs saved with them."""
+    """Plan the deletion of these archived files.
+
+    The plan includes the tool outputs and plans of their sessions, if only the vault has them.
+    """
     files = tuple(files)
     places = trees()
     names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
@@ -202,8 +205,8 @@ class VaultStatus:
     """The vault at one moment.
 
     `kept`: listed sessions that only the vault has, newest first. `hits`: the files the CLI will
-    delete when it starts next. `first`: of the other listed sessions, the one that will become too
-    old first, and when; None if none will. `hook`: whether the extension also archives sessions.
+    delete when it starts next. `first`: of the other listed sessions, the one that will be too old
+    first, and the time; None if none will. `hook`: whether the extension also archives sessions.
     """
 
     contents: VaultUsage
@@ -214,11 +217,14 @@ class VaultStatus:
 
     @property
     def listed(self) -> tuple[DoomedFile, ...]:
-        """The hits that appear in the session list; the others are empty, or copies."""
+        """The files in `hits` that appear in the session list.
+
+        The others are empty files, or copies of a session.
+        """
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Yield the rows of the status as (name, text); an empty name continues a row."""
+        """Yield the rows of the status as (name, text); "" as the name continues a row."""
         held = self.contents
         yield "vault", "on" if held.on else "off: no more sessions are saved"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"
@@ -237,7 +243,10 @@ _NO_HOOK = "gemtui while it runs; with the extension also after every turn"
 def vault_status(
     snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
 ) -> VaultStatus:
-    """Inspect the vault and each project's retention settings. Never raises."""
+    """Return what the vault contains and which files the CLI will delete next.
+
+    `hook`: whether the extension archives sessions. Never raises.
+    """
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_deletions(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(

@@ -4,10 +4,10 @@ A plan names every file and folder with its size. Carrying out the plan moves th
 trash. It is refused if anything has changed since the plan was made, because the session is then in
 use.
 
-gemtui keeps no record of the trash. A file's location in the trash is obtained from the system
-while the file is being moved, because the system knows the path of an open file. So if gemtui is
-killed, every file is where the user would look for it. If the user has taken files out of the trash
-or emptied it, gemtui no longer knows these files either.
+gemtui keeps no record of the trash on disk. The system knows the path of an open file, so gemtui
+asks it for a file's place in the trash while the file is being moved. If gemtui is killed, every
+file is where the user would look for it. Files that the user has taken out of the trash, or that
+are gone because it was emptied, can't be restored by gemtui.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from gemtui.text import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletionItem:
-    """One file or folder to delete; `size` (in bytes) and `files` include its contents.
+    """One file or folder to delete.
 
-    `seen`: its state when the plan was made, for detecting changes.
+    `size` (in bytes) and `files` (a number) include a folder's contents. `seen`: its state when the
+    plan was made, for detecting changes.
     """
 
     path: Path
@@ -45,9 +46,10 @@ class DeletionItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The plan for deleting a session: its items in order, its own files last.
+    """The plan for deleting a session.
 
-    `home`, `copies`: the arguments of `plan_deletion`.
+    `home`, `copies`: the arguments of `plan_deletion`. `items`: in the order of deletion, with the
+    session's own files last.
     """
 
     session: Summary
@@ -63,7 +65,10 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deleted:
-    """The paths that were removed, and whether they can be restored from the system's trash."""
+    """The result of a deletion.
+
+    `paths`: the paths that were removed. `trashed`: whether they are in the system's trash.
+    """
 
     paths: tuple[Path, ...]
     trashed: bool
@@ -105,9 +110,9 @@ def delete_planned(
 ) -> Deleted:
     """Move everything in a plan to the system's trash.
 
-    `permanent`: delete permanently if there is no trash, instead of raising an error. `trash`:
-    records what was moved, so that it can be restored; it does so even if only part of the plan
-    could be carried out.
+    `permanent`: if there is no trash, delete permanently instead of raising an error. `trash`:
+    receives a record of each item moved, even if the plan fails halfway, so that the items can be
+    restored.
 
     If anything was changed or added since the plan was made, nothing is removed. Files that change
     during the removal are left alone. Raises DeletionFailed, whose `left` names the remaining files
@@ -152,10 +157,10 @@ def _changed(deletion: Deletion) -> list[Path]:
 
 
 def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]:
-    """Restore everything a deletion has moved to the trash, to its original place.
+    """Restore everything that one deletion has moved to the trash.
 
-    No file is overwritten. Returns the items that could not be restored, each with the reason; they
-    stay in the trash, and in `trash`.
+    Each item returns to its original place, but no file is overwritten. Returns the items that
+    could not be restored, each with the reason; they stay in the trash, and in `trash`.
     """
     return trash.restore_all(lambda path: _in_store(path, home))
 
@@ -164,11 +169,11 @@ def restore_trashed(trash: Trash, home: Path) -> tuple[tuple[Trashed, str], ...]
 
 
 def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Iterator[Path]:
-    """Yield the folders the CLI stores for this session beside one of its files.
+    """Yield the folders with a session's other files, such as its tool outputs.
 
-    Yields nothing if the file's name does not match the session's id, because a header may contain
-    any id. Without `copies`, folders that another file of the session in the same project needs are
-    left out.
+    `path`: one of the session's files. Yields nothing if the file's name does not match the
+    session's id, because a header may contain any id. Without `copies`, folders that another of the
+    session's files in the same project needs are left out.
     """
     named = name_of(path, home)
     if named is None or not is_plain_id(session.id):
@@ -194,10 +199,10 @@ def _items(paths: Iterable[Path], home: Path) -> Iterator[DeletionItem]:
 
 
 def _in_store(path: Path, home: Path) -> bool:
-    """Return whether a path is still inside the store after resolving links."""
+    """Return whether the folder of a path is in the store, after resolving links."""
     try:
         return path.parent.resolve(strict=True).is_relative_to((home / "tmp").resolve(strict=True))
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):  # links that form a loop
         return False
 
 
@@ -301,8 +306,8 @@ class Trash:
     def restore_all(self, allowed: Callable[[Path], bool]) -> tuple[tuple[Trashed, str], ...]:
         """Restore all items without overwriting; return those that failed, with reasons.
 
-        `allowed`: returns whether a path may still be written to. Items that failed stay where they
-        are and are tried again next time, unless they no longer exist.
+        `allowed`: returns whether a path may still be written to. Items that failed remain in
+        `items` for another try, unless they are no longer in the trash.
         """
         left = []
         for item in reversed(self.items):
@@ -315,7 +320,7 @@ class Trash:
 
 
 def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
-    """Restore one item. Raises OSError."""
+    """Restore one item to its original path. Raises OSError."""
     place = item.place
     if place is None:
         raise OSError("the system did not say where in the trash it is")
@@ -343,7 +348,10 @@ def _lies_in_trash(item: Trashed) -> bool:
 
 @contextmanager
 def _followed(path: Path) -> Iterator[Callable[[], Path | None]]:
-    """Yield a function that returns the new path of a moved file; None if unknown."""
+    """Yield a function that finds a file after it has been moved.
+
+    The function returns the file's new path, or None if it is unknown.
+    """
     try:
         handle = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

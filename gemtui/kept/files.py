@@ -1,7 +1,7 @@
 """Operations on one archived file: link, copy, compare, and restore.
 
 A log only grows, so a hard link to it contains everything that is appended later. A change in place
-affects all links, so files that may change in place must be copied. The vault and the runs decide
+affects all links, so files that may change in place must be copied. `vault` and `run_copies` decide
 which operation to use, and when. No file becomes visible before it is complete, and no session file
 is ever overwritten.
 """
@@ -28,7 +28,7 @@ from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
 _SAMPLE = 4096
-"""How many bytes to compare at either end when a sample is enough."""
+"""How many bytes `begins_with` compares at each end if it is told to sample."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
@@ -61,10 +61,10 @@ def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
 
 
 def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
-    """Return whether a file begins with the complete contents of another file.
+    """Return whether a file begins with the complete contents of the file `kept`.
 
-    `kept`: the other file. `sampled`: compare only both ends of its contents. This is for lists,
-    and must never decide whether something is removed. Raises OSError.
+    `sampled`: compare only both ends of those contents. That is enough for lists, but must never
+    decide whether something is removed. Raises OSError.
     """
     with open_regular(path) as file, open_regular(kept) as beginning:
         size = os.fstat(beginning.fileno()).st_size
@@ -85,7 +85,7 @@ def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
 
 
 def link(path: Path, new: Path) -> bool:
-    """Create `new` as a hard link to a file; return False if the system can't.
+    """Create `new` as a hard link to `path`; return False if the system can't.
 
     Raises OSError; in particular FileExistsError if `new` exists.
     """
@@ -99,9 +99,9 @@ def link(path: Path, new: Path) -> bool:
 
 
 def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
-    """Write `head`, then copy the file's contents, and its timestamps.
+    """Write `head` to the file `new`, followed by the contents of `path`.
 
-    Raises OSError.
+    The timestamps are copied as well. Raises OSError.
     """
     new.touch(mode=0o600)
     with open_regular(path) as source, new.open("wb") as target:
@@ -124,9 +124,9 @@ def append_rest(path: Path, copy: Path) -> None:
 
 
 def replace_with_link(path: Path, kept: Path) -> bool:
-    """Replace `kept` with a hard link to a file that contains all of it.
+    """Replace `kept` with a hard link to `path`, which must contain all of it.
 
-    Returns False if that is impossible. Raises OSError.
+    Returns False if the system can't create the link. Raises OSError.
     """
     with temporary(kept) as new:
         if not link(path, new):
@@ -136,9 +136,9 @@ def replace_with_link(path: Path, kept: Path) -> bool:
 
 
 def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
-    """Replace `kept` with a copy of a file, after flushing the copy to disk.
+    """Replace `kept` with a copy of `path` that has been flushed to disk.
 
-    Raises OSError.
+    `head`: bytes to write before the contents. Raises OSError.
     """
     with temporary(kept) as new:
         copy_file(path, new, head=head)
@@ -149,7 +149,7 @@ def replace_with_copy(path: Path, kept: Path, *, head: bytes = b"") -> None:
 
 @contextmanager
 def temporary(kept: Path) -> Iterator[Path]:
-    """Yield a temporary path beside a file, and delete the temporary file afterwards."""
+    """Yield an unused temporary path beside `kept`; delete that file afterwards."""
     new = kept.with_name(f"{TEMPORARY[0]}{os.getpid()}-{threading.get_ident()}")
     new.unlink(missing_ok=True)
     try:
@@ -172,10 +172,10 @@ def restore_file(
 ) -> bool:
     """Restore an archived file to its place, complete and flushed to disk.
 
-    Returns False if a file already exists there. `shared`: restore the archived file itself, as a
-    hard link, if possible. Otherwise `write` creates a copy. If that is interrupted, a temporary
-    file remains beside the archived file or, on another file system, beside its place; the next
-    attempt deletes it. Raises OSError.
+    Returns False if a file already exists at `place`. `shared`: restore the archived file itself,
+    as a hard link, if possible. Otherwise `write` creates a copy. If that is interrupted, a
+    temporary file remains beside the archived file or, on another file system, beside its place;
+    the next attempt deletes it. Raises OSError.
     """
     make_folder(place.parent)
     try:

@@ -1,10 +1,10 @@
 """Restore a session to the CLI's store, so that the CLI lists and resumes it.
 
 The session is taken from the vault, or from a run that has the only copy. Only the file in use is
-restored, with its subagents, tool outputs, and plans. The session's ghosts and older copies are not
-restored, because the clean-up deletes all files with an id as soon as one of them can't be resumed
-or is too old. If the store has such files, they are first archived in the vault, and then removed
-from the store.
+restored, with its subagents, tool outputs, and plans. The session's older copies and its ghosts
+(empty files with the same id) are not restored, because the clean-up deletes all files with an id
+as soon as one of them can't be resumed or is too old. If the store has such files, they are first
+archived in the vault, and then removed from the store.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ _FIRST = 4096
 _ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 RetentionOf = Callable[[Path | None], Retention]
-"""Returns how long the CLI keeps a project's sessions; the argument may be None.
-
-None means that there is no project.
-"""
+"""Returns the retention settings for a project's folder; None means no project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +91,7 @@ class _Source:
 def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
     """Restore a session from the vault, never overwriting another conversation.
 
-    `rule`: how long the CLI keeps sessions in its project. If this function is interrupted at any
+    `rule`: the retention settings of the session's project. If this function is interrupted at any
     moment, nothing is lost, and it can be called again. Raises OSError, and RestoreFailed if there
     is a reason not to restore the session.
     """
@@ -183,7 +180,10 @@ def require_stored(session: str, home: Path) -> None:
 
 
 def put_back_first(id: str) -> str:
-    """Explain why a session that only the vault has can't be resumed, and what to do."""
+    """Return the message for resuming a session that only the vault has.
+
+    It says why the session can't be resumed, and how to restore it.
+    """
     way = f"gemtui vault restore {id}"
     return f"Gemini CLI has deleted {id}; only the vault has it. Restore it first: {way}"
 
@@ -213,7 +213,11 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
 
 
 def _id_in_first_line(kept: Path, short: str) -> str:
-    """Return the id in the remains of a log's first line, or a new id for its name."""
+    """Return the session id in a log's damaged first line, or else a new id.
+
+    `short`: the short id in the file's name, with which the id must begin; if it is "", so is the
+    result when no id is found.
+    """
     with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")
     found = _ID.search(first)
@@ -228,7 +232,10 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 def _clear_obstacles(
     place: Path, session: Summary, rule: Retention, now: datetime
 ) -> Iterator[Path]:
-    """Archive and remove files that would make the clean-up delete the session."""
+    """Archive and remove files that would make the clean-up delete the session.
+
+    Yields the files' paths. Raises RestoreFailed for a file that must not be removed.
+    """
     for path in _of_this_id(place):
         there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
@@ -259,7 +266,7 @@ def _of_this_id(place: Path) -> list[Path]:
 
 
 def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
-    """Return the vault's best copies of a session's other files, by original place.
+    """Map the places of a session's other files to the vault's best copies of them.
 
     For subagents' files, the best copy is the largest; for all other files, the newest.
     """
@@ -288,7 +295,7 @@ def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -
 
 
 def _is_shared(kept: Path) -> bool:
-    """Return whether an archived file may itself be restored, as a hard link."""
+    """Return whether an archived file can be restored as a hard link to itself."""
     return kept.suffix == ".jsonl" and not kept.is_relative_to(vault_dir() / COPIES)
 
 
@@ -300,7 +307,7 @@ def _put(
 
 
 def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
-    """Write a copy of a session in which `updated` is the last update."""
+    """Write a copy of a session file, with `updated` as the time of the last update."""
     if kept.suffix == ".json":
         with open_regular(kept) as file:
             found = loads(file.read()) | {"lastUpdated": iso(updated)}

@@ -1,11 +1,14 @@
 """Protect a session's files while a run resumes it, and afterwards.
 
-`--resume` opens a new session under the same id before it continues in the old file. Unless both
-begin in the same minute, that leaves a ghost: a second, empty file with this id. The next start of
-the CLI in the same project would then delete every file with that id (assets/gemini-cli.md#ghosts).
-So the ghost is removed as soon as it is complete: the CLI opens it by name for two records, within
-a millisecond, and never again. If a file of the session vanishes nevertheless, it is restored at
-once. Because the CLI opens the file by its name for each record, it continues in the restored file.
+With `--resume`, the CLI first creates a new file under the session's id, and then continues in the
+old file. Unless both were begun in the same minute, the new file remains as a ghost: a second,
+empty file with this id. The next start of the CLI in the same project would then delete every file
+with that id (assets/gemini-cli.md#ghosts).
+
+So gemtui removes the ghost as soon as it is complete. That is safe, because the CLI opens it by
+name for two records, within a millisecond, and never again. If a file of the session vanishes
+nevertheless, it is restored at once. Because the CLI opens the file by its name for each record, it
+continues in the restored file.
 """
 
 from __future__ import annotations
@@ -54,30 +57,28 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls until the CLI's first output.
+"""Seconds between two calls of `SessionKeeper.check` until the CLI's first output.
 
 By then, the CLI has created any ghost (an empty second file of a resumed session).
 """
 STEP = 0.02
 _RECENT = 50_000_000
-"""Nanoseconds within which a folder may change again without a new modification time.
+"""Nanoseconds in which a folder may change again without a new timestamp.
 
-File systems update these times in steps of some milliseconds.
+File systems update modification times in steps of some milliseconds.
 """
 _HEAD = 64 * 1024
 _RECORDS = 2
 """Number of lines of a complete ghost: its header, and the session context."""
 
 _COPY = "copy-"
-"""Prefix of backups that are copies, for example because the store and the run are on different
-file systems.
-"""
+"""Prefix of backups that are copies, because the store is on another file system."""
 
 FileStamp = tuple[int, int, int]
 
 
 class SessionKeeper:
-    """Protects one session. Call `check` repeatedly, and `close` at the end."""
+    """Protects one session's files. Call `check` repeatedly, and `close` at the end."""
 
     def __init__(self, folder: RunFolder, kept: KeptSession) -> None:
         self._folder, self._kept = folder, kept
@@ -89,7 +90,7 @@ class SessionKeeper:
         self._said = False
 
     def check(self) -> float:
-        """Handle changes since the last call; return the seconds until the next.
+        """Handle changes since the last call; return the seconds until the next call.
 
         Raises OSError.
         """
@@ -103,10 +104,10 @@ class SessionKeeper:
         return STEP if self._said else QUICK
 
     def close(self) -> Aftermath:
-        """Restore or clean up what the run left behind; record and return the findings.
+        """Handle the last changes, and record and return what happened to the session.
 
-        Raises OSError if the findings can't be recorded, but only after everything else has been
-        done.
+        Backups that are hard links are copied as well. Raises OSError if the result can't be
+        recorded, but only after everything else has been done.
         """
         self._said = True
         self._rescan()
@@ -126,7 +127,10 @@ class SessionKeeper:
     # --- places --------------------------------------------------------------------------------
 
     def _chats(self, files: set[Path]) -> tuple[Path, ...]:
-        """Return the folders in which the CLI stores files of this session."""
+        """Return the folders in which the CLI stores this session's files.
+
+        `files`: files of the session, which show the projects' folders.
+        """
         id = self._kept.session_id
         chats = {path.parent for path in files if path.parent.name == "chats"}
         return tuple(
@@ -136,7 +140,10 @@ class SessionKeeper:
         )
 
     def _rescan(self) -> None:
-        """Find new folders, and check unclear files again."""
+        """Find new folders, and forget which files could not be classified.
+
+        Those files are then checked again.
+        """
         found = {
             place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
         }
@@ -145,7 +152,11 @@ class SessionKeeper:
         self._unclear.clear()
 
     def _may_have_changed(self, place: Path) -> bool:
-        """Return whether a folder's names may have changed, or a file in it is unclear."""
+        """Return whether a folder must be checked again.
+
+        That is so if its names may have changed, or if a file in it that could not be classified
+        has.
+        """
         try:
             changed = place.stat().st_mtime_ns
         except OSError:
@@ -189,7 +200,11 @@ class SessionKeeper:
             self._unclear[path] = now
 
     def _handle_new(self, path: Path, now: FileStamp) -> None:
-        """Handle a file without a backup: the session's own, a ghost, or another's."""
+        """Handle a file without a backup.
+
+        Back it up if it is the session's own, and remove it if it is a ghost. Any other file may be
+        another session's; it is checked again when it changes.
+        """
         if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
         elif path in self._kept.seen or not self._is_ghost(path):
@@ -203,8 +218,10 @@ class SessionKeeper:
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
 
-        This requires that another file of the session has content. If the CLI continues to write
-        after a ghost has been removed, the new file has no header.
+        A ghost has no content, while another of the session's files has some. It is complete if it
+        has two lines, if the CLI has already written output, or if a ghost at the same path has
+        been removed before. In the last case the file has no header, because the CLI had begun to
+        write before the removal.
         """
         again = path in self._done.ghosts
         empty = has_content(path, self._kept.session_id) is False or (
@@ -242,14 +259,14 @@ class SessionKeeper:
         self._write()
 
     def _write(self) -> None:
-        """Record the progress in case gemtui is killed; ignore errors (full disk)."""
+        """Record the progress in case gemtui is killed; ignore errors such as a full disk."""
         with suppress(OSError):
             write_newest(self._folder, self._newest, self._done)
 
     # --- newest states -------------------------------------------------------------------------
 
     def _hold(self, path: Path) -> None:
-        """Back up a file's newest state as a hard link, or else as a copy."""
+        """Back up a file as a hard link or, if that is impossible, as a copy."""
         taken = {each.stem.rpartition("-")[2] for each in self._newest.values()}
         number = next(number for number in count() if str(number) not in taken)
         newest = self._folder.path / f"now-{number}{path.suffix}"
@@ -263,7 +280,10 @@ class SessionKeeper:
         self._write()
 
     def _handle_replaced(self, path: Path, newest: Path) -> bool:
-        """Handle a replaced file; return whether all of its content is now backed up."""
+        """Handle a file that is no longer the one that its backup `newest` links to.
+
+        Returns whether all of its contents are now backed up.
+        """
         if path.suffix == ".jsonl" and not _has_header(path):
             _rejoin(path, newest)
         elif _is_copy(newest):
@@ -275,14 +295,17 @@ class SessionKeeper:
         return True
 
     def _copy_links(self) -> None:
-        """Copy backups that are only links, if there is enough space (`copy_at_end`)."""
+        """Copy backups that are hard links; skip those that can't be copied."""
         for newest in self._newest.values():
             if not _is_copy(newest):
                 with suppress(OSError):
                     copy_at_end(newest)
 
     def _bring_up_to_date(self) -> None:
-        """Update the copies with new contents; if a file shrank, its copy is left alone."""
+        """Update the backups that are copies.
+
+        The copy of a log that no longer begins with the copied contents is left alone.
+        """
         for path, copy in self._newest.items():
             if _is_copy(copy) and _stamp(path)[1:] != _stamp(copy)[1:]:
                 with suppress(OSError):
@@ -290,10 +313,10 @@ class SessionKeeper:
 
 
 def _rejoin(path: Path, newest: Path) -> None:
-    """Join a log that was removed while being written with the CLI's later records.
+    """Join a removed log with the records that the CLI wrote afterwards.
 
-    The CLI started a new file. Its contents are appended to the earlier log, which then replaces
-    the new file.
+    The CLI wrote them to a new file, `path`, which the joined log replaces. `newest`: the backup of
+    the removed log.
     """
     made = path.with_name(f".gemtui-{newest.name}")
     with path.open("rb") as later, newest.open("ab") as log:
@@ -319,7 +342,7 @@ def _refresh(path: Path, copy: Path) -> None:
 def _was_rewritten(path: Path, copy: Path) -> bool:
     """Return whether a log no longer begins with the contents of its copy.
 
-    Files in the legacy format are always rewritten, so they don't count.
+    False for files in the legacy format, which the CLI always rewrites.
     """
     try:
         return path.suffix == ".jsonl" and not begins_with(path, copy, sampled=True)
@@ -372,18 +395,19 @@ def _with(paths: tuple[Path, ...], path: Path) -> tuple[Path, ...]:
 class ResumeGuard:
     """Protects the sessions that an adapter's runs resume.
 
-    Use it as `GeminiAdapter(guard=ResumeGuard())`. The SessionKeeper works in the run's supervisor,
-    so that it is active as long as the run, no matter which process follows the run. If the
-    supervisor was killed, the next gemtui process does the SessionKeeper's final work.
+    Use it as `GeminiAdapter(guard=ResumeGuard())`. A `SessionKeeper` in the run's supervisor does
+    the work, so the protection lasts as long as the run, no matter which process follows the run.
+    If the supervisor was killed, the next gemtui process does the final work
+    (`SessionKeeper.close`).
     """
 
     supervisor = "gemtui.runs.supervisor"
 
     def before(self, folder: RunFolder, request: Request, environ: Mapping[str, str]) -> None:
-        """Copy the session the run will resume.
+        """Copy the session that the run will resume.
 
-        Every start of the CLI cleans up, so the sessions of earlier runs are settled first. Raises
-        OSError, which keeps the run from starting.
+        The final work for earlier runs is done first, because the CLI's clean-up at the start might
+        delete their sessions. Raises OSError, which keeps the run from starting.
         """
         settle_abandoned(folder.path.parent)
         resumed = string((request.about or {}).get("resume"))
@@ -391,9 +415,9 @@ class ResumeGuard:
             keep_before(folder, gemini_home({**environ, **request.environ}), resumed)
 
     def after(self, folder: RunFolder) -> None:
-        """Settle the session a run resumed, once. Does nothing if it resumed none.
+        """Do the final work for the session a run resumed, unless that has been done.
 
-        If the disk is full, the result is not recorded.
+        Does nothing if the run resumed none. If the disk is full, the result is not recorded.
         """
         kept = backup_of(folder)
         if kept is not None and aftermath_of(folder) is None:
@@ -402,10 +426,11 @@ class ResumeGuard:
 
 
 def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
-    """Settle the sessions of ended runs whose supervisors were killed before that.
+    """Do the final work for sessions of runs whose supervisors could not do it.
 
-    Returns these runs. This is quick if there is nothing to do. While processes of such a run
-    remain, its session is only checked, and will be settled later.
+    Returns these runs; their supervisors were killed. This is quick if there is nothing to do.
+    While processes of such a run remain, its session is only checked, and the final work is done
+    later.
     """
     left = tuple(folder for folder in unsettled(runs) if _is_over(folder))
     for folder in left:

@@ -40,7 +40,7 @@ _HEAD = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSession:
-    """A session a run resumes.
+    """The backup of a session that a run resumes.
 
     `files`: maps places in the store to copies from before the run. `seen`: files whose names
     contained the session's short id at that time, whatever their content. `newest`: maps places in
@@ -74,7 +74,7 @@ class Aftermath(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def notes(self, folder: RunFolder) -> tuple[str, ...]:
-        """Return sentences for the user about what happened to files; empty if all is well."""
+        """Return sentences for the user about missing or changed files, and problems."""
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
@@ -115,7 +115,7 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 def backup_of(folder: RunFolder) -> KeptSession | None:
     """Return a run's backup of a session; None if the run did not resume a session.
 
-    Also returns None if the backup's record is corrupt; see `is_damaged`.
+    A backup whose record is corrupt counts as missing; see `is_damaged`.
     """
     found = _read(folder, _BEFORE, _Before)
     if found is None or not found.session_id or "\0" in found.session_id:
@@ -140,7 +140,7 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
 
 
 def copy_at_end(newest: Path) -> None:
-    """Copy a newest state that is a link, in case its file is later changed in place.
+    """Copy a backup that is a hard link, in case its file is later changed in place.
 
     Raises OSError.
     """
@@ -152,7 +152,7 @@ def _at_end(newest: Path) -> Path:
 
 
 def _whole(newest: Path) -> Path:
-    """Return a newest state, or its copy from the run's end if the copy has more."""
+    """Return a backup, or its copy from the end of the run if that contains more."""
     copy = _at_end(newest)
     if not path_exists(copy):
         return newest
@@ -167,7 +167,7 @@ def _whole(newest: Path) -> Path:
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
-    """Record which backups hold the newest states, and what has been done so far.
+    """Record which backups hold the newest states, and what was done for the session.
 
     Raises OSError.
     """
@@ -175,18 +175,18 @@ def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath
 
 
 def newest_aftermath(folder: RunFolder) -> Aftermath:
-    """Return what has been done so far, as recorded by `write_newest`."""
+    """Return what had been done for the session when `write_newest` was last called."""
     found = _read(folder, _NOW, Aftermath)
     return Aftermath() if found is None else found
 
 
 def write_aftermath(folder: RunFolder, found: Aftermath) -> None:
-    """Record what was found after the run. Raises OSError."""
+    """Record what was done and found for the session after the run. Raises OSError."""
     _write(folder, _AFTER, found)
 
 
 def aftermath_of(folder: RunFolder) -> Aftermath | None:
-    """Return what was found after a run.
+    """Return what was done and found for a session after the run that resumed it.
 
     Returns None if the run has not been checked, or did not resume a session.
     """
@@ -231,7 +231,10 @@ def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
 
 
 def _may_hold(place: ChatFile, session_id: str) -> bool:
-    """Return whether a file belongs to exactly this session, or can't be read."""
+    """Return whether a file belongs to exactly this session, or can't be read.
+
+    Another session's id may begin in the same way.
+    """
     if place.kind is SessionKind.SUBAGENT:
         return True
     try:
@@ -243,7 +246,10 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
 
 
 def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
-    """Read a file anywhere, or about `upto` bytes of it; None if it isn't a session."""
+    """Read a session file in any folder; return None if it isn't one.
+
+    `upto`: read only about so many bytes.
+    """
     if (place := file_anywhere(path)) is None:
         return None
     with SessionLog(path) as log:
@@ -274,7 +280,8 @@ def has_content(path: Path, session_id: str | None) -> bool | None:
 def contains_copy(path: Path, copy: Path) -> bool:
     """Return whether a file contains everything in a copy of the session.
 
-    This is the case if the file begins with the copy's contents, or has at least as many messages.
+    This is the case if the file begins with the copy's contents, of which only the ends are
+    compared, or has at least as many messages.
     """
     try:
         if path.samefile(copy) or begins_with(path, copy, sampled=True):
@@ -297,11 +304,11 @@ def _messages(path: Path) -> int:
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Restore one file, either completely and durably or not at all.
+    """Restore a file of a backed-up session, completely and durably or not at all.
 
-    Returns False if a file already exists there. The newest state is restored by linking the file
-    that was removed, if it still exists, so that a running CLI continues to write to it. A state
-    from before the run is copied. Raises OSError.
+    `path`: its place in the store. Returns False if a file already exists there. The newest state
+    is restored by linking the file that was removed, if it still exists, so that a running CLI
+    continues to write to it. A state from before the run is copied. Raises OSError.
     """
     return not os.path.lexists(path) and restore_file(
         kept.states[path], path, shared=path in kept.newest
@@ -342,7 +349,7 @@ def _read(folder: RunFolder, name: str, type: type[R]) -> R | None:
 
 
 def _path_of(_: type, text: object) -> Path:
-    """Return a path; raise ValueError, reported as ValidationError, for invalid ones."""
+    """Convert a string in a record to a path; raise ValueError if that is impossible."""
     if not isinstance(text, str) or "\0" in text:
         raise ValueError("not a path")
     return Path(text)
@@ -353,9 +360,9 @@ def _pairs(files: Mapping[Path, Path]) -> tuple[_Copy, ...]:
 
 
 def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
-    """Map places in the store to files in the run's folder.
+    """Map places in the store to copies in the run's folder.
 
-    Folders in the recorded names are ignored.
+    Only existing copies are included. If a recorded name contains a folder, the folder is ignored.
     """
     copies = {each.path: folder.path / Path(each.copy).name for each in files}
     return {path: copy for path, copy in copies.items() if path.is_absolute() and is_file(copy)}
@@ -391,10 +398,7 @@ class LastCopy:
 
 
 def copy_title(copy: LastCopy) -> str:
-    """Return the session's title, found at the beginning of the copies.
-
-    Returns "" if there is none.
-    """
+    """Return the session's title, as found at the beginning of a copy; "" if none."""
     for path in copy.files.values():
         known = read_session(path, upto=_HEAD)
         if known is not None and known.title_source is not TitleSource.NONE:
@@ -413,8 +417,8 @@ def last_copy_words(copy: LastCopy) -> str:
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     """Return the runs in `runs` that have the only copy of a session, newest first.
 
-    If several runs have backed up the same session, only the newest with all of it is returned.
-    Reads the store's folders, but only those sessions that are missing or were rewritten.
+    If several runs have backed up the same session, only the newest one with all of it is returned.
+    A session file in the store is parsed only if it doesn't begin with the copy's contents.
     """
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}
@@ -458,7 +462,10 @@ def _in_store(store: Store, session_id: str) -> list[Path]:
 
 
 def _copies(kept: KeptSession) -> dict[Path, Path]:
-    """Return the conversation's own files, without which the others are useless."""
+    """Map the places of the conversation's own files to their newest states.
+
+    Files of subagents and tool outputs are left out; they are useless without the conversation.
+    """
     return {path: copy for path, copy in kept.states.items() if path.parent.name == "chats"}
 
 

@@ -78,8 +78,8 @@ def keep_all(
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
-    `told`: called with the number of archived files and the total. If a file can't be archived,
-    raises OSError after all others have been archived.
+    `told`: called with the number of files archived so far and the total. If a file can't be
+    archived, raises OSError after all others have been archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
@@ -111,12 +111,15 @@ def keep_all(
 
 
 def _is_quiet(changed: tuple[int, int] | None) -> bool:
-    """Return whether a file has been unchanged for some minutes."""
+    """Return whether a file has been unchanged for some minutes.
+
+    `changed`: the file's size and modification time; None if unknown.
+    """
     return changed is not None and not 0 <= time.time() - changed[1] / 1e9 < QUIET
 
 
 def keep_changed(paths: Iterable[Path], home: Path) -> None:
-    """Archive these files of a store, and the other files of their sessions.
+    """Archive these files of a store, and their sessions' tool outputs and plans.
 
     Raises OSError.
     """
@@ -130,7 +133,7 @@ def keep_changed(paths: Iterable[Path], home: Path) -> None:
 
 
 def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
-    """Yield every file of a store to archive.
+    """Yield each file of a store that the vault should contain.
 
     Each item is a path, an inode, and a pair of size and modification time, or None if unknown.
     """
@@ -146,16 +149,16 @@ def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
 
 
 def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
-    """Yield the files, with inodes, that the CLI deletes with these sessions."""
+    """Yield path and inode of the other files the CLI deletes with these sessions."""
     for folder in folders_beside(places):
         yield from files_below(str(folder))
 
 
 def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]:
-    """Return the linked files as (path in the store, inode), and the copied files.
+    """Return which of a store's files the vault has as links and which as copies.
 
-    The copied files are a mapping from paths to (size, modification time). Temporary files left by
-    killed programs are deleted.
+    The linked files are pairs of path (in the store) and inode. The copied files are a mapping from
+    paths to (size, modification time). Temporary files left by killed programs are deleted.
     """
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
@@ -181,9 +184,9 @@ def _remove_stale(path: Path) -> None:
 
 
 def keep(path: Path) -> bool:
-    """Archive a file of the store in its current state.
+    """Archive a file of the store in its current state, if needed.
 
-    Returns False if there is nothing to do. Symbolic links are not followed. Raises OSError.
+    Returns False if there was nothing to do. Symbolic links are not followed. Raises OSError.
     """
     try:
         facts = path.lstat()
@@ -203,22 +206,24 @@ def keep(path: Path) -> bool:
     except FileNotFoundError:
         if os.path.lexists(path):
             raise
-        return False  # removed just now
+        return False  # the file has just been removed
 
 
 # --- links ---------------------------------------------------------------------------------------
 
 
 def _link(path: Path, facts: os.stat_result) -> bool | None:
-    """Return whether a new link was created in the vault; None if that is impossible.
+    """Link a file into the vault; return None if that is impossible.
 
-    Raises OSError.
+    Returns False if the vault already has a link to this very file, and True otherwise. Links to
+    different files with the same path are numbered. A link replaces an archived file if the new
+    file contains all of it; otherwise it gets the next number. Raises OSError.
     """
     for kept in _numbered(path):
         there = stat_if_present(kept)
         if there is None:
             make_own_folder(kept.parent)
-            with suppress(FileExistsError):  # another program was quicker
+            with suppress(FileExistsError):  # another program has just created it
                 if not link(path, kept):
                     return None
                 _keep_apart(path)
@@ -237,7 +242,10 @@ def _numbered(path: Path) -> Iterator[Path]:
 
 
 def _keep_apart(path: Path) -> None:
-    """Rename the copy of a log with different contents, so that it is never replaced."""
+    """Preserve the vault's copy of a log if it has contents that the log lacks.
+
+    The copy is renamed, because the next update would replace it.
+    """
     copy = in_tree(vault_dir() / COPIES, path)
     if path.suffix == ".jsonl" and stat_if_present(copy) is not None:
         with _replacing():
@@ -250,7 +258,7 @@ def _keep_apart(path: Path) -> None:
 
 
 def detach(path: Path) -> None:
-    """Replace the vault's links to a file of the store with a copy on the disk.
+    """Replace the vault's links to a file of the store with an independent copy.
 
     Does nothing if there are no links, or if the disk is nearly full. Raises OSError.
     """
@@ -269,7 +277,7 @@ def detach(path: Path) -> None:
 
 
 def _names(path: Path) -> list[Path]:
-    """Return a file's existing paths in all of the vault's trees except `COPIES`."""
+    """Return a file's existing paths in the vault, except that of its copy."""
     names = [in_tree(tree, path) for tree in trees() if tree.name != COPIES]
     return [name for name in names if stat_if_present(name) is not None]
 
@@ -286,9 +294,10 @@ def _bring_up_to_date(path: Path, facts: os.stat_result) -> bool:
 
 
 def _replace_copy(path: Path, kept: Path) -> bool:
-    """Copy a file, unless it is a legacy file that is still being written.
+    """Copy a file into the vault, replacing its copy; return whether this was done.
 
-    Returns whether it was copied.
+    An incomplete legacy file is probably being written. It is not copied, unless it has been
+    unchanged for some minutes and the vault has no copy of it.
     """
     make_own_folder(kept.parent)
     with temporary(kept) as new:
@@ -307,7 +316,7 @@ def _replace_copy(path: Path, kept: Path) -> bool:
 
 
 def _set_aside(path: Path, kept: Path) -> None:
-    """Add a link to a copy under a name that is never replaced."""
+    """Link an archived copy to a name under which it won't be replaced."""
     for aside in _numbered(path):
         make_own_folder(aside.parent)
         with suppress(FileExistsError):
@@ -323,10 +332,7 @@ def _holds_all(new: Path, kept: Path) -> bool:
 
 
 def _message_ids(path: Path) -> set[str] | None:
-    """Return the message ids in a legacy file.
-
-    Returns None if the file is incomplete.
-    """
+    """Return the ids of the messages in a legacy file; None if it is incomplete."""
     with open_regular(path) as file, suppress(orjson.JSONDecodeError):
         found = loads(file.read())
         if isinstance(found, dict):
@@ -335,5 +341,5 @@ def _message_ids(path: Path) -> set[str] | None:
 
 
 def _replacing() -> AbstractContextManager[bool]:
-    """Hold the lock for replacing archived files. Raises OSError."""
+    """Return the lock that is held while archived files are replaced. Raises OSError."""
     return locked(vault_dir() / _LOCK)
