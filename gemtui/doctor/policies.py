@@ -20,7 +20,10 @@ from gemtui.text import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPlace:
-    """The policy files in one folder, or a single file. `ours`: they are gemtui's own."""
+    """The policy files in one folder, or a single policy file.
+
+    `ours`: whether it belongs to gemtui. `files`, `errors`, `warnings`: how many there are.
+    """
 
     path: Path
     ours: bool
@@ -34,7 +37,7 @@ class PolicyPlace:
         return f"gemtui policy check {shlex.quote(str(self.path))}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this place as JSON values for `gemtui doctor --json`."""
+        """Return this object as JSON values for `gemtui doctor --json`."""
         return {
             "path": str(self.path),
             "ours": self.ours,
@@ -47,14 +50,15 @@ class PolicyPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyReport:
-    """All policy files that runs may use, by folder; missing folders are omitted."""
+    """The policy files that runs may use; folders that don't exist are left out."""
 
     places: tuple[PolicyPlace, ...]
 
     def to_dict(self, installed: str | None) -> dict[str, Any]:
         """Return the report as JSON values for `gemtui doctor --json`.
 
-        `installed`: the version of the CLI. If it is None, `engine_is_installed` is null.
+        `installed`: the installed CLI's version, which is compared with the version gemtui's policy
+        engine was checked against; None if unknown.
         """
         return {
             "engine": CHECKED_AGAINST,
@@ -87,7 +91,7 @@ def _look(path: Path, ours: bool) -> PolicyPlace:
 
 
 def policy_problems(policies: PolicyReport) -> Iterator[str]:
-    """Yield a problem for each file with errors in its rules, with the fix."""
+    """Yield a line for each folder or file with errors in its rules, with the fix."""
     for place in policies.places:
         if place.errors:
             what = (

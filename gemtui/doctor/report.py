@@ -71,7 +71,8 @@ _SHOWN_PROBLEMS = 10
 class StoreReport:
     """The state of the CLI's folder.
 
-    `hidden`: how many sessions are hidden, by reason. `bytes`: the size of all files.
+    `home_from`: how the folder was found. `hidden`: how many sessions are hidden, by reason.
+    `bytes`: the size of all files.
     """
 
     home: Path
@@ -127,7 +128,7 @@ class GemtuiFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
-    """All findings.
+    """Everything that `examine` found.
 
     `settings`: problems with the CLI's settings files. `registry`: the problem with the CLI's list
     of projects, or None. `unhooked`: see `checkpoints_problem`.
@@ -185,8 +186,8 @@ class DoctorReport:
 def examine(environ: Mapping[str, str] = os.environ) -> DoctorReport:
     """Examine this machine.
 
-    This runs the CLI to get its version, tmux (inside tmux) to get an option, and possibly the
-    Python that the hooks name.
+    To find out facts, this may run three programs: the CLI, tmux if it is in use, and the Python
+    that the extension's hooks name.
     """
     home, cache = gemini_home(environ), cache_dir()
     with closing(Index(home, cache=cache)) as index:
@@ -276,7 +277,7 @@ def _own_files(environ: Mapping[str, str], cache: Path, found: Snapshot) -> Gemt
 
 
 def _marked(marks: Marks) -> tuple[int | None, str | None]:
-    """Return how many sessions have a mark, or None and why that is unknown."""
+    """Return how many sessions have marks, or None and the reason why that is unknown."""
     try:
         return len(marks.all()), None
     except MarksUnreadable as error:
@@ -509,8 +510,9 @@ _ALWAYS = f'checkpoints = "{Checkpoints.ALWAYS}" has no effect'
 def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -> str | None:
     """Return why Gemini CLI's own sessions get no checkpoints despite the settings.
 
-    Returns None if they get checkpoints, if the settings don't request any, or if the extension is
-    disabled in the folder. The Python that the hooks name may be started.
+    Returns None if they get checkpoints, or if the settings don't request any or are invalid. A
+    disabled extension is not a problem here, and a broken one is reported by `extension_problems`.
+    The Python that the hooks name may be started.
     """
     try:
         wanted = load_config(config_file(environ)).checkpoints is Checkpoints.ALWAYS

@@ -47,7 +47,10 @@ class SearchReport:
 
 
 def look_at_search(cache: Path, home: Path) -> SearchReport:
-    """Inspect the index of the store in `home`, without opening the indexed text."""
+    """Inspect the search index of the store in `home`, without opening indexed text.
+
+    `cache`: gemtui's cache folder.
+    """
     folder = index_folder(cache, home)
     files, problem = None, None
     try:

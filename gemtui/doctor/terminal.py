@@ -1,4 +1,4 @@
-"""Examine the terminal."""
+"""Examine the terminal for `gemtui doctor`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Terminal:
 
 
 def look_at_terminal(environ: Mapping[str, str]) -> Terminal:
-    """Examine stdout; inside tmux, run tmux to get options."""
+    """Return the facts about stdout's terminal; inside tmux, run tmux to get options."""
     tmux = bool(environ.get("TMUX"))
     tty = sys.stdout is not None and sys.stdout.isatty()
     columns, rows = shutil.get_terminal_size() if tty else (None, None)
