@@ -1,9 +1,10 @@
 """The folder that `gemtui push` writes.
 
 A push can safely be repeated or interrupted, and several machines can push to one folder. Each file
-is written completely or not at all. Next to each day's file is a record of its contents, which is
-written after the file. If a push is killed between the two, the only cost is that this day's
-sessions are read again. Nothing is removed, and links are never followed when writing.
+is written completely or not at all. Each day of a project has a data file and, next to it, a record
+of the sessions in the data file, which is written afterwards. If a push is killed between the two,
+the only cost is that this day's sessions are read again. Nothing is removed, and links are never
+followed when writing.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ _CHUNK = 1 << 20
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """The folder's description.
+    """The description of a push folder, stored in the folder.
 
-    `redact`: whether rows contain no secrets; if so, there are no raw files.
+    `schema`: the version of the columns. `redact`: whether secrets are removed from rows; if so,
+    there are no raw files.
     """
 
     made_by: str = "gemtui push"
@@ -46,7 +48,12 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 class PushedFile(Struct, frozen=True, kw_only=True):
-    """The session file that rows came from: its size, modification time and rows."""
+    """The session file that one session's rows were made from.
+
+    `size`, `modified`: its size in bytes and modification time in nanoseconds, which show whether
+    it has changed since. `rows`: the number of rows. `raw`: the SHA-256 under which the file is
+    stored; None if it isn't.
+    """
 
     size: int
     modified: int
@@ -55,7 +62,11 @@ class PushedFile(Struct, frozen=True, kw_only=True):
 
 
 class Sources(Struct, frozen=True, kw_only=True):
-    """The size of a day's file in bytes, and its session files by session id."""
+    """The record of a day's data file.
+
+    `bytes`: the data file's size; if it differs, the record is outdated. `sessions`: maps session
+    ids to the session files that the rows were made from.
+    """
 
     schema: int = SCHEMA
     bytes: int = 0
@@ -74,13 +85,16 @@ class PushFolder:
     def day(self, project: str, day: str) -> Path:
         """Return the folder for one day of a project.
 
-        Query engines read the project and the day as columns, because the folder names have the
-        form `name=value`.
+        Each part of its path has the form `name=value`, so that query engines read project and day
+        as columns.
         """
         return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
 
     def sources(self, day: Path) -> Sources:
-        """Return the contents of a day's file; empty if their record is outdated."""
+        """Return the record of a day's data file; an empty one if missing or outdated.
+
+        `day`: the day's folder.
+        """
         try:
             found = msgspec.json.decode(read_small(day / SOURCES, 1 << 30), type=Sources)
             whole = (day / DATA).stat().st_size == found.bytes and found.schema == SCHEMA
@@ -95,7 +109,7 @@ class PushFolder:
         sources: Mapping[str, PushedFile],
         rows: Mapping[str, int],
     ) -> int:
-        """Write sessions' rows, replacing their old rows; return the file's size.
+        """Write changed sessions' rows to a day's data file; return the file's size.
 
         `changed`: maps the id of each session to write to a function that returns its rows. Other
         sessions' rows are kept. `sources`: the session files of all of the day's sessions. `rows`:
@@ -118,7 +132,10 @@ class PushFolder:
     def _merged(
         self, path: Path, changed: Mapping[str, Callable[[], Iterable[bytes]]]
     ) -> Iterator[bytes]:
-        """Yield old rows and those of changed sessions, sorted by session id."""
+        """Yield all rows of a day, sorted by session id.
+
+        Rows come from `changed` or, for other sessions, from the existing data file at `path`.
+        """
         waiting = sorted(changed)
         for id, lines in groupby(self._lines(path), key=_session_of):
             while waiting and waiting[0] < id:
@@ -143,7 +160,7 @@ class PushFolder:
     def keep_raw(self, source: Path) -> tuple[str, bool]:
         """Store a session file under the SHA-256 of its contents.
 
-        Return the digest, and whether the file is new. Raises OSError, PushError.
+        Returns the digest, and whether the file is new in the folder. Raises OSError, PushError.
         """
         with open_regular(source) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -242,7 +259,7 @@ def _manifest(place: Path) -> Manifest | None:
 
 
 def _safe(name: str) -> str:
-    """Turn a name into a path component that is valid on all systems."""
+    """Turn a project's name or a day into a path component valid on all systems."""
     kept = re.sub(r"[^0-9A-Za-z._-]", "_", name)[:100].strip(".")
     if kept == name:
         return name
@@ -263,7 +280,10 @@ def _pieces(source: Path, size: int) -> Iterator[bytes]:
 
 
 def _checked(source: Path, size: int, name: str) -> Iterator[bytes]:
-    """Yield the file's bytes. Raises OSError if they don't match the digest `name`."""
+    """Yield the first `size` bytes of a file, and check them against a SHA-256.
+
+    `name`: the digest. Raises OSError if the bytes don't match it.
+    """
     digest = sha256()
     for piece in _pieces(source, size):
         digest.update(piece)
@@ -296,7 +316,7 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 def lines_in(path: Path) -> Iterator[bytes]:
     """Yield the lines of a compressed file, including line endings.
 
-    Raises OSError, Damaged, EOFError.
+    Raises OSError, CompressionDamaged, EOFError.
     """
     with zstd.open(path, "rb") as stream:
         yield from stream

@@ -1,4 +1,7 @@
-"""Write all sessions to a folder; after the first push, write only what has changed."""
+"""Write sessions to a folder.
+
+The first push writes all of them, later ones only those that have changed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
 class Pushed:
     """The result of a push.
 
-    Counts the sessions considered, the sessions changed and the files written, and lists problems.
+    `sessions`: how many were considered. `changed`: how many of them were written. `days`: the data
+    files written. `raw`: how many session files were stored. `problems`: the sessions that could
+    not be read.
     """
 
     sessions: int = 0
@@ -46,7 +51,11 @@ class Pushed:
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
-    """Return the sessions to push: main sessions and subagents used since a time."""
+    """Return the sessions to push: main sessions and subagents.
+
+    Empty sessions, ghosts and copies of sessions are left out. `since`: return only sessions used
+    since then; None returns all.
+    """
     return [
         each
         for each in sessions
@@ -73,7 +82,7 @@ def push(
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
-    """Group sessions by project and by the UTC day of their first message, then by id."""
+    """Map (project, UTC day) to the sessions that began on that day, by session id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
     for each in sessions:
         began = each.started or each.updated

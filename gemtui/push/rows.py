@@ -34,7 +34,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 def message_rows(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
     """Yield a session's messages as JSON lines, including dropped messages.
 
-    `raw`: the SHA-256 of the session file; None if the file is not shared.
+    `raw`: the SHA-256 of the session file; None if the file itself is not pushed.
     """
     transcript = transcript_of(log, dropped=True, in_flight=False)
     about = {
