@@ -1,4 +1,4 @@
-"""Find one file's records in stored sessions, even if it was moved or deleted."""
+"""Find what stored sessions recorded about a file, even a moved or deleted one."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ _CUT = "Output too large. "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovered:
-    """A file's recovered history.
+    """The result of recovering a file.
 
-    `rebuilt`: None if nothing was found. `problems`: the sessions that could not be read.
+    `rebuilt`: None if nothing was found. `problems`: the sessions that could not be read. `notes`:
+    notes for the user, each a clause.
     """
 
     path: Path
@@ -67,10 +68,10 @@ def recover(
 ) -> Recovered:
     """Rebuild a file's newest recorded contents, or its contents at the time `at`.
 
-    `path`: absolute; the file need not exist. `sessions`: the sessions to search, including their
-    copies, which may contain more. If no session names the file, it may have been moved. Therefore
-    sessions of projects that no longer exist are searched for a file with the same name at the same
-    place in its project.
+    `path`: absolute; the file need not exist. `sessions`: the sessions to search; their copies,
+    which may contain more, are searched as well. If no session names the file, it may have been
+    moved together with its project. Then the sessions of projects that no longer exist are searched
+    for a file at the same place in a project of the same name.
     """
     every = [each for session in sessions for each in (session, *session.copies)]
     every = [each for each in every if each.kind is not SessionKind.CHECKPOINT]
@@ -98,9 +99,9 @@ def recover(
 
 
 def _before_later(records: Sequence[CallEvidence]) -> CallEvidence | None:
-    """Return a record of the file's contents before its first recorded change.
+    """Return evidence of the file's contents before its first recorded change.
 
-    Returns None if these contents were not recorded.
+    `records`: all evidence about the file. Returns None if those contents were not recorded.
     """
     first = min(records, key=lambda each: each.source.time, default=None)
     if first is None or not isinstance(first.shown, Whole) or first.shown.before is None:
@@ -112,7 +113,7 @@ def _before_later(records: Sequence[CallEvidence]) -> CallEvidence | None:
 
 
 class _Named:
-    """Tests whether a call names a file, either literally or as the CLI interprets it."""
+    """Tests whether a call's path names a file, literally or as the CLI interprets it."""
 
     def __init__(self, path: Path) -> None:
         self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
@@ -131,7 +132,10 @@ def _spellings(project: str | None, name: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Tests whether a call names a file at the same place in a project that is gone."""
+    """Tests whether a call's path may name a file that was moved with its project.
+
+    That is so if `path` is at the same place inside a folder that has the project's name.
+    """
 
     path: Path
 
@@ -172,7 +176,7 @@ def _records(
 
 
 def _mentions(path: Path, needle: bytes) -> bool:
-    """Return whether a file contains these bytes; True if the file is unreadable.
+    """Return whether a file contains the bytes `needle`; True if it is unreadable.
 
     An unreadable file is reported later, when it is loaded.
     """
@@ -191,9 +195,10 @@ def _mentions(path: Path, needle: bytes) -> bool:
 def _of_log(
     log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
 ) -> list[CallEvidence]:
-    """Return one session's records, including rewound and failed calls.
+    """Return one session's evidence about a file.
 
-    Such calls may have changed the file, too.
+    Rewound and failed calls are included, because they may have changed the file. `is_it`: returns
+    whether a path in a call, given with the session's project, names the file.
     """
     found = []
     names = partial(is_it, session.project)

@@ -1,4 +1,4 @@
-"""Rebuild one file's contents from records made at several times.
+"""Rebuild one file's contents from what tool calls recorded at several times.
 
 A line is *known* if the newest record shows it in its place. Lines that only older records show may
 have changed since, so they are *guessed*. Lines that no record shows are gaps.
@@ -45,7 +45,7 @@ class RecordedLines:
     """Some consecutive lines of the file.
 
     `first`: the 1-based number of the first of these lines; 0 if they are the last lines of the
-    file. `total`: how many lines the file has, counting the end after the last line feed as a line;
+    file. `total`: how many lines the file has, counting an empty last line after a final line feed;
     None if unknown.
     """
 
@@ -63,7 +63,10 @@ class Diff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedEdit:
-    """The replacement of one string by another; `several`: of all its occurrences."""
+    """The replacement of one string by another.
+
+    `several`: whether all occurrences were replaced.
+    """
 
     old: str
     new: str
@@ -75,10 +78,10 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEvidence:
-    """The evidence about the file from one call.
+    """What one tool call shows about the file.
 
-    `begun`: a time before the call was made. `writes`: whether the call changed the file.
-    `certain`: whether the record shows the file exactly, except for line endings.
+    `begun`: the earliest time at which the call may have begun. `writes`: whether the call changed
+    the file. `certain`: whether the record shows the file exactly, except for line endings.
     """
 
     source: RecordedSource
@@ -90,7 +93,10 @@ class CallEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RebuiltLine:
-    """A line without its line feed; in a gap, `text` and `source` are None."""
+    """A line without its line feed.
+
+    `known`: whether the newest record shows it. `text` and `source` are None in a gap.
+    """
 
     text: str | None = None
     known: bool = False
@@ -104,9 +110,10 @@ _LONGEST = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRange:
-    """The lines `first` to `last` (1-based, inclusive), which have the same source.
+    """Consecutive lines with the same source.
 
-    `source`: None if the lines are a gap.
+    `first`, `last`: 1-based and inclusive. `known`: as in `RebuiltLine`. `source`: None if the
+    lines are a gap.
     """
 
     first: int
@@ -119,7 +126,7 @@ class LineRange:
 class Rebuilt:
     """A file at some moment, rebuilt from records.
 
-    `lines`: if the last line is empty, it is the end after the last line feed. `crlf`: whether
+    `lines`: if the file ends with a line feed, the last item is an empty line. `crlf`: whether
     lines end with CRLF. `newest`: the source of the latest information. `notes`: notes for the
     user, each a clause.
     """
@@ -143,7 +150,7 @@ class Rebuilt:
 
     @property
     def known(self) -> int:
-        """The number of known lines."""
+        """The number of lines that the newest record shows in their places."""
         return sum(line.known for line in self.listed)
 
     @property
@@ -153,12 +160,12 @@ class Rebuilt:
 
     @property
     def guessed(self) -> int:
-        """The number of guessed lines."""
+        """The number of lines that only older records show."""
         return len(self.listed) - self.known - self.gaps
 
     @property
     def spans(self) -> tuple[LineRange, ...]:
-        """The lines, grouped by source."""
+        """The lines, grouped into ranges with the same source."""
         found, at = [], 1
         for (known, source), lines in groupby(self.listed, lambda line: (line.known, line.source)):
             last = at + len(list(lines)) - 1
@@ -168,7 +175,7 @@ class Rebuilt:
 
 
 def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
-    """Rebuild a file's newest contents from records.
+    """Rebuild a file's newest contents from what calls recorded about it.
 
     Returns None if the records show nothing.
     """
@@ -184,7 +191,7 @@ def rebuild(records: Iterable[CallEvidence]) -> Rebuilt | None:
 
 @dataclass(slots=True)
 class _State:
-    """The file's state after the records so far, applied in chronological order."""
+    """The file's state after the records added so far, which must be in order of time."""
 
     lines: list[RebuiltLine] = field(default_factory=list)
     newest: RecordedSource | None = None
@@ -210,7 +217,11 @@ class _State:
         self._last = record
 
     def _is_contested(self, record: CallEvidence, last: CallEvidence) -> bool:
-        """Return whether two concurrent calls may have ended in the opposite order."""
+        """Return whether two calls overlapped and may have ended in the opposite order.
+
+        The order is certain if `record` shows exactly the contents that the call `last` left
+        behind.
+        """
         if record.begun > last.source.time or not (record.writes or last.writes):
             return False
         now = record.shown
@@ -233,9 +244,10 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: CallEvidence
     ) -> list[RebuiltLine]:
-        """Return the lines that a record shows.
+        """Return a record's texts as lines.
 
-        Lines that differ only in whitespace keep their old text.
+        `old`: the lines they replace. If the record is not certain, lines that differ from their
+        old text only in whitespace keep it.
         """
         new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
@@ -284,7 +296,11 @@ class _State:
                 self._know_again(known, record)
 
     def _know_again(self, known: Sequence[bool], record: CallEvidence) -> None:
-        """Mark lines as known again, because all hunks of a diff are known together."""
+        """Mark lines from other hunks of the same diff as known again.
+
+        Adding one hunk's lines marked all other lines as guessed. `known`: which lines were known
+        before that.
+        """
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
                 self.lines[at] = replace(self.lines[at], known=True)

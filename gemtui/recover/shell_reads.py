@@ -1,7 +1,8 @@
 """Extract a file's contents from the output of shell commands.
 
-Only commands without variables, substitutions and the like are used, so that their words are known
-from the text alone. A terminal changes tabs and trailing spaces, so the result is never certain.
+Only commands without variables, substitutions and the like are considered, because only their
+arguments are certain. A terminal changes tabs and trailing spaces, so the contents are never
+certain.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _DEFAULT = 10
 
 
 def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
-    """Return the contents of a file that a command's output shows, or None.
+    """Return the part of a file that a command's output shows; None if there is none.
 
     `names`: returns whether a word of the command names the file, relative to the command's folder.
     """
