@@ -1,9 +1,9 @@
-"""Replace each secret in JSON values with a placeholder, always the same one.
+"""Replace each secret in JSON values, always with the same placeholder.
 
 A secret that only its context reveals, such as a password in a URL, is also replaced in other
-places. To find such secrets, `learn` reads everything first. Secrets without a recognisable form
-are not found: those in pictures and other binary data, in encoded text, and secrets that are split
-in two.
+places. To find such secrets, `learn` reads everything first. Some secrets are not found: those
+without a recognisable form, those in pictures, other binary data or encoded text, and those that
+are split in two.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _SHORT = 40
 
 
 class Replaced(NamedTuple):
-    """A replaced secret, as the user may see it: kind, placeholder, start and count."""
+    """A replaced secret, as the user may see it.
+
+    `shortened`: its first characters and its length. `times`: how often it was replaced.
+    """
 
     kind: str
     placeholder: str
@@ -48,8 +51,8 @@ class Replaced(NamedTuple):
 class _Span(NamedTuple):
     """A secret's position in a string.
 
-    `lead`: how many characters before the secret, such as `NAME=`, show that a common word is a
-    secret here.
+    `lead`: the length of the text before the secret, such as `NAME=`, which alone shows that a
+    common word is a secret here; 0 if that isn't needed.
     """
 
     start: int
@@ -77,7 +80,7 @@ class Redactor:
         return self._walk(value, learn=False)
 
     def clipped(self, text: str) -> str:
-        """Redact a truncated string, including a secret that is cut off at the end."""
+        """Redact a truncated string, whose last secret may be cut off."""
         text = self.apply(text)
         for secret, (_, placeholder) in self._secrets.items():
             for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
@@ -96,9 +99,12 @@ class Redactor:
     # --- values ------------------------------------------------------------------------------
 
     def _walk(self, value: Any, *, learn: bool, name: str = "", env: bool = False) -> Any:
-        """Redact the strings in a JSON value, including keys.
+        """Learn or replace the secrets in a JSON value, including its keys.
 
-        Parts without secrets are reused, not copied.
+        `learn`: only learn, and return the value unchanged. `name`: the name of the field with this
+        value; some names show that the value is a secret. `env`: whether strings may contain lines
+        of an environment file, whose values are secrets. Parts without secrets are reused, not
+        copied.
         """
         if isinstance(value, str):
             if not learn:
@@ -131,9 +137,10 @@ class Redactor:
     def _pieces(
         self, values: Sequence[Mapping[str, Any]], name: str, env: bool, *, learn: bool
     ) -> Sequence[Mapping[str, Any]]:
-        """Redact the pieces of one string, for example pieces in different colours.
+        """Learn or replace the secrets in a string that is stored in several pieces.
 
-        A secret may be split across several pieces.
+        The pieces have different colours, for example, and a secret may be split across them. The
+        arguments are as in `_walk`.
         """
         texts = [value["text"] for value in values]
         joined = "".join(texts)
@@ -198,7 +205,10 @@ class Redactor:
         return placeholder
 
     def _found(self, text: str, name: str, env: bool) -> Iterator[_Span]:
-        """Yield the secrets found by the rules; they may overlap."""
+        """Yield the secrets that the rules find in a string; they may overlap.
+
+        `name`, `env`: as in `_walk`.
+        """
         lowered = text.lower()
         for rule in _rules_of_name(lowered) if len(text) <= _SHORT else _rules_for(lowered):
             for found in rule.pattern.finditer(text):
@@ -255,7 +265,10 @@ def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
 
 
 _rules_of_name = lru_cache(maxsize=4096)(_rules_for)
-"""A cached `_rules_for` for short strings, most of which are names of recurring fields."""
+"""A cached `_rules_for` for short strings.
+
+Most of these are the names of recurring fields.
+"""
 
 
 def _env_values(text: str) -> Iterator[_Span]:
@@ -268,7 +281,10 @@ def _env_values(text: str) -> Iterator[_Span]:
 
 
 def _is_about_env(value: Mapping[Any, Any]) -> bool:
-    """Return whether an object is a call on an environment file, or attaches one."""
+    """Return whether a JSON object is a tool call on an environment file.
+
+    A prompt that attaches such a file counts as well.
+    """
     args = value.get("args")
     if isinstance(args, Mapping):
         return any(
@@ -301,9 +317,9 @@ def _is_binary(value: Mapping[Any, Any]) -> bool:
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:
-    """Return a string without colour codes, and where its characters were before.
+    """Return a string without colour codes, and the original index of each character.
 
-    The positions are [] if there are no colour codes.
+    The indexes are [] if there are no colour codes.
     """
     if "\x1b[" not in text and "\x9b" not in text:
         return text, []
@@ -345,9 +361,9 @@ def _is_inner(char: str) -> bool:
 
 
 def _shortened(secret: str) -> str:
-    """Return a secret's beginning and length.
+    """Return a secret's first characters and its length.
 
-    From these, the user can recognise the secret, but nobody can use it.
+    That is enough for the user to recognise the secret, but not for anybody to use it.
     """
     shown = secret[: min(4, len(secret) // 3)]
     return f"{shown}… ({len(secret)} characters)"

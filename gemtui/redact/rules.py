@@ -40,10 +40,11 @@ _VALUE = r"""[^\s"'`\\,;<>(){}\[\]]"""
 
 
 def _word(prefix: str, rest: str) -> str:
-    """Return a pattern for a token that starts with `prefix`.
+    """Return a pattern for a token that starts with `prefix`, followed by `rest`.
 
-    A prefix in the middle of a word does not match, unless it directly follows an escape, such as
-    one for a line feed or `%0A`. The pattern checks this after matching the prefix itself.
+    The prefix must not be in the middle of a word, unless it directly follows an escape, such as
+    one for a line feed or `%0A`. For speed, the pattern checks this after it has matched the
+    prefix.
     """
     escaped = "".join(rf"|(?<={end}{prefix})" for end in (r"\\[nrt]", "%[0-9A-F]{2}"))
     return f"{prefix}(?:(?<![0-9A-Za-z_]{prefix}){escaped}){rest}"
