@@ -2,7 +2,8 @@
 
 The demo is for people who have no sessions yet, and for screenshots. All of its contents are sample
 data. The folder `home` next to this module is a user's home directory, with `.gemini` as Gemini CLI
-leaves it, and with those project files that no session wrote. To add a session, put its file there.
+leaves it, and with those project files that no session wrote. To add a session, add its file to
+that `.gemini` folder.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PERSON = "/home/ada"
 _NOW = datetime(2026, 11, 21, 1, tzinfo=UTC)
 """The current time from the packaged files' point of view."""
 _UNDATED = datetime(2026, 11, 18, 22, 1, 46, tzinfo=UTC)
-"""The time of the checkpoint, the only packaged file that contains no time."""
+"""The time of the packaged checkpoint, which, unlike other files, contains none."""
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 _TIME_IN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d")
@@ -106,7 +107,7 @@ PROJECT = "src/tidewatch"
 """The folder in which runs start, relative to the demo's home."""
 
 POLICIES = Path(__file__).with_name("policies")
-"""The folder with the demo's policies: one for everyday use, and one that only reads."""
+"""The folder with the demo's policies: one for everyday use and a read-only one."""
 
 SETTINGS = {
     "general": {"defaultApprovalMode": "auto_edit"},
@@ -115,10 +116,11 @@ SETTINGS = {
 
 
 def install_agent(home: Path) -> dict[str, str]:
-    """Install the stand-in as the Gemini CLI of the demo's `home`.
+    """Install the stand-in for Gemini CLI (`demo.agent`) in the demo's `home`.
 
-    Returns the environment variables to add: the program, its home, settings with two policies, and
-    folders for gemtui's own files, so that the user's files are not touched. Raises OSError.
+    Returns the environment variables to add. They name the program, its home, settings with two
+    policies, and folders for gemtui's own files, so that the user's files are not touched. Raises
+    OSError.
     """
     program = home / "bin" / "gemini"
     program.parent.mkdir()

@@ -59,9 +59,9 @@ such as `@ROOT@` is replaced by its value in this run, and each `@ID1@` by a new
 
 
 class Refused(Exception):
-    """Raised if no run is possible.
+    """Raised if a run is impossible; its message is written to stderr.
 
-    `code`: the exit code. The message is written to stderr.
+    `code`: the exit code.
     """
 
     def __init__(self, code: int, text: str) -> None:
@@ -75,7 +75,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(words: list[str]) -> int:
-    """Run with these arguments; return the same exit code as the CLI would."""
+    """Behave like the CLI with these arguments; return the exit code it would return."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     try:
@@ -93,7 +93,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit immediately with code 0, as the CLI does."""
+    """Exit immediately with code 0, as the CLI does when it gets such a signal."""
     os._exit(0)
 
 
@@ -139,7 +139,10 @@ def _run(wanted: argparse.Namespace) -> None:
 
 
 def _play(recording: str, values: Mapping[str, str], root: Path, log: Path) -> None:
-    """Play a recording at the current time, with values for its placeholders."""
+    """Play a recording as if it happened now, with values for its placeholders.
+
+    Events are printed, records are appended to `log`, and files are written below `root`.
+    """
     ids = {id: str(uuid.uuid4()) for id in re.findall(r"@ID\d+@", recording)}
     pace = float(os.environ.get("GEMTUI_DEMO_PACE", "1"))
     for line in recording.splitlines():
@@ -200,7 +203,7 @@ def _log(chats: Path, id: str, *, resumed: bool) -> Path:
 
 
 def _slug(home: Path, root: Path) -> str:
-    """Return the project's folder name in the store; register a new project."""
+    """Return the name of the project's folder in the store; register a new project."""
     registry = home / ".gemini" / "projects.json"
     projects = json.loads(registry.read_text("utf-8"))
     slug = projects["projects"].get(str(root))
