@@ -17,7 +17,7 @@ from gemtui.paths import extension_dir, live_dir, make_own_folder
 from gemtui.processes import python
 
 NAME = "gemtui"
-"""The name of the extension and of its hooks; settings can disable them by it."""
+"""The name of the extension and of its hooks; settings can disable hooks by name."""
 EVENTS = (
     "SessionStart",
     "BeforeAgent",
@@ -31,16 +31,15 @@ MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, a
 """The extension's description, by which gemtui recognises its own extension."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
 _LONGEST = 2_147_483_000
-"""The time limit of a hook in milliseconds.
+"""The time limit of a hook in milliseconds: 24 days.
 
-It is 24 days, because the user may not answer before tomorrow or later. Larger values would
-overflow.
+The user may answer tomorrow or later. Larger values would overflow in the CLI.
 """
 _REFUSAL = '{"decision":"deny","reason":"gemtui does not answer, so this call is denied"}'
 
 
 def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
-    """Return the contents of the extension's files, by their names.
+    """Return the contents of the extension's files, by file name.
 
     `folder`: the folder from which the extension is installed; the hooks' commands name it. `mcp`:
     also provide an MCP server with which agents read stored sessions.
@@ -85,7 +84,10 @@ def command(event: str, folder: Path) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path for the shell, avoiding `${…}` and `$GEMINI_…`."""
+    """Quote a path for the shell; `$` is separated from the name that follows it.
+
+    Otherwise the CLI would replace `${…}` and `$GEMINI_…` in the command.
+    """
     return shlex.quote(str(path)).replace("$", "$''")
 
 

@@ -29,7 +29,7 @@ OLDEST = (0, 26)
 LIMIT = 60.0
 """The time limit for a CLI command in seconds; about two seconds are usual."""
 _LONGEST = 10_000
-"""The most bytes of the CLI's output to read; the last line explains a failure."""
+"""How many bytes of the CLI's output are read; the last line explains a failure."""
 
 
 def install_extension(
@@ -104,7 +104,7 @@ def _remove_ours(state: ExtensionState) -> None:
 
 
 def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
-    """Run `gemini extensions` in the home folder.
+    """Run `gemini extensions` with these arguments, in the home folder.
 
     Raises CliNotFound, ExtensionError.
     """

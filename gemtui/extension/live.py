@@ -40,25 +40,34 @@ Of a larger file, only the first fields are read, which include everything but t
 """
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
-"""Seconds to keep the file of a process that ended normally, and of one that vanished."""
+"""Seconds to keep a process's file after a normal end, and after it vanished."""
 _HEAD = 64_000
 _LONGEST = 4_000
 """Maximum number of characters in an id, a path, a tool's name, or a message."""
 _SLACK = 2.0
-"""Seconds by which a process's start time and a file's modification time may disagree."""
+"""Seconds of tolerance between a process's start time and a file's timestamp."""
 _ANSWERED = 0.05
-"""Seconds after a question during which the CLI may still log what led to the question."""
+"""Seconds after a question in which changes of the session's file are ignored.
+
+The CLI may still be logging what led to the question.
+"""
 _DRAWN, _STEPS = 4.0, 10.0
 """Seconds until a question is rendered, and until terminal output can be detected.
 
 Linux updates the time of the last output to a terminal in steps of eight seconds.
 """
 _RUN_ASKS = "gemtui_asks"
-"""The first key of a live file while a gemtui run is asking (`gemtui/extension/files/ask.py`)."""
+"""The first key of a live file while a gemtui run is asking the user.
+
+`gemtui/extension/files/ask.py` writes it.
+"""
 
 
 class LiveState(StrEnum):
-    """The state of a session, with the names that `gemtui sessions --live --json` uses."""
+    """The state of a session.
+
+    The values are the names in `gemtui sessions --live --json`.
+    """
 
     WAITING = "waiting"
     """The session is waiting for the user's answer to a question."""
@@ -156,7 +165,7 @@ class LiveFolder:
         return tuple(sorted(_of_each(found), key=_urgency))
 
     def _asked(self, pid: int) -> bool:
-        """Return whether the CLI has asked the user anything since the user's last prompt."""
+        """Return whether a CLI process has asked the user anything since the last prompt."""
         return os.path.lexists(self.folder / f"{pid}.asked")
 
     def _read(self, pid: int, facts: os.stat_result) -> tuple[tuple[int, ...], _LiveRecord | None]:
@@ -239,9 +248,10 @@ _FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
 
 
 def _fields(data: bytes) -> Part:
-    """Return the first string fields of truncated JSON.
+    """Return the string fields at the beginning of truncated JSON.
 
-    The hook's own fields come first in the file, so they are found before any fields of its input.
+    If a field occurs twice, the first one counts: hooks write their own fields before the CLI's
+    input.
     """
     found: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
@@ -357,8 +367,8 @@ def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:
 def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) -> LiveState:
     """Return a session's state after a question, judging by indirect signs.
 
-    No hook reports the answer. If it is no, no hook is called at all, but the session's file
-    changes. If it is yes, no hook is called before the call ends. `heard`: when a hook reported the
+    No hook reports the answer. After a “no”, no hook is called, but the session's file changes.
+    After a “yes”, no hook is called until the call ends. `heard`: when a hook reported the
     question. `told`: the contents of the live file.
     """
     with suppress(OSError):
@@ -370,7 +380,11 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
 
 def _keeps_drawing(pid: int, heard: float) -> bool:
-    """Return whether the CLI has printed anything since it asked, except echoed keys."""
+    """Return whether the CLI is printing after its question must have been drawn.
+
+    Output right after a key press doesn't count, because it may be an echo. `heard`: when a hook
+    reported the question.
+    """
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
     return fresh and written > heard + _DRAWN and written - typed > 1

@@ -1,7 +1,8 @@
 """The script with which hooks start gemtui, to take checkpoints in CLI sessions.
 
-When the extension's files are compared with this version of gemtui, the script is left out, because
-another installation of gemtui for the same user may have another program and other settings.
+When the extension's files are compared with this version of gemtui, this script is left out:
+another installation of gemtui for the same user may have written it, with another program and other
+settings.
 """
 
 from __future__ import annotations

@@ -22,21 +22,24 @@ INSTALL = "gemtui extension install"
 
 
 class HookState(StrEnum):
-    """Why the hooks are not run, or READY. The values are the names used in `--json`."""
+    """Whether the CLI would run gemtui's hooks and, if not, why.
+
+    The values are the names used in `--json`.
+    """
 
     READY = "ready"
     MISSING = "missing"
     """The extension is not installed."""
     FOREIGN = "foreign"
-    """The CLI has another extension with this name."""
+    """Another extension with this name is installed."""
     GONE = "gone"
-    """The folder that the CLI's entry points to is missing or incomplete."""
+    """The folder from which the CLI loads the extension is missing or incomplete."""
     OLDER = "older"
     """The extension's files were written by another version of gemtui."""
     DISABLED = "disabled"
-    """Disabled in this folder, with the CLI's own command."""
+    """The extension is disabled in this folder, by a command of the CLI."""
     HOOKS_OFF = "hooks_off"
-    """Disabled in the CLI's settings."""
+    """The CLI's settings disable the hooks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +106,8 @@ def extension_state(
 def _source(link: Path) -> Path | None:
     """Return the folder from which the CLI loads the extension.
 
-    `link`: the extension's path in `~/.gemini`. The CLI loads the extension from this folder,
-    unless a file in it names another one. Returns None if `link` does not exist.
+    `link`: the extension's path in `~/.gemini`. The CLI loads the extension from there, unless a
+    file at that path names another folder. Returns None if `link` does not exist.
     """
     if not os.path.lexists(link):
         return None
@@ -160,7 +163,7 @@ def _is_ours(source: Path) -> bool:
 
 
 def _is_enabled(environ: Mapping[str, str], cwd: Path) -> bool:
-    """Return whether the CLI's rules for folders enable the extension.
+    """Return whether the CLI's rules for folders enable the extension in `cwd`.
 
     The last matching rule wins.
     """
@@ -182,7 +185,7 @@ def _rule(words: str) -> re.Pattern[str]:
 def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
     """Yield a message for each setting that disables gemtui's hooks.
 
-    For settings with a single value, the last file wins.
+    For a setting with a single value, only the file with the highest priority counts.
     """
     settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
@@ -204,10 +207,10 @@ def _is(found: tuple[Path, Any], kind: type) -> bool:
 
 
 def _matches(patterns: list[object], source: Path) -> bool:
-    """Return whether one of the CLI's regular expressions is found in the path.
+    """Return whether one of the CLI's regular expressions is found in a path.
 
-    Returns False if an expression is invalid or takes too long, because anybody may have written a
-    project's settings.
+    Returns False if an expression is invalid or takes too long. Anybody may have written a
+    project's settings, so their expressions are not trusted.
     """
     from gemtui.policy.match.patterns import compile_pattern
 

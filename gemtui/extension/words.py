@@ -18,7 +18,7 @@ MCP = (
     "that folder, using a read-only MCP server that gemtui starts. What a model reads there is "
     "sent wherever the model's other input goes."
 )
-"""The additional effect if the extension provides the MCP server that reads sessions."""
+"""The additional paragraph if the extension provides the MCP server for sessions."""
 
 
 def before_install(environ: Mapping[str, str] = os.environ, *, mcp: bool = False) -> Iterator[str]:
