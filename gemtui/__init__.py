@@ -166,7 +166,7 @@ if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown 
     }
 
     def __getattr__(name: str) -> object:
-        """Import a public name from its module on first use (PEP 562)."""
+        """Import a public name from its module when it is first used (PEP 562)."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

@@ -1,4 +1,4 @@
-"""The `gemtui` process, also as `python -m gemtui`."""
+"""The entry point of the command `gemtui` and of `python -m gemtui`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ nothing, many of them during imports. The app sets thresholds of its own.
 
 
 def main() -> int:
-    """Run the command in the arguments of this process, and return its exit code."""
+    """Run the command that this process's arguments name, and return its exit code."""
     gc.set_threshold(*_COLLECTOR)
     atexit.register(gc.freeze)  # the last collection frees nothing that the exit does not free
     try:

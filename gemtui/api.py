@@ -27,7 +27,7 @@ from gemtui.transcript.unified import UnifiedMessage, parse_message
 class DroppedRecord:
     """A record in a session file that is no longer part of the conversation.
 
-    `why`: the reason.
+    `why`: the reason for that. `record`: as it appears in the file.
     """
 
     why: Dropped
@@ -42,10 +42,11 @@ class DroppedRecord:
 class Session:
     """A stored session, loaded completely into memory.
 
-    `session`: its summary. `records`: the session's records after replay, exactly as they appear in
-    the file. `messages`: the conversation as Claude-compatible messages, without the session
-    context and the replies to tool calls. `dropped`: records that were rewound or replaced, or that
-    failed. `problems`: the parts of the file that could not be read.
+    `session`: its summary. `records`: the records that are left after rewinds and updates in the
+    file have been applied, otherwise exactly as in the file. `messages`: the conversation as
+    Claude-compatible messages, without the session context and the replies to tool calls.
+    `dropped`: records that were rewound or replaced, or that failed. `problems`: the parts of the
+    file that could not be read.
     """
 
     session: Summary
@@ -109,7 +110,7 @@ def load_session(
 
 
 def problem_dict(problem: Problem) -> dict[str, Any]:
-    """Return `{"file", "line", "what"}`, as `gemtui show --format json` prints it.
+    """Return a problem as `{"file", "line", "what"}`, for `gemtui show --format json`.
 
     `line` is null if the problem concerns the whole file.
     """

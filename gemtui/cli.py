@@ -1,9 +1,9 @@
 """The `gemtui` command: its arguments, options and subcommands.
 
 Click is imported only here and in `gemtui.commands`. Each command imports its other dependencies
-when it runs, and it imports the app only if there is a terminal. Exit codes: 0 success; 1 something
-is wrong or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130
-interrupted. `run` also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
+when it runs, and it imports the app only if there is a terminal. Exit codes: 0 success; 1 an error,
+or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130 interrupted. `run`
+also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
 """
 
 from __future__ import annotations
@@ -105,9 +105,10 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _complain(error: Exception | None, code: int, words: str) -> int:
-    """Print the error on one line to stderr, followed by its notes; return `code`.
+    """Print an error message and the error's notes to stderr; return `code`.
 
-    The notes list, for example, the candidates for an ambiguous id. `words`: the message to print.
+    `words`: the message, which is printed on one line. The notes list, for example, the candidates
+    for an ambiguous id.
     """
     from gemtui.text import clean_line
 
@@ -135,7 +136,7 @@ def _system_words(error: OSError) -> str:
 
 @contextmanager
 def _quiet_when_stdout_closes() -> Iterator[None]:
-    """Exit with code 0 when stdout is closed early (`| head`), unlike click's 1."""
+    """Exit with code 0 if stdout is closed early, as by `| head`; click would use 1."""
     try:
         yield
     except BrokenPipeError:
@@ -169,7 +170,10 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command with that name; if none exists, open the app on that folder."""
+        """Return the command that the first argument names.
+
+        If there is none, the argument is a folder, and the command opens the app on it.
+        """
         if self.get_command(ctx, args[0]) is None:
             if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
                 raise click.UsageError(_no_folder(Path(args[0])), ctx)
@@ -262,12 +266,12 @@ class FolderContext(click.Context):
 
     @property
     def command_path(self) -> str:
-        """The name to show in help texts and errors."""
+        """The command's name in help texts and errors."""
         return PROGRAM
 
 
 class Folder(click.Command):
-    """The nameless command that runs for `gemtui PATH`: it opens the app."""
+    """The nameless command behind `gemtui PATH`, which opens the app on a folder."""
 
     context_class = FolderContext
 

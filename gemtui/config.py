@@ -1,7 +1,7 @@
 """gemtui's settings: a TOML file, loaded once into a frozen `Config`.
 
-The fields of `Config` are the only definition and description of the settings. `load_config` and
-the table in assets/settings.md are derived from these fields.
+`Config` alone defines and describes the settings. `load_config` and the table in assets/settings.md
+are derived from its fields.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 class Setting(Struct, frozen=True, kw_only=True):
-    """A setting, as described to users. `values`: a description of the allowed values."""
+    """A setting, as described to users.
+
+    `values`: a description of the allowed values. `doc`: what the setting does.
+    """
 
     name: str
     default: Value
@@ -122,7 +125,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 
     @property
     def toml(self) -> str:
-        """Return the TOML line that sets the default, such as `theme = "gemtui"`."""
+        """The TOML line that sets the default, such as `theme = "gemtui"`."""
         return f"{self.name} = {_toml(self.default)}"
 
 
@@ -167,7 +170,7 @@ def _text(path: Path) -> str:
 
 
 def _nested(error: Exception) -> str:
-    """Describe a `tomllib` error caused by excessive nesting or oversized integers."""
+    """Describe the error that `tomllib` raises for deep nesting or huge integers."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 

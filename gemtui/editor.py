@@ -29,8 +29,9 @@ def editor_command(
 ) -> list[str]:
     """Return the command that opens `path` in the user's editor.
 
-    The editor is the one in the settings, else $VISUAL, else $EDITOR. The command opens the file at
-    `line` if the editor supports line numbers. Raises NoEditor, whose message says what to do.
+    `setting`: the command in gemtui's settings; if it is empty, $VISUAL or else $EDITOR is used.
+    The command opens the file at `line` if the editor supports line numbers. Raises NoEditor, whose
+    message says what to do.
     """
     chosen = setting or environ.get("VISUAL") or environ.get("EDITOR") or ""
     try:
@@ -91,8 +92,8 @@ def edited_text(
     """Open a string in the user's editor, and return the edited string.
 
     `name`: the name of the temporary file that holds the string. `setting`: as in `editor_command`.
-    `suspended`: a context manager within which the editor controls the terminal. Raises NoEditor,
-    and GemtuiError or OSError if the editor failed or its result can't be read.
+    `suspended`: returns a context manager within which the editor controls the terminal. Raises
+    NoEditor, and GemtuiError or OSError if the editor failed or its result can't be read.
     """
     with tempfile.TemporaryDirectory(prefix="gemtui-") as folder:
         path = Path(folder) / name

@@ -43,7 +43,10 @@ class GemtuiError(Exception):
 
 
 class SessionNotFound(GemtuiError):
-    """No stored session matches. `searched`: the places that were searched."""
+    """No stored session matches.
+
+    `searched`: the places that were searched.
+    """
 
     def __init__(self, message: str, *, searched: tuple[Path, ...] = ()) -> None:
         super().__init__(message)
@@ -67,7 +70,10 @@ class RunNotFound(GemtuiError):
 
 
 class RunAmbiguous(GemtuiError):
-    """Several runs match. `candidates`: their ids, newest first."""
+    """Several runs match.
+
+    `candidates`: their ids, newest first.
+    """
 
     def __init__(self, message: str, *, candidates: tuple[str, ...]) -> None:
         super().__init__(message)
@@ -124,21 +130,30 @@ class DeletionFailed(GemtuiError):
 
 
 class RestoreFailed(GemtuiError):
-    """A saved session can't be restored; the message gives the reason and the fix."""
+    """A saved session can't be restored.
+
+    The message gives the reason and the fix.
+    """
 
 
 class ForkFailed(GemtuiError):
-    """No new chat can be created from a session; the message gives the reason and the fix."""
+    """No new chat can be created from a session.
+
+    The message gives the reason and the fix.
+    """
 
 
 class MarkError(GemtuiError, ValueError):
-    """A session's name, tag or note can't be saved; the message says what is valid."""
+    """A session's name, tag or note can't be saved.
+
+    The message says what is valid.
+    """
 
 
 class MarksUnreadable(GemtuiError):
-    """The file with names, tags and notes can't be used; gemtui hasn't changed it.
+    """The file with names, tags and notes can't be used.
 
-    `path`: the file.
+    `path`: the file, which is left unchanged.
     """
 
     def __init__(self, message: str, *, path: Path) -> None:
@@ -154,7 +169,10 @@ class PushError(GemtuiError):
 
 
 class ConfigError(GemtuiError):
-    """The settings file at `path` is invalid; `key` names the setting, if one is at fault."""
+    """The settings file is invalid.
+
+    `path`: the file. `key`: the setting at fault, if it is a single one.
+    """
 
     def __init__(self, message: str, *, path: Path, key: str | None = None) -> None:
         super().__init__(message)
@@ -174,14 +192,17 @@ class PolicyNotFound(PolicyError):
 
 
 class PolicyChanged(PolicyError):
-    """The policy file was changed after it was opened; saving would undo that change."""
+    """The policy file was changed after it was opened, so it is not saved.
+
+    Saving would undo that change.
+    """
 
 
 class OptionError(GemtuiError, ValueError):
-    """An option of a run is invalid; `str(error)` names the option and its valid values.
+    """An option of a run is invalid.
 
-    `option`: its name in `AgentOptions`, if only one option is involved. `what`: the problem,
-    without the option's name.
+    The message names the option and its valid values. `option`: its name in `AgentOptions`, if only
+    one option is involved. `what`: the problem, without the option's name.
     """
 
     def __init__(self, message: str, *, option: str | None = None, what: str | None = None) -> None:
@@ -239,9 +260,9 @@ class ProviderError(GemtuiError):
 
 
 class CheckpointsUnreadable(GemtuiError):
-    """A project's checkpoints can't be read or written; the message says why.
+    """A project's checkpoints can't be read or written.
 
-    `path`: the checkpoint file, which is left unchanged.
+    The message says why. `path`: the checkpoint file, which is left unchanged.
     """
 
     def __init__(self, path: Path, why: str) -> None:
@@ -250,12 +271,21 @@ class CheckpointsUnreadable(GemtuiError):
 
 
 class UndoError(GemtuiError):
-    """Nothing can be undone or redone here; the message says why."""
+    """Nothing can be undone or redone here.
+
+    The message says why.
+    """
 
 
 class WorktreeError(GemtuiError):
-    """A worktree can't be created, found, compared, applied or removed; the message says why."""
+    """A worktree can't be created, found, compared, applied or removed.
+
+    The message says why.
+    """
 
 
 class WorktreeNotFound(WorktreeError):
-    """A name matches no worktree or several; the message says which is the case."""
+    """A name matches no worktree, or several.
+
+    The message says which is the case.
+    """

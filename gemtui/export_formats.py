@@ -35,7 +35,7 @@ def pieces(
     encoding: str = "utf-8",
     redactor: Redactor | None = None,
 ) -> Iterator[bytes]:
-    """Yield a session in the given format, in consecutive chunks of bytes.
+    """Yield an exported session in consecutive chunks of bytes.
 
     `log`: the session log, already read and still open. `dropped`: also include messages that are
     no longer part of the conversation; applies to text, Markdown and HTML. The JSON format always

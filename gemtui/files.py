@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and safely read files others wrote.
+"""Write files completely or not at all, and safely read files that others wrote.
 
 Reading never blocks, and the number of bytes read is limited.
 """
@@ -91,14 +91,15 @@ def write_whole(
 
     Links are followed. A new file has mode 0600; an existing file keeps its mode and owner.
     Normally, a new file replaces the existing one. If that is impossible, because the folder is not
-    writable or somebody else owns the file, the existing file is overwritten in place after all
+    writable or another user owns the file, the existing file is overwritten in place after all
     `pieces` have been produced. `special`: write to a device, or to a FIFO that has a reader,
     instead of raising an error. `durable`: flush to disk before the old contents are replaced; use
     this for the user's own data, which can't be recreated. `over`: if False, raise FileExistsError
     if a regular file exists, even one created in the meantime.
 
     Raises OSError, which names the folder if the folder is not writable, and any exception that
-    `pieces` raises. In both cases the old contents are kept.
+    `pieces` raises. The old contents are then kept, unless the error occurs while the file is being
+    overwritten in place.
     """
     target = resolved(path)
     before = _facts(target)
@@ -156,8 +157,8 @@ def make_folder(folder: Path) -> None:
 def close_folder(folder: Path) -> None:
     """Make a folder accessible only to its owner (0700), creating it if it is missing.
 
-    Missing parents are created as by `make_folder`. Raises OSError, including when the folder
-    belongs to another user.
+    Missing parents are created as by `make_folder`. Raises OSError, including when another user
+    owns a folder whose mode has to be changed.
     """
     make_folder(folder)
     if folder.stat().st_mode & 0o077:
@@ -178,7 +179,7 @@ def make_private(path: Path) -> None:
 
 
 def write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet, with mode 0600.
+    """Write a file that must not exist yet, with mode 0600.
 
     If writing fails, the partial file is removed. Raises OSError, and FileExistsError if the name
     is taken, even by a broken link.
@@ -238,9 +239,9 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
 
 
 def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
-    """Append the rest of one file to another, sharing disk blocks if possible.
+    """Copy the rest of `source`, from its current position, to that of `target`.
 
-    Raises OSError.
+    Disk blocks are shared if the file system supports that. Raises OSError.
     """
     target.flush()
     with suppress(AttributeError, OSError):  # macOS, or file systems without it: copied below
@@ -282,8 +283,7 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-# --- checks of paths that come from users or files
-# -------------------------------------------------
+# --- paths that come from users or files ---------------------------------------------------------
 
 
 def path_exists(path: Path) -> bool:
@@ -312,12 +312,12 @@ def is_file(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold an exclusive lock on a file in this block, creating the file if needed.
+    """Hold an exclusive lock on a file during a `with` block.
 
-    Yields whether the lock was acquired. `wait`: wait until the lock is free; if False, yield False
-    at once when another process holds the lock. The operating system releases the lock when the
-    process holding it ends, for whatever reason. Raises OSError, and ImportError on Windows, which
-    has no such locks.
+    The file is created if it doesn't exist. Yields whether the lock was acquired. `wait`: wait
+    until the lock is free; if False, yield False at once when another process holds the lock. The
+    operating system releases the lock when the process holding it ends, for whatever reason. Raises
+    OSError, and ImportError on Windows, which has no such locks.
     """
     import fcntl
 
@@ -335,9 +335,9 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def changed_at(path: Path) -> float:
-    """Return when a file, or its nearest existing parent folder, was last changed.
+    """Return when a file was last changed, in seconds since the epoch; 0 if unknown.
 
-    The time is in seconds since the epoch, or 0 if unknown. Never raises.
+    If the file doesn't exist, the time is that of its nearest existing parent folder. Never raises.
     """
     for place in (path, *path.parents):
         with suppress(OSError, ValueError):

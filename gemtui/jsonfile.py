@@ -1,4 +1,4 @@
-"""Small JSON files, written by other programs or exchanged by gemtui's processes.
+"""Read and write small JSON files.
 
 The CLI's settings and the records of runs are read as objects. Each question, answer or prompt of a
 run is a file of its own, written from a dataclass and read back as that dataclass.
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 DEEPEST = 100
-"""The deepest allowed nesting of lists and objects; deeper values could exhaust the stack later."""
+"""The deepest nesting of lists and objects to accept.
+
+Deeper values could exhaust the stack later.
+"""
 
 
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
@@ -60,7 +63,10 @@ def without_comments(data: bytes) -> bytes:
 
 
 _COMMENT = re.compile(rb'("(?:[^"\\]++|\\.)*+"?)|//[^\n]*+|/\*.*?(?:\*/|\Z)', re.DOTALL)
-"""Matches a string, which is captured as group 1 and kept, or a comment, which is removed."""
+"""Matches a string or a comment.
+
+A string is captured as group 1, so that it is kept when comments are removed.
+"""
 
 
 def write_once(path: Path, value: DataclassInstance, most: int) -> None:
@@ -77,7 +83,7 @@ def write_once(path: Path, value: DataclassInstance, most: int) -> None:
 def write_again(path: Path, value: DataclassInstance, most: int) -> None:
     """Write a dataclass like `write_once`, but replace an existing file.
 
-    Raises OSError.
+    Raises OSError, and ValueError as `write_once` does.
     """
     with _written(path, value, most) as made:
         made.replace(path)

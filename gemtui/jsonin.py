@@ -35,7 +35,7 @@ _ESCAPES = re.compile(
     rb"|\\u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?"
     rb"|\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
-"""Matches escaped backslashes and escaped surrogates, as pairs if possible, else singly."""
+"""Matches escaped backslashes, pairs of escaped surrogates, and lone ones."""
 _HALF = len(rb"\ud83d")
 
 
@@ -56,8 +56,8 @@ _MANY = 1_000_000
 def values_in(data: bytes) -> int:
     """Return an upper bound for the number of values in JSON, without parsing it.
 
-    Check it before parsing to limit memory: parsing takes about a hundred bytes per value, however
-    short the value is in the data.
+    Check it before parsing to limit memory use: each parsed value takes about a hundred bytes,
+    however short it is in the data.
     """
     if len(data) < _MANY:
         return len(data)

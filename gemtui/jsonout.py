@@ -78,9 +78,9 @@ def _dump(value: Any) -> bytes:
 
 @contextmanager
 def _deeper() -> Iterator[None]:
-    """Raise the recursion limit in this block, so that `json` can write nested values.
+    """Raise the recursion limit in this block, so that `json` can write deep nesting.
 
-    orjson can read deeper nesting than the 254 levels that it can write.
+    orjson reads deeper nesting than the 254 levels that it can write.
     """
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(limit + _DEEPEST)

@@ -42,7 +42,10 @@ LONGEST_NOTE = 10_000
 """The longest note, in characters."""
 
 _WAIT = 5.0
-"""Seconds to wait for another gemtui process, which locks the file only for milliseconds."""
+"""Seconds to wait for another gemtui process to unlock the file.
+
+Each process locks it only for milliseconds.
+"""
 _TAG = re.compile(r"\w[\w./+-]*")
 _TABLE = """
     create table mark (
@@ -128,7 +131,7 @@ class MarkEdit(Struct, frozen=True, kw_only=True):
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """The result of an import.
+    """The result of importing marks.
 
     `changed`: how many sessions gained marks. `kept`: the ids of sessions that kept a name or note
     that differs from the imported one.
@@ -246,7 +249,7 @@ class Marks:
 
     @contextmanager
     def _change(self) -> Iterator[tuple[dict[str, Mark], sqlite3.Connection]]:
-        """Yield the marks and the database, within one transaction."""
+        """Yield all marks and the database in a transaction, committed at the end."""
         with self._named_in_errors():
             make_own_file(self.path)
         with self._open() as database:

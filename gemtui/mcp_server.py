@@ -71,7 +71,7 @@ class ServedTool:
 
 
 class McpServer:
-    """A server that responds to messages with the results of the given tools.
+    """A server that lets a client call the given tools.
 
     `instructions`: text that clients may show to the model. `limit`: the time limit of a tool call,
     in seconds.
@@ -179,7 +179,8 @@ class McpServer:
     def _limited(self, tool: ServedTool, arguments: Any) -> Json:
         """Run a tool and return its result, or an error after the time limit.
 
-        A tool that exceeds the limit keeps running until it ends by itself.
+        A tool that exceeds the limit keeps running until it ends by itself. If `_BUSY` tools are
+        running, this returns an error at once.
         """
         with self._lock:
             if self._working >= _BUSY:

@@ -14,11 +14,11 @@ _NAMED = {"today": 0, "yesterday": 1}
 
 
 def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Parse a time; return (start, end), where `end` is the first moment after it.
+    """Parse a time, and return its first moment and the first moment after it.
 
-    A day, month or year has both; for a single moment such as `7d`, both are that moment. `now`: a
-    timezone-aware time, from which `7d` counts back; days begin at midnight in its time zone.
-    Returns None for invalid strings and for times outside the calendar.
+    A single moment, such as `7d`, is returned twice. `now`: a timezone-aware time, from which `7d`
+    counts back; days begin at midnight in its time zone. Returns None for invalid strings and for
+    times outside the calendar.
     """
     word = text.strip().lower()
     try:

@@ -20,7 +20,7 @@ from gemtui.text import Clean, ellipsis
 
 BELL = "\a"
 TITLE, TEXT = 60, 160
-"""The widest title and text of a notification, in cells; longer strings are truncated."""
+"""The widest title and text of a notification, in cells."""
 _TMUX_LIMIT = 2.0
 _KITTY, _ITERM, _RXVT = 99, 9, 777
 """The OSC codes for notifications, named after the terminals that introduced them."""
@@ -32,11 +32,14 @@ _KNOWN = {
     "rxvt": _RXVT,
     "iterm": _ITERM,
 }
-"""Maps part of a terminal's name to the OSC code that the terminal supports."""
+"""Maps a part of a terminal's name to the OSC code that the terminal supports."""
 
 
 class Notification(Struct, frozen=True, kw_only=True):
-    """A notification: `title` names the place, `text` describes the event."""
+    """A desktop notification.
+
+    `title`: where something has happened, such as `gemtui: api`. `text`: what has happened.
+    """
 
     title: Clean
     text: Clean
@@ -54,7 +57,7 @@ class RingingTerminal(Struct, frozen=True):
 
 
 def ringing_terminal(environ: Mapping[str, str]) -> RingingTerminal:
-    """Return how the terminal gemtui is running in supports notifications.
+    """Return which notifications the terminal that gemtui runs in supports.
 
     Inside tmux, the result describes the terminal the tmux client is running in.
     """
@@ -93,7 +96,7 @@ def ask_tmux(*words: str) -> str | None:
 
 
 def notification_sequence(notice: Notification, terminal: RingingTerminal) -> str:
-    """Return the characters that ring the bell and show a notification."""
+    """Return the characters that ring the bell and, if possible, show a notification."""
     codes = (f"\x1b]{code}\x1b\\" for code in _codes(notice, terminal.osc))
     return BELL + "".join(map(_through_tmux, codes) if terminal.tmux else codes)
 
@@ -121,7 +124,8 @@ PAUSE = 3.0
 class Ringer:
     """Sends alerts, with a pause after each so that they don't come too often.
 
-    `sound(notice)` sends an alert. `later(seconds, call)` calls a function once after a delay.
+    `sound`: sends an alert. `later`: called with seconds and a function, which it calls after that
+    time.
     """
 
     def __init__(
@@ -134,9 +138,9 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Send an alert now, or if there is a pause, when the pause ends.
+        """Send an alert now or, during a pause after another one, when the pause ends.
 
-        During a pause, several alerts are combined into one.
+        Alerts during a pause are combined into one.
         """
         if self._pausing:
             self._held.append(notice)

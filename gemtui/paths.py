@@ -19,7 +19,7 @@ _APP = "gemtui"
 
 
 def gemini_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""
+    """Return the CLI's folder: `$GEMINI_CLI_HOME/.gemini` if set, or else `~/.gemini`."""
     base = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
     return (Path(base) if base else Path.home()).absolute() / ".gemini"
 
@@ -36,7 +36,7 @@ def typed_path(text: str | os.PathLike[str]) -> Path:
 
 
 def settings_path(text: str, home: Path) -> Path:
-    """Expand a path in the CLI's settings the way the CLI does.
+    """Expand a path in the CLI's settings as the CLI does.
 
     `home`: the CLI's folder, `.gemini`. `~` means the parent of `home`; `~name` is not expanded.
     """
@@ -74,7 +74,7 @@ def current_folder() -> Path:
 
 
 def config_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the path of gemtui's settings file, or `$GEMTUI_CONFIG` if set.
+    """Return the path of gemtui's settings file, which `$GEMTUI_CONFIG` overrides.
 
     The file need not exist.
     """
@@ -105,7 +105,7 @@ def live_dir() -> Path:
 
 
 def vault_dir() -> Path:
-    """Return the vault: the folder with copies of sessions the CLI may delete."""
+    """Return the vault: the folder that archives sessions the CLI may delete."""
     return data_dir() / "vault"
 
 
@@ -125,7 +125,7 @@ def hooked_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return the folder for state that is kept between starts, other than settings."""
+    """Return the folder for state that is kept between starts, except settings."""
     return platformdirs.user_state_path(_APP, appauthor=False)
 
 

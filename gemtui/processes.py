@@ -1,6 +1,6 @@
-"""Start programs so that nothing is loaded from the current folder.
+"""Start programs so that they load nothing from the current folder.
 
-The current folder may belong to somebody else. Python adds that folder to `sys.path`, empty or
+The current folder may belong to another user. Python adds that folder to `sys.path`, empty or
 relative entries in `PATH` or `PYTHONPATH` refer to it, and some programs read settings there that
 name commands to run.
 """

@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
 _DOCTOR = "gemtui doctor shows what is wrong"
 _LOOK = 0.1
-"""Seconds between checks whether the caller has been interrupted."""
+"""Seconds between two checks whether the caller has been interrupted."""
 TIMEOUT = 600
 """The default time limit of a run, in seconds."""
 
@@ -250,7 +250,7 @@ class _Gathered:
                 pass
 
     def result(self) -> ProviderResult:
-        """Return the result; call this after the `done` event has been added.
+        """Return the run's result; call this after the `done` event has been added.
 
         Raises ProviderError for a run that failed.
         """

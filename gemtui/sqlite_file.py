@@ -16,7 +16,7 @@ _AROUND = frozenset(
         sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN,
     }
 )  # fmt: skip
-"""SQLite errors caused by a file's environment, such as locks, not its contents."""
+"""SQLite errors with causes outside the file's contents, such as locks."""
 
 
 _JOURNALS = ("-journal", "-wal", "-shm")
@@ -42,8 +42,8 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
 
     `wait`: seconds to wait for another process that is writing to the file. `any_thread`: allow use
     from any thread; the caller ensures that only one thread at a time uses the connection. Raises
-    sqlite3.Error and OSError. Raises Damaged if a journal file is something other than a regular
-    file, because SQLite would wait forever for a pipe.
+    sqlite3.Error and OSError. Raises Damaged if a journal file isn't a regular file, because SQLite
+    would wait forever for a pipe.
     """
     for journal in _JOURNALS:
         with suppress(FileNotFoundError):
@@ -62,7 +62,7 @@ def application_and_version(database: sqlite3.Connection) -> tuple[int, int]:
 
 
 def code_of(error: BaseException) -> int | None:
-    """Return an error's primary SQLite code; None if it is not a SQLite error."""
+    """Return the primary SQLite code of an error; None if it has none."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 

@@ -1,8 +1,9 @@
-"""Clean untrusted text; until it is cleaned, text is treated as hostile.
+"""Clean untrusted text before it is drawn, printed, exported or copied.
 
-Escape sequences would act on the terminal (change its title, write to the clipboard by OSC 52, or
-set colours), bidi controls reorder text, and a lone surrogate can't be encoded. All functions that
-draw or print take `Clean`, so a type checker finds text that hasn't been cleaned.
+Until then, text is treated as hostile: escape sequences would act on the terminal (change its
+title, write to the clipboard by OSC 52, or set colours), bidi controls reorder text, and a lone
+surrogate can't be encoded. All functions that draw or print take `Clean`, so a type checker finds
+text that hasn't been cleaned.
 
 Except for colours, nothing is removed: a character that can't be shown is replaced by a visible
 mark, and the text around it stays. ESC becomes `␛`, and the text after it remains, just as a shell
@@ -21,7 +22,7 @@ from typing import NewType
 from unicodedata import category, east_asian_width, name
 
 Clean = NewType("Clean", str)
-"""Text without bidi controls, and without control characters except newline and tab."""
+"""Text without bidi controls or any control characters except newline and tab."""
 
 HOLDS_CONTROLS = "contains control characters"
 """The warning shown with a command for which `holds_controls` returns True."""
@@ -38,7 +39,7 @@ _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 # a colour or style, 7-bit or 8-bit, with the "erase to the right" that grep and gcc append
 _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
-"""Matches the colour codes that `clean` removes; also used by `gemtui.transcript.colours`."""
+"""Matches the colour codes that `clean` removes."""
 _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
 _HARMFUL = (
     f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
@@ -48,18 +49,18 @@ _HARMFUL_OR_COLOUR = f"(?P<dropped>{_COLOUR})|{_HARMFUL}"
 
 
 def clean(text: str) -> Clean:
-    """Make text safe to draw, print, export and copy; idempotent.
+    """Make text safe to draw, print, export and copy.
 
     Colours are removed. CR, CR LF, NEL, U+2028 and U+2029 become newlines. All other C0 and C1
     controls except newline and tab, bidi controls, and tag characters outside of flag emoji become
-    marks. Lone surrogates become U+FFFD. Use `clean_line()` for names and titles, and `visible()`
-    for commands.
+    marks. Lone surrogates become U+FFFD. Clean text stays as it is. Use `clean_line()` for names
+    and titles, and `visible()` for commands.
     """
     return _cleaned(text, _HARMFUL_OR_COLOUR)
 
 
 def newlines(text: str) -> str:
-    """Convert all other line endings to newlines, as `clean` does."""
+    """Convert all line endings to newlines, as `clean` does."""
     if any(end in text for end in _LINE_ENDS):
         return _LINE_END.sub("\n", text)
     return text
@@ -141,8 +142,8 @@ def holds_controls(command: str) -> bool:
     """Return whether a command or argument contains characters a user can't see.
 
     These are the characters that `visible()` replaces: controls except newline and tab, bidi
-    controls, zero-width characters, and spaces such as U+00A0. If so, show the warning
-    `HOLDS_CONTROLS` with the command.
+    controls, zero-width characters, and spaces such as U+00A0. Show the warning `HOLDS_CONTROLS`
+    with such a command.
     """
     return visible(command) != command
 
@@ -152,7 +153,7 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 
 
 def look_alikes(text: str) -> tuple[Clean, ...]:
-    """Describe the words that mix Latin with Cyrillic or Greek letters.
+    """Describe the words that mix Latin letters with Cyrillic or Greek ones.
 
     Many of these letters look alike, so such a word may name a different file or program than it
     seems to. Each word is described once, for example "`pаypal` mixes Latin and Cyrillic letters".
@@ -174,9 +175,9 @@ def _mixture(word: str) -> Clean | None:
 
 
 def command_line(command: str) -> Clean:
-    """Return `visible_line()` of a command, with a warning in front if needed.
+    """Return `visible_line()` of a command, after a warning if one is needed.
 
-    The warning is added if the command contains characters a user can't see (`holds_controls`).
+    The warning is needed if the command contains characters a user can't see (`holds_controls`).
     """
     line = visible_line(command)
     return Clean(f"[{HOLDS_CONTROLS}] {line}") if holds_controls(command) else line
@@ -201,7 +202,10 @@ def one_line(text: str) -> Clean:
 
 
 _JOINING = re.compile("[\U0001f3fb-\U0001f3ff\u1160-\u11ff\ud7b0-\ud7ff]")
-"""Matches skin tones, and Hangul vowels and finals, which combine with the preceding character."""
+"""Matches characters that combine with the preceding one.
+
+These are skin tones, and Hangul vowels and finals.
+"""
 
 
 def cells(text: Clean) -> int:
@@ -244,7 +248,10 @@ def _width(char: str) -> int:
 
 
 def ellipsis(text: Clean, width: int, *, mark: str = "…") -> Clean:
-    """Truncate text that is wider than `width` cells, appending `mark`."""
+    """Truncate text that is wider than `width` cells, appending `mark`.
+
+    Returns "" if even the mark is too wide.
+    """
     if cells(text) <= width:
         return text
     room = width - cells(Clean(mark))

@@ -20,9 +20,9 @@ from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import worktrees_dir
 
 LATEST = "latest"
-"""The word that selects the newest worktree wherever a worktree's name is expected."""
+"""The word that selects the newest worktree instead of a worktree's name."""
 NEW_WORKTREE = "The run works in a new git worktree of this repository, which gemtui creates first."
-"""The note shown with the command of a run that will start in a new worktree."""
+"""The note about a run that will start in a new worktree."""
 _RECORD, _PRIVATE = "worktree.json", "git"
 _MOST = 64_000_000
 """The size limit of a record, in bytes."""
@@ -32,14 +32,16 @@ _MOST = 64_000_000
 class Worktree:
     """A git worktree in which runs work.
 
-    `repository`: the working tree of the repository that the worktree was created from. `tree`: the
-    worktree's own working tree. `folder`: the folder in `tree` where runs work, corresponding to
-    the folder in the repository where they would have worked. `commit`: the commit that the
-    worktree started from. `base`: the id of the checkpoint of the worktree's first state; None if
-    creating the worktree was not completed. `made`: the creation time in ISO 8601. `prompt`: the
-    prompt of its first run, truncated. `taken`: maps the name (in hexadecimal digits) of each file
-    that was applied to the repository to the state that was applied. `removed`: the worktree has
-    been removed and only its record is left.
+    * `repository`: the working tree of the repository that the worktree was created from.
+    * `tree`: the worktree's own working tree. `folder`: the folder in `tree` where runs work; it
+      corresponds to the folder in the repository where they would have worked.
+    * `commit`: the commit that the worktree started from.
+    * `base`: the id of the checkpoint of the worktree's first state; None if creating the worktree
+      was not completed.
+    * `made`: the creation time in ISO 8601. `prompt`: the prompt of its first run, truncated.
+    * `taken`: the files that were applied to the repository. Maps each file's name in hexadecimal
+      digits to the state that was applied.
+    * `removed`: whether only the record is left.
     """
 
     name: str
@@ -69,9 +71,9 @@ class Worktree:
         write_again(worktrees_dir() / self.name / _RECORD, self, _MOST)
 
     def forget(self) -> None:
-        """Delete everything but the record, and remove the prompt from the record.
+        """Delete everything but the record, and shorten the record.
 
-        Raises OSError.
+        The prompt and the list of applied files are removed from it. Raises OSError.
         """
         from shutil import rmtree
 
@@ -97,9 +99,10 @@ def list_worktrees() -> tuple[Worktree, ...]:
 
 
 def find_worktree(wanted: str) -> Worktree:
-    """Return the worktree with this name, branch, unique prefix of either, or `latest`.
+    """Return the worktree with this name or branch, or a unique prefix of one.
 
-    Raises WorktreeNotFound if no worktree or more than one matches.
+    `latest` selects the newest worktree. Raises WorktreeNotFound if no worktree or more than one
+    matches.
     """
     known = list_worktrees()
     if wanted == LATEST:
@@ -126,7 +129,7 @@ def worktree_of(folder: Path) -> Worktree | None:
 
 
 def origin_of(folder: Path) -> Path:
-    """Return the folder in the repository that a worktree's folder corresponds to.
+    """Return the folder in the original repository for a folder in a worktree.
 
     A folder outside of worktrees is returned unchanged. The worktree may have been removed already.
     """
