@@ -43,7 +43,7 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
 def _demo(session: str | None, config: Config) -> int:
     """Run the app on sample sessions, in a temporary folder.
 
-    In the demo, a stand-in for Gemini CLI plays the runs. They end with the demo.
+    In the demo, runs are performed by a stand-in for Gemini CLI. They end with the demo.
     """
     from gemtui.demo import PROJECT, install_agent, write_store
 

@@ -14,8 +14,8 @@ from gemtui.text import clean_line
 def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool) -> None:
     """Fork the session that `wanted` names, and print the new session's id.
 
-    `before`: fork before the prompt with this number; None copies the whole session. `project`: the
-    folder whose sessions come into question. Raises SessionNotFound, SessionAmbiguous, ForkFailed,
+    `before`: fork before the prompt with this number; None copies the whole session. `project`:
+    consider only this folder's sessions. Raises SessionNotFound, SessionAmbiguous, ForkFailed,
     OSError.
     """
     with index_of_user() as index:

@@ -174,8 +174,8 @@ def to_file(
 ) -> None:
     """Write an export to a file, completely or not at all.
 
-    A new file is readable only by the user. `keep`: paths that must not be overwritten, and if they
-    are folders, nor anything in them: Gemini's own folder and the session itself. `force`: replace
+    A new file is readable only by the user. `keep`: files that must not be overwritten, and folders
+    in which nothing may be written, such as the session and Gemini's own folder. `force`: replace
     an existing file; otherwise, an existing file is an error. Raises click.UsageError, OSError.
     """
     target = resolved(typed_path(path))

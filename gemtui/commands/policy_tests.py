@@ -130,10 +130,10 @@ class Replayed:
 def replay_since(
     paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
 ) -> Replayed:
-    """Decide by policy files the calls that succeeded since a time.
+    """Decide the calls that succeeded since a time, by these policy files alone.
 
-    No other policies and no settings are applied. The run is assumed to be headless and in this
-    mode. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    No settings are applied either. The run is assumed to be headless and in this mode. Raises
+    SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     found = read_which(which)
     recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)

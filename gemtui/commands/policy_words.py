@@ -46,7 +46,7 @@ def run(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
 
 
 def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
-    """Add those of the rules that a policy lacks; create the policy if necessary.
+    """Add to a policy the rules that it lacks; create the policy if necessary.
 
     Returns its path and the number of rules added. Raises PolicyError for a policy that can't be
     edited.
@@ -70,7 +70,7 @@ def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, s
     """Yield each tool's name, its decision, and whether the model sees the tool.
 
     The decision is that of these rules and the built-in ones, in this mode and headless, for a call
-    with arguments that meet no condition.
+    whose arguments are placeholders.
     """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:

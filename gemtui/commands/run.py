@@ -113,7 +113,7 @@ def report_before_run(options: AgentOptions) -> None:
     told = before_run_report(options)
     for words in told.lines():
         note(words)
-    with suppress(OSError):  # the report is then shown again next time
+    with suppress(OSError):  # if not stored, it is shown again next time
         told.remember()
 
 

@@ -78,8 +78,8 @@ def prompt_of(words: RunArguments) -> str:
 def _piped() -> bytes:
     """Return all input from a pipe, socket or file on stdin; otherwise nothing.
 
-    If nothing arrives on a pipe, this prints a note and goes on waiting. It doesn't wait for a
-    socket any longer, because programs may leave a socket open and never write to it.
+    If nothing arrives on a pipe, this prints a note and keeps waiting. If nothing arrives on a
+    socket, it gives up, because programs may leave a socket open and never write to it.
     """
     try:
         kind = os.fstat(0).st_mode

@@ -203,9 +203,9 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
     """Report what became of a call after it was allowed or denied.
 
-    `allow`: whether the answer was to allow it. `settled`: what the run made of the answer; None if
-    it hasn't read it yet. Returns 1 if the run asked about the call again, or if an allowed call
-    was not made.
+    `allow`: whether the answer was to allow it. `settled`: the effect of the answer, as recorded by
+    the run; None if the run hasn't read the answer yet. Returns 1 if the run asked about the call
+    again, or if an allowed call was not made.
     """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)

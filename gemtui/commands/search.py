@@ -251,7 +251,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 
 
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
-    """Yield each session and below it its hits, fitted to the terminal's width."""
+    """Yield a line for each session, followed by its hits, fitted to the terminal."""
     width, now = terminal_width(), datetime.now(UTC)
     marks = marks_of_user()
     short = short_ids(ids, [group.session.id for group in results.groups])

@@ -241,8 +241,8 @@ def marks_of_user() -> Mapping[str, Mark]:
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
     """Return the folder of the project whose sessions to use; None means all.
 
-    `project`: the folder that the user named. Otherwise, it is the current folder if that has
-    sessions to show. `hidden`: whether hidden sessions count.
+    `project`: the folder that the user named. If it is None, the current folder is used if it has
+    sessions to show, and otherwise all folders. `hidden`: whether hidden sessions count.
     """
     return project or _here(partial(listed_sessions, snapshot, hidden=hidden))
 

@@ -28,8 +28,8 @@ def run(
 ) -> None:
     """Print the session that `wanted` names, or write it to `output`.
 
-    `project`: the folder whose sessions come into question. `dropped`: include messages that are no
-    longer part of the conversation. `redacted`: replace secrets. `force`: replace an existing file.
+    `project`: consider only this folder's sessions. `dropped`: include messages that are no longer
+    part of the conversation. `redacted`: replace secrets. `force`: replace an existing file.
     """
     with index_of_user() as index:
         summary = choose(wanted, index, project=project)

@@ -222,7 +222,7 @@ _NOTHING = "no sessions that Gemini CLI has deleted"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows of two cells: the name, once, and a line each.
+    """Yield a row for each line: `name` in the first row only, and the line.
 
     If there are too many lines, the last row only says how many more there are.
     """

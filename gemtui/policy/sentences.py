@@ -55,7 +55,7 @@ A rule that asks has a priority higher by one, a rule that denies by two. But al
 """
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
-"""The commands offered for completion if the project suggests none."""
+"""Common commands, to be offered as completions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

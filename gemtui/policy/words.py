@@ -13,7 +13,7 @@ from gemtui.text import Clean, short_path, visible_line
 LONG = 400
 """How many characters of an untrusted string are shown in one line."""
 _NAMED = 3
-"""How many of a rule's tool names are shown; for the rest, only the number is."""
+"""How many of a rule's tool names are shown; the others are only counted."""
 _PREFIXES = 4
 """How many of a rule's command prefixes are shown in a reason."""
 _DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}

@@ -69,7 +69,7 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
 
 
 def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return those of a rule's findings that `fixed` corrects."""
+    """Return the findings about a rule that `fixed` would correct."""
     fixes = {draft.message for look in _LOOKS for draft, fix in look(rule) if fix is not None}
     return tuple(each for each in said if each.message in fixes)
 

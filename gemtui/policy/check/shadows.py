@@ -76,7 +76,7 @@ class _Earlier:
         self._by_tool: defaultdict[tuple[str, float], list[Rule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
-        """Add a rule; it must come after all added ones in the order the engine tries."""
+        """Add a rule that the engine tries after all rules added before."""
         for case in _cases(rule):
             self._by_case[case].append(rule)
         for tool in {"*", *tool_names(rule)}:

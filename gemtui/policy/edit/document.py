@@ -60,8 +60,8 @@ class RuleEntry:
 class Document:
     """An immutable policy file in memory; editing returns a new document.
 
-    `source`: the file's name in findings. `locked`: why the document can't be edited here, and how
-    to solve that; "" if it can be edited. Every method that edits raises PolicyError for a locked
+    `source`: the file's name in findings. `locked`: why the document can't be edited here, and what
+    to do about it; "" if it can be edited. Every method that edits raises PolicyError for a locked
     document, and IndexError for a rule that does not exist. Rules and findings are computed on
     first use.
     """
@@ -148,7 +148,7 @@ class Document:
         )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return those of the given rules that the document lacks or has disabled."""
+        """Return the given rules that the document lacks or has disabled."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
@@ -299,7 +299,7 @@ def _between_rules(pieces: Iterable[LineBlock]) -> str:
 
 
 def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
-    """Return why the rules can't be edited one by one, and how to solve that, or ""."""
+    """Return why the rules can't be edited one by one, with a remedy; "" if they can."""
     entangled = not _read_alone(pieces) or _has_rules(_between_rules(pieces))
     if entangled or _TIME_LAST.search(text):
         try:

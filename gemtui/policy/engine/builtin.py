@@ -43,7 +43,7 @@ PLAN_READ_ONLY = (
     "You are in Plan Mode with access to read-only tools. Execution of scripts (including those "
     "from skills) is blocked."
 )
-"""Like `PLAN_NO_EDIT`, exactly what the CLI tells the model when it denies a call."""
+"""Like `PLAN_NO_EDIT`, the exact message by which the CLI denies a call."""
 
 _SLASH = r"[\\/]+"
 _NAME = r"[\w-]+"

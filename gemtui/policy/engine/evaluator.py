@@ -256,5 +256,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether the subject's calls are calls of the shell tool."""
+    """Return whether the subject's tool is the shell tool."""
     return subject.names[0] == SHELL

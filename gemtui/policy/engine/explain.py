@@ -70,7 +70,7 @@ def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
 
 
 def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:
-    """Return the message with which the CLI denies a call to the model.
+    """Return the CLI's message to the model about a denied call.
 
     Returns None if the call isn't denied, there is no message, or the tool is not found.
     """
@@ -153,7 +153,7 @@ def _upper(sentence: str) -> str:
 
 
 def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Iterator[Considered]:
-    """Yield the rules in the order in which they are tried, and why each one matches.
+    """Yield the rules in the order in which they are tried, with whether each matches.
 
     Rules after the deciding one are included. Built-in rules are included only if they apply to the
     tool in this situation.

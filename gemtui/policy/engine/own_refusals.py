@@ -72,7 +72,7 @@ def tool_refuses(
         return "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
     path = call.args.get(_PATHS.get(tool, ""))
     if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
-        return None  # plans go to their own folder
+        return None  # in plan mode, they write to the folder for plans
     return _path_refused(path, [str(root) for root in roots], on_disk=on_disk and bool(roots))
 
 

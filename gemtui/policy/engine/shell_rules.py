@@ -83,7 +83,7 @@ class ShellRules:
 class _State:
     """The decision after the parts checked so far, and the rule responsible for it.
 
-    `ready`: the rule; None if no rule alone is responsible.
+    `ready`: the rule; None if no single rule is responsible.
     """
 
     decision: Decision

@@ -36,7 +36,7 @@ _MODE_NAMES = {
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """Return the approval mode with a name; other agents' names for it work as well.
+    """Return the approval mode for its name in Gemini CLI or in another agent.
 
     Raises OptionError for an unknown name.
     """
@@ -142,7 +142,7 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError for a name that is recognized as a mistake for a tool's name.
+    """Raise OptionError for a name that is recognised as a mistake for a tool's name.
 
     Such names are class names, older names and misspelt names. Any other name is accepted, because
     it may belong to a tool from elsewhere.

@@ -187,7 +187,8 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
     """Yield for each line whether it is disabled (OFF or RULE), and what it contains.
 
-    Disabled lines are scanned separately, because an array may be open around them.
+    Consecutive disabled lines are scanned separately, so that an unclosed value in them has no
+    effect on the other lines.
     """
     on, off = Scanner(), Scanner()
     for line in lines:

@@ -170,7 +170,7 @@ def value_to_toml(value: Any) -> str:
         case int() | float():
             return repr(value)
         case TomlDate():
-            return f"{value.text}  "  # the CLI's reader consumes the next character, or rejects it
+            return f"{value.text}  "  # the CLI consumes the next character
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()

@@ -115,7 +115,10 @@ _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
     rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
 )
-"""A time of day. Its pattern consumes the next character, even a line ending."""
+"""Matches a time of day and, as in the CLI, the character after it.
+
+This may even be a line ending.
+"""
 
 
 class _Reader:

@@ -129,7 +129,7 @@ def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
 
 
 def _name(text: str) -> str:
-    """Return the key that a quoted or plain spelling in TOML stands for."""
+    """Return a key without quotes and escapes, given its spelling in TOML."""
     return next(iter(parse_toml(f"{text} = 0")))
 
 

@@ -87,7 +87,7 @@ def _sorted(table: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as JavaScript prints it, as a double: 1.0 as `1`."""
+    """Return a number as JavaScript prints it: as a double, so that 1.0 becomes `1`."""
     try:
         number = float(value)
     except OverflowError:

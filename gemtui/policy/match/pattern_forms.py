@@ -45,7 +45,7 @@ def without_anchors(pattern: str) -> str:
 
 
 def never_anchored(pattern: str) -> bool:
-    """Return whether `^"` at a pattern's start, or `"$` at its end, can never match.
+    """Return whether a pattern never matches: it begins with `^"` or ends with `"$`.
 
     The engine searches a JSON object, which begins with `{` and ends with `}`, not with a quote.
     """
@@ -110,9 +110,10 @@ def exact_path(pattern: str) -> bool:
 
 
 def inside_folder(pattern: str) -> str | None:
-    """Rewrite a pattern such as `"file_path":"docs/` so that `..` can't escape.
+    """Restrict a pattern such as `"file_path":"docs/` to files inside the folder.
 
-    Returns None if the pattern isn't of this form.
+    The new pattern rejects paths that leave the folder by `..`. Returns None if the pattern isn't
+    of this form.
     """
     found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
     return folder_pattern(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None

@@ -54,7 +54,7 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
-    """Append those of the rules that the document doesn't contain yet.
+    """Append the rules that the document doesn't contain yet.
 
     Returns None if it contains them all.
     """

@@ -175,7 +175,7 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 def _name_problem(name: str) -> str:
     """Return what is wrong with a policy's name, or "".
 
-    Only a missing name is reported; other problems are, when the policy is created.
+    Only a missing name is reported here; other problems are reported by creating the policy.
     """
     return "" if name.strip() else "Enter a name for the policy."
 
@@ -295,7 +295,7 @@ def edit_saved(app: AppBase, draft: Draft) -> None:
 
 
 STEP = 50
-"""For how many milliseconds nothing must be written before a change is reported."""
+"""Milliseconds without further writes before a change to a file is reported."""
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
@@ -325,7 +325,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
             async for _ in batches:
                 if (fresh := await asyncio.to_thread(_read, file)) is not None:
                     yield fresh
-    except (OSError, RuntimeError):  # watchfiles raises RuntimeError
+    except (OSError, RuntimeError):  # RuntimeError: raised by watchfiles
         return
     finally:
         stop.set()

@@ -165,7 +165,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
 
 def with_level(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
-    """Return the policy with one capability's level set, or removed by `UNSET`."""
+    """Return the policy with one capability's level set; `UNSET` removes the level."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
         levels[name] = Level(value)

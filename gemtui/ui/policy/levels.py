@@ -1,6 +1,6 @@
 """The simple view of a policy: three levels and three lists.
 
-Its rules are those that `gemtui.policy.file.levels` creates. They are recognized by their form: one
+Its rules are those that `gemtui.policy.file.levels` creates. They are recognised by their form: one
 tool, no condition, headless only, and a priority from 997 to 999. Unlike there, a rule that denies
 with priority 999 applies to interactive sessions as well. All other rules in a file are left
 unchanged.
@@ -55,7 +55,10 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Return whether this is a deny rule that also applies to interactive sessions."""
+    """Return whether a rule denies with priority 999.
+
+    Such rules of the simple view may also apply to interactive sessions.
+    """
     return rule.decision is Decision.DENY and rule.priority == 999
 
 

@@ -77,7 +77,7 @@ class PolicyMain(Vertical):
     # --- contents ------------------------------------------------------------------------------
 
     begun = False
-    """Whether it is known which policy to show: one has been opened, or none found."""
+    """Whether the first policy has been opened, or none has been found."""
 
     def show(self, draft: Draft, place: int | None = None) -> None:
         """Show the draft.

@@ -150,7 +150,7 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
         return None if self.chosen is None else self.chosen.place
 
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
-        """Show those of the draft's rules that match a search.
+        """Show the draft's rules that match a search.
 
         `words`: as for `rows`. `place`: the index of the rule to move the cursor to; None leaves
         the cursor where it is.

@@ -28,7 +28,7 @@ class ReviewRow(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The id of the row's file or hunk, by which the list recognizes the row."""
+        """The id of the row's file or hunk, by which the list recognises the row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
@@ -83,7 +83,7 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
 
 
 def draw_review_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
-    """Render a file with its status letter, or a hunk with who made it.
+    """Render a file with its status letter, or a hunk with its author.
 
     `reverted`: the ids of the hunks that are marked to be reverted. `comments`: how many comments
     the user has written in the file.

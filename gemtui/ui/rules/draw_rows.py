@@ -116,7 +116,7 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_search_text(call: Reference, session: Summary | None) -> str:
-    """Return the text in which a filter looks for its words, for one call.
+    """Return the text about a call that a filter searches.
 
     `session`: the call's session; None if unknown.
     """
@@ -145,7 +145,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """Return a path relative to the session's project, if it is inside."""
+    """Remove the session's project folder from the beginning of a call's argument."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 

@@ -108,8 +108,8 @@ class RuleReview(NamedTuple):
 def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview:
     """Check a rule as if it were at index `place` of the document.
 
-    None means as if it were added at the end. Returns an error as the only finding if the document
-    can't be edited.
+    `place`: None means as if the rule were added at the end. If the document can't be edited, the
+    result contains this as the only error.
     """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)

@@ -25,7 +25,7 @@ class CheckpointMarks(NamedTuple):
 class MarkedTranscript:
     """Marks the prompts and calls in a transcript that have checkpoints.
 
-    The outline of an unchanged message stays the same object, because views recognize messages by
+    The outline of an unchanged message stays the same object, because views recognise messages by
     it.
     """
 
