@@ -1,4 +1,4 @@
-"""`gemtui policy suggest`: suggest rules that would allow agents' successful calls."""
+"""`gemtui policy suggest`: suggest rules that allow agents' successful calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gemtui run --each-model`, `--each-policy`: run one prompt in several worktrees at once."""
+"""`gemtui run --each-model`, `--each-policy`: run a prompt in several worktrees."""
 
 from __future__ import annotations
 

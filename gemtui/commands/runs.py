@@ -88,7 +88,7 @@ def list_(as_json: bool) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    """Print the runs, after removing the oldest ones if there are too many."""
+    """Print the runs, after removing the oldest if there are too many or too large."""
     place = runs_dir()
     prune_runs(place)
     runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)

@@ -1,4 +1,4 @@
-"""`gemtui runs questions`, `answer`, `say` and `queue`: interact with a run from a shell."""
+"""`gemtui runs questions`, `answer`, `say`, `queue`: interact with a run."""
 
 from __future__ import annotations
 

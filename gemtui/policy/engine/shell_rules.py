@@ -48,8 +48,9 @@ class ShellRules:
     def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
         """Return the decision of a rule without a pattern, adjusted to the command.
 
-        The engine lets safe commands run although the rule asks, and asks about dangerous ones
-        although the rule allows them.
+        The engine lets safe commands run although the rule asks. Except in yolo mode, it asks about
+        dangerous commands, and if `dir_path` is outside the workspace, although the rule allows
+        the call.
         """
         if decision is DENY:
             return Evaluation(decision=DENY)
