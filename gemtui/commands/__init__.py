@@ -1,4 +1,4 @@
-"""The commands, in one or two modules each.
+"""The work of the commands, in one or two modules each.
 
-`gemtui.cli` parses the arguments, then imports the command's module.
+`gemtui.cli` parses the arguments, then imports only the module of the command that was given.
 """

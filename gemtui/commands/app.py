@@ -1,4 +1,4 @@
-"""`gemtui [PATH]`: open the app on the user's sessions or on the demo's."""
+"""`gemtui [PATH]`: open the app on the user's sessions, or on the demo's."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
 from gemtui.sessions.preload import StorePreload
 
 _ENDING = 10.0
-"""Seconds to wait for the demo's runs to end after killing them."""
+"""How many seconds to wait for the demo's runs to end after they have been killed."""
 
 
 def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
-    """Open the app and return its exit code.
+    """Open the app, and return its exit code.
 
-    Raises ConfigError, and the errors of `choose`.
+    `path`: the folder whose sessions to show first; None means the current folder. `session`: the
+    session to open, as the user named it. `demo`: show sample sessions. `ascii`: draw with ASCII
+    characters only. Raises ConfigError, and the errors of `choose`.
     """
     config = load_config(config_file())
     if ascii:
@@ -39,9 +41,9 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
 
 
 def _demo(session: str | None, config: Config) -> int:
-    """Run the app on the demo's sessions, in a folder that is removed at the end.
+    """Run the app on sample sessions, in a temporary folder.
 
-    In the demo, a stand-in for Gemini CLI plays the runs, which end with the demo.
+    In the demo, runs are performed by a stand-in for Gemini CLI. They end with the demo.
     """
     from gemtui.demo import PROJECT, install_agent, write_store
 
@@ -57,9 +59,9 @@ def _demo(session: str | None, config: Config) -> int:
 
 
 def _end_runs(place: Path) -> None:
-    """End all runs in the demo's folder `place`, so that the folder can be removed.
+    """Kill all runs in the demo's folder `place`, and wait until they have ended.
 
-    Waits until the runs have ended.
+    Otherwise, the runs could still write to the folder while it is being removed.
     """
     from gemtui.agent.run_folder import Abort
     from gemtui.runs.ending import RunState

@@ -13,19 +13,22 @@ from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 
 _LONGEST = 20_000
-"""The longest cursor, in characters; a path has at most 4,096 bytes."""
+"""The maximum length of a cursor, in characters.
+
+This leaves enough room for a path, which has at most 4,096 bytes.
+"""
 
 
 def write_cursor(kind: str, *values: Any) -> str:
-    """Return a cursor that contains these JSON values.
+    """Return a cursor that contains these values, which must be valid in JSON.
 
-    `kind`: the kind of list, which `read_cursor` checks.
+    `kind`: identifies the kind of list, so that `read_cursor` rejects other lists' cursors.
     """
     return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
 
 
 def not_a_cursor() -> click.UsageError:
-    """Return the error for an argument that isn't a cursor for this kind of list."""
+    """Return the error to raise for an argument that isn't a cursor of this list."""
     return click.UsageError(
         "--cursor: not a next_cursor from an earlier answer of this command: leave it out"
     )
@@ -34,8 +37,8 @@ def not_a_cursor() -> click.UsageError:
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
     """Return the values that `write_cursor` put into a cursor.
 
-    `kind`: the kind of list. `types`: the expected types of the values. Raises click.UsageError if
-    the argument isn't a cursor for this kind of list.
+    `kind`: as for `write_cursor`. `types`: the expected types of the values. Raises
+    click.UsageError if the argument isn't a cursor for this kind of list.
     """
     try:
         padded = cursor[:_LONGEST] + "=" * (-len(cursor) % 4)

@@ -7,7 +7,7 @@ from gemtui.doctor import examine
 
 
 def run(*, as_json: bool) -> int:
-    """Print the report; return 1 if there are problems."""
+    """Print a report on the installation; return 1 if it contains problems."""
     report = examine()
     if as_json:
         if report.files.cache_renewed is not None:

@@ -1,4 +1,4 @@
-"""`gemtui extension`: its status, its installation after confirmation, and its removal."""
+"""`gemtui extension`: its status; its installation and removal after confirmation."""
 
 from __future__ import annotations
 
@@ -81,9 +81,10 @@ def remove(yes: bool) -> int:
 
 
 def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
-    """Explain the change and ask the user to confirm it.
+    """Explain a change, then ask the user to confirm it; return the answer.
 
-    Raises click.UsageError without a terminal.
+    `words`: the paragraphs of the explanation. `yes`: don't ask, and return True. Raises
+    click.UsageError if the user would have to be asked without a terminal.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not yes and not all(stream is not None and stream.isatty() for stream in streams):

@@ -42,8 +42,9 @@ def run(
 ) -> int:
     """Print the files that sessions wrote; return 1 if there are none.
 
-    `path`: print only this file, the files under this folder, or the files whose path ends with it.
-    Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    `path`: print only this file, the files under this folder, or the files whose paths end with it.
+    `project`, `everywhere`, `session`, `since`: which sessions to use. `as_patch`: print the
+    changes as a patch. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     with index_of_user() as index:
         snapshot = read_store(index, project=project)
@@ -68,9 +69,9 @@ def run(
 def matching_writes(
     writes: Iterator[RecordedWrite | Problem], path: Path | None
 ) -> Iterator[RecordedWrite]:
-    """Yield the writes to the files that the user named.
+    """Yield the writes to files that match `path`; None means all files.
 
-    Problems in reading sessions are reported on stderr. `path`: as in `run`; None means all files.
+    `path`: as in `run`. Problems that occurred while sessions were read are reported on stderr.
     """
     fits = _Fits(path)
     for each in writes:
@@ -81,7 +82,7 @@ def matching_writes(
 
 
 class _Fits:
-    """Tests whether a path equals, is under, or ends with the path the user named."""
+    """Tests whether a path is, is under, or ends with the path that the user named."""
 
     def __init__(self, wanted: Path | None) -> None:
         self._places = [] if wanted is None else _names_of(wanted)
@@ -96,7 +97,7 @@ class _Fits:
 
 
 def _names_of(wanted: Path) -> list[PurePath]:
-    """Return the path as given, and also with links resolved."""
+    """Return a path's absolute spellings: as given, and with links resolved."""
     absolute = Path(os.path.normpath(current_folder() / wanted))
     return [absolute, *map(Path, folder_names(absolute))]
 
@@ -130,7 +131,7 @@ def _outcome(write: RecordedWrite) -> str:
 
 
 def file_entry(writes: Sequence[RecordedWrite]) -> dict[str, Any]:
-    """Return the JSON object for one file in the output of `gemtui files --json`.
+    """Return a file's JSON object in the output of `gemtui files --json`.
 
     `writes`: all writes to the file.
     """
@@ -159,9 +160,10 @@ def _write_json(write: RecordedWrite) -> dict[str, Any]:
 
 
 def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
-    """Print one patch for all files under `root`.
+    """Print one patch for all files under the project's folder `root`.
 
-    Anything missing from the patch is reported on stderr, with the reason.
+    Changes that a patch can't contain are reported on stderr, with the reason. Returns 1 if the
+    patch is empty.
     """
     if root is None:
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""`gemtui fork`: create a new chat with a stored session's history."""
+"""`gemtui fork`: create a new chat that begins with a stored session's history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from gemtui.text import clean_line
 def run(wanted: str, *, before: int | None, project: Path | None, as_json: bool) -> None:
     """Fork the session that `wanted` names, and print the new session's id.
 
-    Raises SessionNotFound, SessionAmbiguous, ForkFailed, OSError.
+    `before`: fork before the prompt with this number; None copies the whole session. `project`:
+    consider only this folder's sessions. Raises SessionNotFound, SessionAmbiguous, ForkFailed,
+    OSError.
     """
     with index_of_user() as index:
         session = choose(wanted, index, project=project)

@@ -1,4 +1,4 @@
-"""`gemtui sessions --live`: the current state of sessions in all terminals."""
+"""`gemtui sessions --live`: what the active sessions in all terminals are doing."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ _WIDEST = (8, 5, 24, 40)
 class _Live(Struct, frozen=True, kw_only=True):
     """One active session.
 
-    `by`: what its state is known from: `hook` (a Gemini CLI hook), `file` (the session's file) or
-    `run` (a run of gemtui).
+    `by`: the source of this information: `hook` (a Gemini CLI hook), `file` (the session's file has
+    just been written) or `run` (a run of gemtui). `reported`: what the hooks reported; None unless
+    `by` is `hook`.
     """
 
     session: str
@@ -38,7 +39,10 @@ class _Live(Struct, frozen=True, kw_only=True):
     reported: LiveSession | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the session as JSON values; null means unknown or none."""
+        """Return the session as JSON values.
+
+        null means that a value is unknown, or that there is no such thing.
+        """
         told = self.reported
         asks = None if told is None or told.question is None else told.question.to_dict()
         return {
@@ -78,9 +82,9 @@ def run(*, project: Path | None, as_json: bool) -> int:
 
 
 def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
-    """Yield the active sessions: first those that Gemini CLI hooks reported.
+    """Yield the active sessions: first those that Gemini CLI hooks have reported.
 
-    The others are found from session files and from gemtui's runs.
+    After these come the sessions of gemtui's runs, and those whose files have just been written.
     """
     seen = set()
     for each in LiveFolder().read():
@@ -112,7 +116,7 @@ def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) 
 
 
 def _table(live: Iterable[_Live], stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
-    """Yield a header and one line for each session."""
+    """Yield a header and one line for each session; nothing if there are none."""
     rows = [_row(each, stored, now) for each in live]
     if rows:
         yield from map(_line, (tuple(map(Clean, _HEAD)), *rows))
@@ -132,7 +136,7 @@ def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Cle
 
 
 def _line(row: tuple[Clean, ...]) -> Clean:
-    """Join the cells of a row in aligned columns; the last cell is not truncated."""
+    """Join a row's cells as aligned columns; only the last cell is never truncated."""
     cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
     padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
     return Clean("  ".join((*padded, row[-1])).rstrip())

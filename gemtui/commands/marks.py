@@ -1,4 +1,4 @@
-"""`gemtui mark` and `gemtui marks`: the user's marks on sessions."""
+"""`gemtui mark` and `gemtui marks`: edit and list the user's marks on sessions."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def mark(
 
 
 def _session(id: str, marks: Marks) -> str:
-    """Return the named session's full id.
+    """Return the full id of the session that the user named.
 
-    A deleted session can be named only by its full id.
+    A session that has been deleted, but still has marks, can be named only by its full id.
     """
     try:
         with index_of_user() as index:

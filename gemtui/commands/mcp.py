@@ -1,4 +1,4 @@
-"""`gemtui mcp`: give agents read-only access to stored sessions, over stdin and stdout."""
+"""`gemtui mcp`: give agents read-only access to sessions, over stdin and stdout."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gemtui.paths import current_folder
 
 
 def run(*, project: Path | None, everywhere: bool) -> int:
-    """Serve until the input ends, or until SIGTERM or SIGINT.
+    """Answer agents' requests until the input ends, or until SIGTERM or SIGINT.
 
-    `project`: agents can read this folder's sessions, by default the current folder's.
+    `project`: the folder whose sessions agents can read; None means the current folder.
     `everywhere`: agents can read the sessions of all projects. Raises click.UsageError.
     """
     if sys.stdin is None or sys.stdout is None:
@@ -43,9 +43,9 @@ def run(*, project: Path | None, everywhere: bool) -> int:
 
 
 def _let_stderr_go() -> None:
-    """Discard stderr if it is a pipe or socket.
+    """Discard everything written to stderr if it is a pipe or a socket.
 
-    If nobody reads it, it would fill up, and the server would block.
+    If the program at the other end never reads it, it fills up, and the server would block.
     """
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):

@@ -1,4 +1,4 @@
-"""Write commands' output to stdout, or to a file the user names."""
+"""Write a command's output to stdout, or to a file that the user names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gemtui.paths import typed_path
 from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 
 _SLOW = 1.0
-"""Seconds after which a note explains why the command is taking long."""
+"""After how many seconds a note explains why a command is taking long."""
 _NARROW = 20
-"""A column narrower than this many cells is not wrapped."""
+"""If the last column has fewer cells than this, its text is not wrapped."""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
-    """Write to stdout and flush; do nothing if stdout was closed at start (`>&-`).
+    """Write to stdout and flush it; do nothing if stdout was closed (`>&-`).
 
     Raises BrokenPipeError if the reader is gone, and other OSErrors, for example for a full disk.
     """
@@ -57,7 +57,10 @@ def discard_stdout() -> None:
 
 @contextmanager
 def slow_note(words: str) -> Iterator[None]:
-    """Print a note if the block takes longer than a second and stderr is a terminal."""
+    """Print a note on stderr if the block takes longer than a second.
+
+    Nothing is printed if stderr isn't a terminal.
+    """
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -71,7 +74,7 @@ def slow_note(words: str) -> Iterator[None]:
 
 
 def lines_to_stdout(lines: Iterable[Clean]) -> None:
-    """Print lines in stdout's encoding; unsupported characters become `?`."""
+    """Print lines in stdout's encoding; characters it doesn't have become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
@@ -83,10 +86,10 @@ def columns(
     room: int | None = None,
     cut: bool = False,
 ) -> Iterator[Clean]:
-    """Yield the rows as lines with aligned columns.
+    """Yield a table's rows as lines with aligned columns.
 
-    `numbers`: the indexes of columns to align right. `room`: the width of a line in cells, at which
-    the last column is wrapped or, with `cut`, truncated; None means no limit.
+    `numbers`: the indexes of columns to align right. `room`: the maximum width of a line in cells;
+    to fit, the last column is wrapped or, with `cut`, truncated. None means no limit.
     """
     cleaned = [[Clean(visible_line(cell).strip()) for cell in row] for row in rows]
     if not cleaned:
@@ -105,7 +108,10 @@ def columns(
 
 
 def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
-    """Wrap text at spaces to lines of at most `room` cells; long words stay whole."""
+    """Wrap text at spaces to lines of at most `room` cells; long words stay whole.
+
+    None, or a very narrow `room`, leaves the text as it is.
+    """
     if room is None or room < _NARROW:
         yield text
         return
@@ -120,7 +126,7 @@ def _wrapped(text: Clean, room: int | None) -> Iterator[str]:
 
 
 def terminal_width() -> int | None:
-    """Return the terminal's width in columns; None if stdout is not a terminal."""
+    """Return the width of stdout's terminal in columns; None if it is no terminal."""
     if sys.stdout is None or not sys.stdout.isatty():
         return None
     from shutil import get_terminal_size
@@ -129,17 +135,17 @@ def terminal_width() -> int | None:
 
 
 def stdout_encoding() -> str:
-    """Return stdout's encoding."""
+    """Return the encoding in which text must be written to stdout."""
     return getattr(sys.stdout, "encoding", None) or "utf-8"
 
 
 def note(words: str) -> None:
-    """Print a note to stderr, for example why the output is empty or incomplete."""
+    """Print a note on stderr, for example on why the output is empty or incomplete."""
     click.echo(clean_line(f"gemtui: {words}"), err=True)
 
 
 def require_terminal() -> None:
-    """Raise click.UsageError if the user can't be asked for confirmation."""
+    """Raise click.UsageError if no question can be asked: stdin isn't a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError(
             "can't ask for confirmation without a terminal: add --yes to skip the question"
@@ -147,10 +153,10 @@ def require_terminal() -> None:
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a function to call with the number of items done so far.
+    """Return a function to call with the number of sessions done so far.
 
-    It prints the progress if stderr is a terminal. `doing`: what is being done. `total`: the number
-    of all items.
+    It prints a line on stderr if that is a terminal. `doing`: what is being done, such as
+    "writing". `total`: the number of all sessions.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
@@ -166,11 +172,11 @@ def progress(doing: str, total: int) -> Callable[[int], None]:
 def to_file(
     path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
 ) -> None:
-    """Write an export, completely or not at all, readable only by the user.
+    """Write an export to a file, completely or not at all.
 
-    `keep`: paths that must not be overwritten, including everything in them: Gemini's own folder
-    and the session itself. Folders are refused, too. `force`: replace an existing file, which would
-    otherwise be refused. Raises click.UsageError, OSError.
+    A new file is readable only by the user. `keep`: files that must not be overwritten, and folders
+    in which nothing may be written, such as the session and Gemini's own folder. `force`: replace
+    an existing file; otherwise, an existing file is an error. Raises click.UsageError, OSError.
     """
     target = resolved(typed_path(path))
     _require_file(path, target, keep)
@@ -185,7 +191,8 @@ def to_file(
 def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     """Raise click.UsageError if an export must not be written to a path.
 
-    `path`: as the user typed it. `target`: the file it leads to. `keep`: as in `to_file`.
+    `path`: as the user typed it. `target`: the file it leads to, with links resolved. `keep`: as in
+    `to_file`.
     """
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: give the name of a file in it")

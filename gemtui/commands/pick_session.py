@@ -1,4 +1,4 @@
-"""Find the session the user names, or list the candidates."""
+"""Find the session that the user names, or list the candidates."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 
 @contextmanager
 def index_of_user(home: Path | None = None) -> Iterator[Index]:
-    """Open the user's store, or the store in `home`, with gemtui's cache.
+    """Open the index of the user's sessions, or of those in another Gemini home.
 
-    On exit, report a corrupt cache that has been recreated.
+    When it is closed, the user is told if gemtui's cache was corrupt and has been recreated.
+    `home`: None means the user's `~/.gemini`.
     """
     with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
         try:
@@ -42,9 +43,8 @@ def choose(
 ) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
-    `project`, `here`: as in `find_session`, except that if `here` is None, the current folder is
-    used. SessionNotFound and SessionAmbiguous are raised with notes that list the candidates, one
-    per line.
+    `project`, `here`: as in `find_session`, except that None for `here` means the current folder.
+    Raises SessionNotFound and SessionAmbiguous; their notes list the candidates, one per note.
     """
     try:
         return find_session(index, wanted, project=project, here=here or folder_here())
@@ -62,7 +62,7 @@ def _all(index: Index) -> tuple[Summary, ...]:
 
 
 def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
-    """Add a note to the error for each session whose id or file is in `among`."""
+    """Add a note to the error for each session whose id or file name is in `among`."""
     now, named = datetime.now(UTC), set(among)
     found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
     for name, each in found[:CANDIDATES]:
@@ -72,9 +72,9 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
 
 
 def session_completions(begun: str) -> list[tuple[str, str]]:
-    """Return the ids with this prefix, and the sessions' titles, for shell completion.
+    """Return (id, title) for each session whose id begins with `begun`, newest first.
 
-    The newest sessions come first.
+    This is for completion in a shell.
     """
     with closing(Index(gemini_home(), cache=cache_dir())) as index:
         snapshot = index.quick(project=None, limit=_COMPLETED)

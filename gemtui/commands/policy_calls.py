@@ -37,7 +37,7 @@ from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted
 from gemtui.transcript.tools import args_hold_controls
 
 _CUT = 1000
-"""The longest argument, in characters, in a report's example."""
+"""The maximum number of characters of an argument in a report's example."""
 
 
 # --- explain -------------------------------------------------------------------------------------
@@ -46,7 +46,11 @@ _CUT = 1000
 def print_explanation(
     situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
 ) -> int:
-    """Print the decision for a call; return 1 if the CLI ignores one of the policies."""
+    """Print the decision for a call; return 1 if the CLI ignores one of the policies.
+
+    `args`: the call's arguments as JSON, or `-` for stdin. `subagent`: the agent that makes the
+    call; None means the main agent.
+    """
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.load_policy(folder_here())
     answer = situation.engine(stands).explain(call)
@@ -64,9 +68,9 @@ def _tool(name: str) -> str:
 
 
 def _arguments(text: str) -> Mapping[str, Any]:
-    """Parse a call's arguments, typed as JSON.
+    """Parse a call's arguments from JSON text, or from stdin if the text is `-`.
 
-    `text`: the JSON; `-` reads it from stdin, which is needed for more than 128 KiB.
+    stdin is needed for more than 128 KiB, which is the limit for one argument of a command.
     """
     such = """write one, such as '{"command": "ls"}'"""
     data = (
@@ -166,9 +170,10 @@ def _as_refusal(answer: Explanation, situation: Situation) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSelection:
-    """A selection of recorded calls.
+    """Which recorded calls to use: one session's, one project's, or all.
 
-    By default, these are the calls in the current folder's project, or in all projects.
+    By default, these are the calls of the current folder's project, or all calls if it has no
+    sessions.
     """
 
     session: str | None = None
@@ -176,7 +181,7 @@ class CallSelection:
     everywhere: bool = False
 
     def check(self) -> None:
-        """Raise UsageError for mutually exclusive options."""
+        """Raise click.UsageError if more than one of the options is given."""
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
             raise click.UsageError(
@@ -186,10 +191,11 @@ class CallSelection:
 
 @dataclass(kw_only=True)
 class Read:
-    """The recorded calls that were selected, to be read from their sessions.
+    """The sessions with the selected calls, and what was found while reading them.
 
-    `workspace`: the folder in which all of the calls were made; None if there are several.
-    `problems`: the problems found so far while reading.
+    `workspace`: the folder in which the calls were made; None if unknown, or if there may be
+    several. `problems`: what could not be read so far. `by_subagents`: how many of the calls read
+    so far were made by subagents.
     """
 
     sessions: tuple[Summary, ...]
@@ -198,7 +204,10 @@ class Read:
     by_subagents: int = 0
 
     def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """Yield the calls in batches; sessions that can't be read are added to `problems`."""
+        """Yield the calls in batches.
+
+        Sessions that can't be read are added to `problems`.
+        """
         for step in recorded_calls(self.sessions):
             if step.problem is not None:
                 self.problems.append(step.problem)
@@ -206,7 +215,7 @@ class Read:
             yield step.calls
 
     def report_problems(self) -> None:
-        """Report on stderr what could not be read."""
+        """Report on stderr which sessions could not be read."""
         if self.problems:
             first, number = self.problems[0], len(self.problems)
             more = f" and {number - 1} more" if number > 1 else ""
@@ -239,7 +248,7 @@ def read_which(which: CallSelection) -> Read:
 
 
 def none_found(read: Read) -> int:
-    """Report that no calls were found, and return 1."""
+    """Report that there are no recorded calls, and return the exit code 1."""
     read.report_problems()
     note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
     return 1
@@ -249,7 +258,7 @@ def none_found(read: Read) -> int:
 
 
 def print_replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
-    """Print the decisions for recorded calls.
+    """Decide recorded calls as if they were made now, and print the decisions.
 
     Returns 1 if there are no calls, or if the CLI ignores one of the policies.
     """
@@ -305,7 +314,7 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
 
 
 def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
-    """Return a rule for JSON reports, with its place in its file and its priorities.
+    """Return a rule's source, number and priorities, for JSON reports.
 
     Returns None if `rule` is None.
     """
@@ -321,7 +330,7 @@ def rule_dict(rule: Rule | None) -> dict[str, Any] | None:
 
 
 def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments for a report, with long strings truncated and marked by `…`."""
+    """Return a call's arguments for a report, with long strings cut and marked by `…`."""
     return {
         name: f"{value[:_CUT]}…" if isinstance(value, str) and len(value) > _CUT else value
         for name, value in args.items()
@@ -329,7 +338,7 @@ def shortened_args(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decision(decision: ReplayDecision) -> str:
-    """Return the decision's name; a refusal by the tool itself counts as a deny."""
+    """Return a decision's name in reports; a refusal by the tool itself is a "deny"."""
     return "deny" if decision is ReplayDecision.TOOL_REFUSES else decision.value
 
 
@@ -384,7 +393,7 @@ def _by(share: RuleCount) -> str:
 
 
 def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
-    """Yield one line for each call: session, tool, argument."""
+    """Yield one line for each call, with its session, tool and argument."""
     rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
         yield Clean(f"    {line}")

@@ -1,4 +1,4 @@
-"""The command line of `gemtui policy`, whose work is done in other modules."""
+"""The command line of `gemtui policy`; other modules do the work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemtui.errors import OptionError
 
 
 class _Mode(click.Choice[str]):
-    """An approval mode: as the CLI, policy rules, or other agents spell it."""
+    """Parses an approval mode, as spelled by the CLI, policy rules or other agents."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the mode as the CLI spells it."""
@@ -29,7 +29,7 @@ class _Mode(click.Choice[str]):
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of gemtui's policies, or files if none match."""
+    """Complete the name of one of gemtui's policies, or a file if no name matches."""
     from gemtui.errors import GemtuiError
     from gemtui.policy.edit.store import Origin, list_policies
 
@@ -65,7 +65,7 @@ _interactive = click.option(
 
 
 def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that describe a run to a command that judges calls by policies."""
+    """Add the options that describe a run to a command that decides calls by policies."""
     for option in (
         click.option(
             "--allowed-tools",
@@ -103,7 +103,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select recorded calls to a command."""
+    """Add to a command the options that select recorded calls."""
     for option in (
         click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
         click.option(

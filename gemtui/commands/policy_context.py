@@ -1,4 +1,4 @@
-"""The run in which calls are assumed to be made when policies are applied to them."""
+"""The run that `gemtui policy` assumes when it applies policies to calls."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """The run in which the calls to be judged are assumed to be made.
+    """Describes the run in which calls are assumed to be made.
 
-    `policies`: names, files or folders of policies. `alone`: leave out the user's own policy files.
-    `settings`: a file to use instead of the machine's settings. `interactive`: whether the user can
-    be asked.
+    `policies`: names, files or folders of policies. `mode`: the approval mode. `interactive`:
+    whether the CLI can ask the user. `alone`: leave out the user's own policy files. `admin`: admin
+    policy files. `settings`: a file to use instead of the machine's settings. `allowed_tools`,
+    `include_directories`: the values of the CLI's options.
     """
 
     policies: Sequence[str] = ()
@@ -39,11 +40,15 @@ class Situation:
 
     @property
     def approval(self) -> ApprovalMode:
-        """The approval mode."""
+        """The approval mode, as an enum member."""
         return ApprovalMode(self.mode)
 
     def load_policy(self, workspace: Path | None) -> EffectivePolicy:
-        """Load the policy and the settings. Raises PolicyNotFound, OptionError, OSError."""
+        """Return the rules and settings that would be in force in such a run.
+
+        `workspace`: the run's folder; None if unknown. Raises PolicyNotFound, OptionError, OSError,
+        click.UsageError.
+        """
         missing = next((path for path in self.admin if not path_exists(path)), None)
         if missing is not None:
             raise click.UsageError(
@@ -66,23 +71,32 @@ class Situation:
 
     @property
     def named(self) -> Sequence[Path]:
-        """The files and folders named in `policies`. Raises PolicyNotFound, UsageError."""
+        """The files and folders that `policies` names.
+
+        Raises PolicyNotFound, click.UsageError.
+        """
         return [path for word in self.policies for path in _named(word)]
 
     def engine(self, stands: EffectivePolicy) -> Engine:
-        """Return the engine for these policies and settings."""
+        """Return an engine that decides calls in such a run.
+
+        `stands`: the result of `load_policy`.
+        """
         return Engine(
             stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
         )
 
     @property
     def words(self) -> str:
-        """The mode and whether the user can be asked, in words."""
+        """The mode and the kind of run, such as "mode default, headless"."""
         return f"mode {self.mode}, {'interactive' if self.interactive else 'headless'}"
 
 
 def _named(word: str) -> Iterator[Path]:
-    """Yield the files and folders in one `--policy` value, which is split at commas."""
+    """Yield the files and folders that one `--policy` value names.
+
+    The value is split at commas, as the CLI does.
+    """
     if not word.strip():
         raise click.UsageError("--policy is empty: give a policy's name or a file")
     if "," in word and not path_exists(typed_path(word)):
@@ -99,11 +113,11 @@ def _named(word: str) -> Iterator[Path]:
 
 
 def report_broken(stands: EffectivePolicy, named: Sequence[Path]) -> int:
-    """Report policy files or rules that the CLI ignores, and unreadable settings.
+    """Report policy files and rules that the CLI ignores, and unreadable settings.
 
     Returns 1 if there are any, or if there are other errors, such as `[[rules]]`, which Gemini CLI
-    silently skips or misinterprets. `named`: the policy files for which gemtui would refuse to
-    start a run because of such errors.
+    silently skips or misinterprets. `stands`: the policies and settings in force. `named`: those
+    policy files and folders with which gemtui would refuse to start a run because of such errors.
     """
     for problem in stands.problems:
         note(problem)

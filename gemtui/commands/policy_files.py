@@ -49,7 +49,10 @@ _WHOSE = {
 
 
 def print_policies(*, as_json: bool) -> int:
-    """Print all policies, each with its number of findings."""
+    """Print all policies with their numbers of rules and findings.
+
+    Returns 1 if there are problems with the settings.
+    """
     stands, here = effective_policy(workspace=folder_here()), current_folder()
     named = stands.settings.policy_paths(here)
     listed = list_policies(named, stands.settings.admin_policies(here))
@@ -71,17 +74,17 @@ def print_policies(*, as_json: bool) -> int:
 
 
 def _noted(problems: Sequence[str]) -> int:
-    """Report problems with the settings; return 1 if there are any, else 0."""
+    """Report problems with the settings; return the exit code, 1 if there are any."""
     for problem in problems:
         note(problem)
     return 1 if problems else 0
 
 
 def _described(file: PolicyFile, replaced: bool) -> dict[str, Any]:
-    """Return the JSON object for one policy in the output of `gemtui policy list`.
+    """Return a policy's JSON object in the output of `gemtui policy list`.
 
     `replaced`: whether the settings contain a list of policy paths, which replaces the user's
-    policy folder. `loaded` in the result: whether the CLI loads the policy in every session.
+    policy folder. The result's key `loaded` says whether the CLI loads the policy in every session.
     """
     try:
         document = open_policy(file).document
@@ -158,11 +161,11 @@ def _shown(opened: Opened) -> dict[str, Any]:
 
 
 def _entry(entry: RuleEntry) -> dict[str, Any]:
-    """Return the JSON object for one rule.
+    """Return a rule's JSON object in the output of `gemtui policy show --json`.
 
-    `fields` in the result: as in the file; null if unreadable. `sentence`: the sentence from which
-    `gemtui policy words` would create such a rule; null if there is none. Return a finding's JSON
-    object in the output of `gemtui policy check --json`.
+    The result's key `fields` contains the fields as in the file; null if the rule can't be read.
+    `sentence` is a sentence from which `gemtui policy words` would create such a rule; null if
+    there is none.
     """
     rule = entry.rule
     return {
@@ -176,7 +179,7 @@ def _entry(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert TOML values to JSON; times and infinite numbers become strings."""
+    """Convert a TOML value to JSON; times and non-finite numbers become strings."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -187,7 +190,7 @@ def _plain(value: Any) -> Any:
 
 
 def _table(document: Document) -> Iterator[Clean]:
-    """Yield the rules in the order in which they are tried; disabled ones come last."""
+    """Yield a table of rules in the order in which they are tried, then disabled ones."""
     rules = [(entry.rule, entry.enabled) for entry in document.rules if entry.rule]
     on = sorted((rule for rule, on in rules if on), key=lambda rule: -rule.effective)
     off = [rule for rule, on in rules if not on]
@@ -206,10 +209,10 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request to apply the policies also to recorded calls.
+    """A request to `gemtui policy check` to replay recorded calls, too.
 
-    `which`, `since`: the calls selected, if made since this time. `mode`: the approval mode to
-    assume.
+    `since`: only calls made since this time. `which`: the sessions whose calls to use. `mode`: the
+    approval mode to assume.
     """
 
     since: datetime
@@ -222,8 +225,9 @@ def print_findings(
 ) -> int:
     """Print the findings; return 1 on errors and, with `strict`, on warnings.
 
-    A failing example is an error. With `replay`, the result is also 1 if calls that succeeded would
-    now be denied. Raises PolicyNotFound, and errors that occur while sessions are being read.
+    An example in a policy that fails counts as an error. With `replay`, the result is also 1 if
+    calls that succeeded would now be denied. Raises PolicyNotFound, and errors that occur while
+    sessions are being read.
     """
     paths = [_path(each) for each in files]
     examples = try_files(paths)
@@ -255,9 +259,9 @@ def print_findings(
 
 
 def _path(wanted: str) -> Path:
-    """Return the path of a file the user typed, or of one of gemtui's policies.
+    """Return the path of the policy that the user named or typed as a path.
 
-    A path that doesn't exist is also returned, and becomes a finding later.
+    A typed path is returned even if it doesn't exist; a finding then reports that.
     """
     if not wanted.strip():
         raise click.UsageError("FILE is empty: give a policy's name, a file or a folder")
@@ -269,7 +273,7 @@ def _path(wanted: str) -> Path:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """Return a finding's entry in the output of `gemtui policy check --json`."""
+    """Return a finding's JSON object in the output of `gemtui policy check --json`."""
     return {
         "file": str(finding.file),
         "rule": finding.rule,
@@ -284,19 +288,19 @@ def _message(finding: Finding) -> str:
 
 
 def _line(finding: Finding) -> Clean:
-    """Format a finding: `work.toml: rule 3, toolName: error: problem: solution`."""
+    """Return a line such as `work.toml: rule 3, toolName: error: PROBLEM: SOLUTION`."""
     place = ", ".join(filter(None, (f"rule {finding.rule}" * bool(finding.rule), finding.field)))
     words = (str(finding.file), place, finding.severity.value, _message(finding))
     return one_line(": ".join(filter(None, words)))
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[int, int]:
-    """Return the numbers of errors and warnings."""
+    """Return the number of errors and the number of warnings."""
     errors = sum(each.severity is Severity.ERROR for each in findings)
     return errors, len(findings) - errors
 
 
 def _summed(errors: int, warnings: int) -> str:
-    """Format the counts: `2 errors, 1 warning`; "" if both are 0."""
+    """Return the numbers of findings in words: `2 errors, 1 warning`; "" for none."""
     parts = ((errors, "error"), (warnings, "warning"))
     return ", ".join(counted(count, word) for count, word in parts if count)

@@ -1,4 +1,4 @@
-"""`gemtui policy suggest`: suggest rules that would allow agents' successful calls."""
+"""`gemtui policy suggest`: suggest rules that allow agents' successful calls."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def run(
     force: bool = False,
     as_json: bool,
 ) -> int:
-    """Print the suggested rules, or write them to a policy file.
+    """Print the suggested rules, or write them to the policy file `output`.
 
-    `force`: replace an existing file. Returns 1 if there are no calls, or if the CLI ignores one of
-    the policies.
+    `situation`: the run for which to suggest rules. `which`: the recorded calls to use. `force`:
+    replace an existing file. Returns 1 if there are no calls, or if the CLI ignores one of the
+    policies.
     """
     if output is not None and not force and os.path.lexists(typed_path(output)):
         raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
@@ -91,7 +92,7 @@ def _suggested(each: Suggestion) -> dict[str, Any]:
 
 
 def _fields(rule: Rule) -> dict[str, Any]:
-    """Return a rule's fields, with the names used in policy files."""
+    """Return a rule's fields for JSON, with the names used in policy files."""
     prefixes, tools = list(rule.command_prefixes), list(rule.tools)
     fields = {
         "toolName": tools if rule.tool_list else tools[0],

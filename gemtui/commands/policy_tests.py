@@ -34,19 +34,22 @@ from gemtui.text import Clean, counted
 
 _DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)
 LISTED = 50
-"""The most denied calls to list; the rest are only counted."""
+"""The maximum number of denied calls to list; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileExample:
-    """An example (a call with its expected decision) in a policy file, and its result."""
+    """An example in a policy file, and whether it passes.
+
+    An example is a comment with a call and the expected decision.
+    """
 
     file: Path
     tried: Tried
 
 
 def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
-    """Try the examples in these files, each with the rules of its own file only."""
+    """Try the examples in policy files; only the rules of an example's own file apply."""
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
@@ -107,10 +110,11 @@ class DeniedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A policy's decisions for calls that have succeeded since a given time.
+    """A policy's decisions for the calls that have succeeded since a given time.
 
-    `gone`: how many calls used a tool that no longer exists. `undated`: how many calls have no
-    stored time and are therefore not in `calls`.
+    `read`: the sessions that were read. `calls`: how many calls were decided; `counts` has their
+    number by decision. `gone`: how many calls used a tool that no longer exists. `undated`: how
+    many calls have no recorded time. Neither is included in `calls`.
     """
 
     since: datetime
@@ -126,10 +130,10 @@ class Replayed:
 def replay_since(
     paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
 ) -> Replayed:
-    """Apply these policy files alone to the calls that succeeded since a time.
+    """Decide the calls that succeeded since a time, by these policy files alone.
 
-    The run is assumed to be headless and in this mode. Calls of tools Gemini CLI no longer has are
-    only counted (`gone`). Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    No settings are applied either. The run is assumed to be headless and in this mode. Raises
+    SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     found = read_which(which)
     recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)
@@ -166,7 +170,7 @@ def replay_since(
 
 
 def replay_json(found: Replayed) -> dict[str, Any]:
-    """Return the field `replay` in the output of `policy check --json`."""
+    """Return the value of `replay` in the output of `gemtui policy check --json`."""
     return {
         "since": iso(found.since),
         "mode": found.mode.value,
@@ -191,7 +195,7 @@ def replay_json(found: Replayed) -> dict[str, Any]:
 
 
 def replay_lines(found: Replayed) -> Iterator[Clean]:
-    """Yield lines with the counts, and with the calls that would be denied."""
+    """Yield lines with the number of calls by decision, then the denied calls."""
     since = found.since.astimezone().date().isoformat()
     yield Clean(
         f"{counted(found.calls, 'call')} succeeded since {since}; mode {found.mode.value} would "

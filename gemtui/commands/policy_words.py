@@ -1,4 +1,4 @@
-"""`gemtui policy words`: create rules from sentences; print them or add them to a policy."""
+"""`gemtui policy words`: create rules from sentences; print or save them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from gemtui.text import Clean, counted, short_path, visible_line
 
 
 def run(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
-    """Print the rules that sentences describe, or add them to the policy `name`.
+    """Print the rules that sentences describe; with `name`, add them to that policy.
 
-    Returns 1 if a sentence describes no rule.
+    Returns 1 if a sentence describes no rule; then nothing is added.
     """
     sentences = read_sentences(text, folder_here())
     if not sentences:
@@ -46,7 +46,7 @@ def run(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
 
 
 def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
-    """Add rules to a policy, creating it if needed.
+    """Add to a policy the rules that it lacks; create the policy if necessary.
 
     Returns its path and the number of rules added. Raises PolicyError for a policy that can't be
     edited.
@@ -67,9 +67,10 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 
 
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
-    """Yield each tool's name, its decision, and whether the model is offered the tool.
+    """Yield each tool's name, its decision, and whether the model sees the tool.
 
-    The decision is that of these rules alone, in this mode.
+    The decision is that of these rules and the built-in ones, in this mode and headless, for a call
+    whose arguments are placeholders.
     """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:

@@ -17,9 +17,10 @@ from gemtui.text import clean_line, counted
 
 
 def run(folder: Path, *, since: datetime | None, redact: bool, as_json: bool) -> int:
-    """Push, and report the result; return 1 if a session could not be read.
+    """Write the sessions to `folder`, and report the result.
 
-    Raises PushError, StoreUnreadable, OSError.
+    Returns 1 if a session could not be read. `since`: only sessions used since this time. `redact`:
+    replace secrets. Raises PushError, StoreUnreadable, OSError.
     """
     path = typed_path(folder)
     with index_of_user() as index:

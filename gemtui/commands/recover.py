@@ -21,14 +21,14 @@ from gemtui.sessions.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20
-"""The most line ranges whose sources are listed; --json lists all of them."""
+"""The maximum number of line ranges whose sources are listed; --json lists all."""
 
 
 def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
     """Print a file's newest recorded contents, or write them to `output`.
 
-    Returns 1 if there are none. `at`: use only what was recorded up to this time. `force`: replace
-    an existing file. Raises click.UsageError, StoreUnreadable, OSError.
+    Returns 1 if no session contains any. `at`: use only what was recorded up to this time. `force`:
+    replace an existing file. Raises click.UsageError, StoreUnreadable, OSError.
     """
     wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
     with index_of_user() as index:
@@ -62,9 +62,9 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
 
 
 def _report_sources(found: Recovered, rebuilt: Rebuilt, ids: set[str]) -> None:
-    """Report on stderr how certain the recovered lines are, and where they come from.
+    """Report on stderr how certain the recovered lines are, and their sources.
 
-    `ids`: the ids of all sessions.
+    `ids`: the ids of all sessions, from which unique prefixes are derived.
     """
     now, short = datetime.now(UTC), short_ids(ids)
     counts = f"{counted(rebuilt.known, 'line')} known, {rebuilt.guessed:,} guessed"

@@ -1,4 +1,4 @@
-"""`gemtui review`: print or revert a session's changes, hunk by hunk."""
+"""`gemtui review`: print or revert the changes a session made, hunk by hunk."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _ID = re.compile(r"[hfc][0-9a-f]{10}")
 
 
 def run(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> int:
-    """Print a session's changes, or revert those with the ids in `reverted`.
+    """Print the changes a session made, or revert those with the ids in `reverted`.
 
-    An id is that of a hunk, file or call. Returns 1 if something that should be reverted was left
-    unchanged.
+    An id names a hunk, a file or a call. Returns 1 if something that should have been reverted was
+    left unchanged.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
         raise click.UsageError(

@@ -1,4 +1,4 @@
-"""`gemtui run`: run one prompt headlessly, or print the command with `--dry-run`."""
+"""`gemtui run`: run one prompt headlessly; with `--dry-run`, print the command."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
 """Seconds between checks for the first checkpoint."""
 _LONGEST = 64 * 1024
-"""The longest line of stderr in bytes; only the end of a longer line is shown."""
+"""How many bytes of a long line of stderr are kept; they are the line's end."""
 
 
 def run(words: RunArguments) -> int:
     """Run the prompt; return the exit code, as defined in `run_show`.
 
-    Raises click.UsageError, OptionError, CliNotFound, SessionNotFound, SessionAmbiguous, OSError.
+    `words`: the arguments of the command. Raises click.UsageError, OptionError, CliNotFound,
+    SessionNotFound, SessionAmbiguous, OSError.
     """
     if words.fork and "resume" in words.options:
         raise click.UsageError("--resume and --fork can't be combined: use only one of them")
@@ -81,11 +82,11 @@ async def _follow_all(
     new_show: Callable[[], Show],
     terminal: AskingTerminal | None,
 ) -> int:
-    """Run the prompt, and continue after a quota was exhausted; return the exit code.
+    """Run the prompt; if a quota is exhausted, continue once it is renewed.
 
-    It continues only if the option `wait_for_quota` is set, once the quota is renewed. The exit
-    code is that of the last run. `new_show`: creates the output for each run. `terminal`: where to
-    answer the runs' questions.
+    It continues only with the option `wait_for_quota`, and otherwise ends. Returns the exit code of
+    the last run. `new_show`: creates the output of each run. `terminal`: where the user answers
+    questions; None if runs don't ask.
     """
     while True:
         show = new_show()
@@ -107,12 +108,12 @@ async def _follow_all(
 def report_before_run(options: AgentOptions) -> None:
     """Report what the run's folder allows a run to do without asking the user.
 
-    The report is stored, so that the next one can say what has changed.
+    The report is stored, so that the next one can say what has changed since.
     """
     told = before_run_report(options)
     for words in told.lines():
         note(words)
-    with suppress(OSError):  # the report is then shown again next time
+    with suppress(OSError):  # if not stored, it is shown again next time
         told.remember()
 
 
@@ -123,10 +124,10 @@ async def _follow(
     show: Show,
     terminal: AskingTerminal | None,
 ) -> tuple[str, Path | None]:
-    """Start a run, show its output, and clean up however it ends.
+    """Start a run, show its output, and end the run if showing it fails.
 
-    `terminal`: where to answer the run's questions; None if it asks none. Returns the run's stderr,
-    and the folder in which it worked.
+    `terminal`: where the user answers the run's questions; None if it asks none. Returns the run's
+    stderr, and the folder in which it worked.
     """
     stderr, folder = "", options.cwd
     stop = Stop(show)
@@ -148,7 +149,10 @@ async def _follow(
 
 @contextmanager
 def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
-    """Let the user answer the run's questions in the terminal while the block runs."""
+    """Let the user answer a run's questions in the terminal while the block runs.
+
+    `terminal`: None means that the run asks none.
+    """
     if terminal is None:
         yield
         return
@@ -161,7 +165,10 @@ def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Itera
 
 
 async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
-    """Show a run's output until it ends, then what is known only after its end."""
+    """Show a run's output until it ends, then what is known only after its end.
+
+    If this fails or is cancelled, the run is ended.
+    """
     for words in (run.request.about or {}).get("notes", ()):
         show.note(words)
     show.set_request(run.request)
@@ -188,10 +195,10 @@ async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
 
 
 def _say_aftermath(run: GeminiRun, show: Show) -> None:
-    """Report the side effects that resuming had on the stored session.
+    """Report what resuming a session did to the stored session, if anything.
 
-    For example, it may have created an empty duplicate file, which was removed. If the session is
-    lost, the run counts as failed.
+    For example, the CLI may have created an empty duplicate file, which gemtui removed. If the
+    session is lost, the run counts as failed.
     """
     found = aftermath_of(run.folder)
     if found is None:
@@ -205,7 +212,10 @@ def _say_aftermath(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
-    """Report, once, that the first checkpoint of a large folder is taking seconds."""
+    """Report that the run is waiting for a large folder's first checkpoint, if it is.
+
+    That takes some seconds, during which the run shows nothing else.
+    """
     while (state := await asyncio.to_thread(checkpoint_state, run.folder)) is None:
         await asyncio.sleep(_LOOK)
     if state.phase is CheckpointPhase.FIRST:
@@ -213,7 +223,7 @@ async def _show_checkpoint(run: GeminiRun, show: Show) -> None:
 
 
 async def _show_stderr(run: GeminiRun, show: Show) -> None:
-    """Show retries, which the CLI reports only on stderr."""
+    """Show when the CLI retries a request, which it reports only on stderr."""
     rest = b""
     async for chunk in tail(run.folder.stderr, ended=lambda: run.exit() is not None):
         *lines, rest = (rest[-_LONGEST:] + chunk).split(b"\n")
@@ -221,7 +231,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 
 
 class Stop:
-    """Ends the runs on signals: the first signal sends SIGTERM, the second SIGKILL.
+    """Ends runs on signals: the first one makes runs stop, the second kills them.
 
     If a signal arrives before a run has begun, the run is ended as soon as it begins.
     """
@@ -231,16 +241,16 @@ class Stop:
         self._runs: list[GeminiRun] = []
         self._asked = 0
         self.stopped = asyncio.Event()
-        """Set when the user wants to stop."""
+        """Set once a signal has arrived, or `now` has been called."""
 
     def add_run(self, run: GeminiRun) -> None:
-        """Add a run that signals should also end."""
+        """Add a run that signals end; if one has already arrived, end the run now."""
         self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
 
     def now(self) -> None:
-        """End the runs; on the second call, kill them."""
+        """End the runs; when called again, kill them."""
         self._asked += 1
         self.stopped.set()
         for run in self._runs:
@@ -253,10 +263,10 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Handle the signals that end a command, while the block is running.
+        """While the block runs, end the runs when a signal that ends a command arrives.
 
-        Signals from the terminal may already be ignored, by nohup or because a script runs this in
-        the background; they stay ignored. SIGTERM is always handled.
+        If nohup, or a script that runs this in the background, has made the process ignore SIGINT
+        or SIGHUP, these stay ignored. SIGTERM is always handled.
         """
         loop = asyncio.get_running_loop()
         ignored = {each for each in _SIGNALS if signal.getsignal(each) is signal.SIG_IGN}

@@ -1,4 +1,4 @@
-"""`gemtui run --ask`: print a run's questions and answer them in the terminal."""
+"""`gemtui run --ask`: print a run's questions, and let the user answer them."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from gemtui.runs.similar_calls import similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
-"""How many rows the terminal needs below a call.
+"""How many rows of the terminal are needed for what is printed below a call.
 
-They are for the call's reason, similar calls and the keys.
+This is the call's reason, similar calls and the keys.
 """
 _FEW = 3
-"""The most cautions to list without their number."""
+"""With more warnings about a call than this, their number is printed first."""
 _YES: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "y": Conversation.allow,
     "yes": Conversation.allow,
     "a": Conversation.allow_similar,
     "A": Conversation.always,
 }
-"""Maps the answers that allow a call to the methods that do so."""
+"""Maps the letters that allow a call to the methods that do so."""
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
-"""Seconds between checks for an answer given elsewhere."""
+"""Seconds between checks for new questions, and for answers given elsewhere."""
 NO_TERMINAL = "--ask needs a terminal; without it, calls that need approval are denied"
 
 
@@ -61,8 +61,9 @@ class AskingTerminal:
     def open(cls, *, as_json: bool) -> AskingTerminal:
         """Return the terminal in which to ask the user.
 
-        It is the terminal the command uses for input and output. With JSON on stdout, it is the
-        controlling terminal. Raises click.UsageError if there is none.
+        This is the terminal that the command uses for input and output; with `as_json`, where
+        stdout is taken by JSON, it is the process's controlling terminal. Raises click.UsageError
+        if there is none.
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
@@ -75,7 +76,7 @@ class AskingTerminal:
         return cls(place, place)
 
     def write(self, lines: Iterator[Clean] | tuple[Clean, ...], *, end: str = "\n") -> None:
-        """Print lines; do nothing if the terminal has been closed."""
+        """Print lines, followed by `end`; do nothing if the terminal has been closed."""
         with suppress(OSError):
             os.write(self.writing, ("\n".join(lines) + end).encode("utf-8", "replace"))
 
@@ -88,7 +89,7 @@ class AskingTerminal:
         return os.terminal_size((80, 24))
 
     def ring(self, notice: Notification) -> None:
-        """Notify a user who is looking elsewhere, in the way chosen in the settings."""
+        """Notify a user who may be looking elsewhere, in the way chosen in the settings."""
         ring = Config().ring
         with suppress(GemtuiError):
             ring = load_config(config_file()).ring
@@ -100,12 +101,12 @@ class AskingTerminal:
                 )
 
     def forget_typed(self) -> None:
-        """Discard anything typed before the question, because it can't be an answer."""
+        """Discard what was typed before the question appeared, as it can't be an answer."""
         with suppress(termios.error):
             termios.tcflush(self.reading, termios.TCIFLUSH)
 
     async def line(self) -> str | None:
-        """Read one line; return None at the end of input."""
+        """Wait for one line of input and return it; None at the end of input."""
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
         loop.add_reader(self.reading, ready.set)
         try:
@@ -123,15 +124,15 @@ def _is_terminal(stream: Any) -> bool:
 
 
 class TerminalQuestions:
-    """Asks questions in a terminal, one after another."""
+    """Asks a run's questions in a terminal, one after another."""
 
     def __init__(self, terminal: AskingTerminal, talk: Conversation) -> None:
         self._terminal, self._talk = terminal, talk
         self._unread: tuple[Clean, ...] = ()
-        """The lines of the call that have not been printed yet."""
+        """The lines about the current call that have not been printed yet."""
 
     async def ask_all(self) -> None:
-        """Ask the run's questions until cancelled."""
+        """Ask each question of the run as it arrives, until cancelled."""
         gone = threading.Event()
         threading.Thread(target=self._talk.questions.stay, args=(gone,), daemon=True).start()
         try:
@@ -144,7 +145,7 @@ class TerminalQuestions:
             gone.set()
 
     async def ask(self, question: Question) -> None:
-        """Ask until the question is answered, here or in another gemtui process."""
+        """Show a call and ask about it until it is answered, here or in another gemtui."""
         if await self._is_answered(question):
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
@@ -205,9 +206,9 @@ class TerminalQuestions:
         return any(each.number == question.number and not each.waits for each in found)
 
     async def _line(self, question: Question) -> str | None:
-        """Read one line; return None at the end of input.
+        """Wait for one line of input and return it; None at the end of input.
 
-        Raises _AnsweredElsewhere once somebody else has answered.
+        Raises _AnsweredElsewhere once the question has been answered in another gemtui process.
         """
 
         async def elsewhere() -> None:
@@ -227,10 +228,10 @@ class TerminalQuestions:
             await asyncio.gather(reading, looking, return_exceptions=True)
 
     async def _give(self, give: Callable[[], AnswerOutcome], saved: str | None = None) -> bool:
-        """Try to give an answer, and report whether it took effect.
+        """Give an answer, and tell the user if it did not have the usual effect.
 
-        Returns False if another answer is needed. `give`: gives the answer. `saved`: the message to
-        print once the rule that the answer creates has been saved.
+        Returns False if the answer was impossible and another one is needed. `give`: gives the
+        answer. `saved`: the message to print if a rule is saved with the answer.
         """
         try:
             given = await asyncio.to_thread(give)
@@ -250,9 +251,10 @@ class TerminalQuestions:
         return True
 
     def _show(self, asked: Asked) -> None:
-        """Print as much of a call as fits on the terminal.
+        """Print as much about a call as fits on the terminal.
 
-        If the user answers yes, the rest is printed before the answer takes effect.
+        The rest is kept: it is printed when the user first answers yes, and that answer doesn't
+        count yet.
         """
         lines, size = tuple(question_lines(asked, self._talk.cwd)), self._terminal.size()
         room = max(5, size.lines - _AROUND)
@@ -267,13 +269,13 @@ class TerminalQuestions:
             self._terminal.write((Clean(words),))
 
     def _show_rest(self) -> None:
-        """Print the lines of a call that have not been printed yet."""
+        """Print the rest of what `_show` began, and say that an answer is still needed."""
         self._terminal.write(self._unread)
         self._unread = ()
         self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
 
     async def _holds(self) -> bool:
-        """Return whether an earlier approval still covers similar calls."""
+        """Return whether an earlier answer still allows similar calls; it can be revoked."""
         return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:
@@ -295,10 +297,10 @@ class TerminalQuestions:
         )
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
-        """Let the user change a call, print the changed call, and return it.
+        """Let the user edit a call; print the new call, and return it.
 
         `typed`: for a shell command, the new command; if it is empty, the user's editor is opened.
-        If changing fails, the call is returned unchanged.
+        If editing fails, the user is told, and the call is returned unchanged.
         """
         now = asked.runs
         try:
@@ -321,7 +323,7 @@ class _AnsweredElsewhere(Exception):
 
 
 def question_lines(asked: Asked, project: Path) -> Iterator[Clean]:
-    """Yield the facts about a call, and then everything it would do."""
+    """Yield the lines about a call: who asks, warnings, and then all that it would do."""
     request, proposal, found = asked.question.request, asked.runs, asked.cautions
     who = "A subagent asks" if request.subagent else "Gemini asks"
     yield Clean("")

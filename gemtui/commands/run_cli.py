@@ -1,4 +1,4 @@
-"""The arguments of `gemtui run`, parsed by click, including the run's options."""
+"""Parse the arguments of `gemtui run`, including the options for the run."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 MODES = ("default", "auto_edit", "plan", "yolo")
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
-"""Options that apply to a single run and aren't part of a reusable setup."""
+"""Options that concern a single run, and so aren't offered for a reusable setup."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArguments:
-    """The arguments of `gemtui run`.
+    """The arguments of `gemtui run`, after parsing.
 
-    `options`: the run options that were given, by name.
+    `options`: the values of the options for the run that were given, by name.
     """
 
     prompt: str | None = None
@@ -38,7 +38,7 @@ class RunArguments:
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> RunArguments:
-        """Create an instance from the arguments parsed by click."""
+        """Create an instance from all arguments that click has parsed, by name."""
         own = {name: words[name] for name in cls.__slots__ if name in words}
         given = {name: value for name, value in words.items() if name not in own}
         return cls(**own, options={name: value for name, value in given.items() if _is_set(value)})
@@ -49,15 +49,15 @@ def _is_set(value: object) -> bool:
 
 
 class SetupCommand(click.Command):
-    """A command with the options for a run's setup.
+    """A click command with the options that set up a run.
 
-    The modules that define these options are imported only when they are needed.
+    The modules that define these options are imported only when the command is used.
     """
 
     resume_completion: Callable[..., Any] | None = None
-    """Completes the id of the session to continue.
+    """Completes the session's id for `--resume`.
 
-    None leaves out the options that apply to a single run.
+    None leaves out the options that concern a single run.
     """
 
     @cached_property
@@ -96,14 +96,14 @@ class SetupCommand(click.Command):
         return click.Option([*option.flags, option.name], **more)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the command's own parameters, with the run options before `--help`."""
+        """Return the command's parameters: the options for the run come first."""
         return [*self._declared, *super().get_params(ctx)]
 
 
 def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
-    """Return a command class that has all run options.
+    """Return a command class with all options for a run, including single-run options.
 
-    `complete_session`: completes session ids.
+    `complete_session`: completes session ids in a shell.
     """
 
     class RunCommand(SetupCommand):
@@ -162,8 +162,8 @@ def run_arguments(command: Any) -> Any:
     return command
 
 
-class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
-    """A time limit, as parsed by `gemtui.agent.options.parse_seconds`."""
+class _Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
+    """Parses a time limit with `gemtui.agent.options.parse_seconds`."""
 
     name = "time"
 
@@ -180,8 +180,8 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # older ones take no
             self.fail(f"{error}.", param, ctx)
 
 
-class _Dollars(click.ParamType):  # type: ignore[type-arg]  # older ones take no argument
-    """An amount of money, as parsed by `gemtui.agent.options.dollars`."""
+class _Dollars(click.ParamType):  # type: ignore[type-arg]  # not generic in older click
+    """Parses an amount of money with `gemtui.agent.options.dollars`."""
 
     name = "dollars"
 

@@ -1,4 +1,4 @@
-"""`gemtui run --dry-run`, `gemtui policy flags`: print a run's exact command and files."""
+"""`gemtui run --dry-run`, `gemtui policy flags`: print a run's command and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 def print_dry_run(
     adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool
 ) -> None:
-    """Print what `adapter` would run. Raises CliNotFound, OptionError."""
+    """Print the command and files with which `adapter` would run the prompt.
+
+    Raises CliNotFound, OptionError.
+    """
     id = str(uuid.uuid4())
     command = adapter.command(prompt, options, id=id)
     folder, cwd = adapter.runs / id, options.cwd or current_folder()
@@ -39,7 +42,8 @@ def print_dry_run(
 def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
     """Return the command as JSON values.
 
-    `prompt`: None if it is not known yet.
+    `prompt`: None if it is not known yet. `folder`: the folder for the run's own files. `cwd`: the
+    folder in which the run would work.
     """
     return {
         "version": 1,
@@ -55,10 +59,10 @@ def report(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dic
 
 
 def print_flags(name: str, words: RunArguments) -> int:
-    """Print the files and the command that `gemtui run --policy NAME` would use.
+    """Print the command and files that `gemtui run --policy NAME` would use.
 
-    If no CLI is installed, the newest known version is assumed. Raises click.UsageError,
-    OptionError.
+    `name`: the policy. `words`: the other options. If no CLI is installed, the newest version that
+    gemtui knows is assumed. Raises click.UsageError, OptionError.
     """
     policies = (name, *words.options.get("policies", ()))
     options = options_of({**words.options, "policies": policies})

@@ -1,4 +1,4 @@
-"""`gemtui run --each-model`, `--each-policy`: run one prompt in several worktrees at once."""
+"""`gemtui run --each-model`, `--each-policy`: run a prompt in several worktrees."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ from gemtui.text import clean_line
 
 @dataclass(frozen=True, slots=True)
 class _Variant:
-    """One of several runs. `label`: the model or policy that distinguishes it from the others."""
+    """One of the parallel runs; `label` is the model or policy that only it uses."""
 
     label: str
     options: AgentOptions
 
 
 def run(words: RunArguments) -> int:
-    """Run the prompt once for each model or policy.
+    """Run the prompt once for each model or policy, all at the same time.
 
-    Returns the first nonzero exit code, or 0. All runs work at the same time; their answers are
-    printed one after another. Raises click.UsageError, OptionError, PolicyNotFound, CliNotFound,
-    OSError.
+    The answers are printed one after another. Returns the first nonzero exit code, or 0. Raises
+    click.UsageError, OptionError, PolicyNotFound, CliNotFound, OSError.
     """
     _check(words)
     options = replace(options_of(words.options), worktree=True)

@@ -1,4 +1,4 @@
-"""Convert the arguments for a run into its prompt and options.
+"""Convert the arguments for a run to its prompt and its options.
 
 Invalid arguments raise usage errors.
 """
@@ -35,9 +35,9 @@ from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 LARGEST = 8 * 1024 * 1024
-"""The largest prompt in bytes; the CLI would truncate a longer one."""
+"""The maximum size of a prompt, in bytes; the CLI would truncate a larger one."""
 SILENCE = 3.0
-"""Seconds to wait for input on stdin before a note is printed."""
+"""How many seconds to wait for input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
 """Matches a session followed by a prompt's number, as in `ID:3`."""
 TOO_LARGE = (
@@ -49,7 +49,8 @@ TOO_LARGE = (
 def prompt_of(words: RunArguments) -> str:
     """Return the prompt: as typed, from a file, or from stdin.
 
-    If a prompt was typed, piped input is appended to it. Raises click.UsageError, OSError.
+    If a prompt is typed and input is piped in, the input is appended to the prompt. Raises
+    click.UsageError, OSError.
     """
     if words.prompt is not None and words.prompt_file is not None:
         raise click.UsageError("PROMPT and --prompt-file can't be combined: use only one of them")
@@ -77,8 +78,8 @@ def prompt_of(words: RunArguments) -> str:
 def _piped() -> bytes:
     """Return all input from a pipe, socket or file on stdin; otherwise nothing.
 
-    If a pipe is silent, this waits for input, with a note. It doesn't wait for a silent socket,
-    because programs may leave a socket open and never write to it.
+    If nothing arrives on a pipe, this prints a note and keeps waiting. If nothing arrives on a
+    socket, it gives up, because programs may leave a socket open and never write to it.
     """
     try:
         kind = os.fstat(0).st_mode
@@ -110,9 +111,10 @@ def _decoded(data: bytes, place: str) -> str:
 
 
 def options_of(given: Mapping[str, Any]) -> AgentOptions:
-    """Return the options with these values, by name, as given on a command line.
+    """Convert options given on a command line, by name, to a run's options.
 
-    Raises click.UsageError, OptionError, SessionNotFound, SessionAmbiguous, PolicyNotFound.
+    Names of sessions and policies are resolved. Raises click.UsageError, OptionError,
+    SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
     typed = given.get("cwd")
     folder = folder_here() if typed is None else Path(typed)
@@ -137,7 +139,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
 
 
 def _check_tools(options: AgentOptions) -> None:
-    """Raise click.UsageError for an unknown tool; the message names the option."""
+    """Raise click.UsageError, with the option's name, for a name no tool can have."""
     for each in run_options():
         if each.kind is OptionKind.NAMES and each.flags:
             for name in option_value(options, each.name) or ():
@@ -146,10 +148,10 @@ def _check_tools(options: AgentOptions) -> None:
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:
-    """Create a fork and return the options for a run that continues it.
+    """Fork a session, and return the options for a run that continues the fork.
 
-    `wanted`: a session, optionally followed by `:N`, where N is the prompt before which to fork.
-    Raises click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
+    `wanted`: a session, optionally followed by `:N`, where N is the number of the prompt before
+    which to fork. Raises click.UsageError, ForkFailed, SessionNotFound, SessionAmbiguous, OSError.
     """
     folder = options.cwd or Path()
     cut = _BEFORE.fullmatch(wanted)
@@ -169,7 +171,7 @@ def _found(wanted: str, folder: Path) -> Summary:
 
 
 def _require_here(session: Summary, folder: Path) -> None:
-    """Raise a usage error for a session that belongs to another project."""
+    """Raise click.UsageError if a session belongs to another project than `folder`."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project} and can only be continued there: "
@@ -178,7 +180,10 @@ def _require_here(session: Summary, folder: Path) -> None:
 
 
 def _session(wanted: str, folder: Path) -> str:
-    """Return the full id of the session to continue."""
+    """Return the full id of the session to continue in `folder`.
+
+    Raises click.UsageError if it can't be continued there.
+    """
     session = _found(wanted, folder)
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))

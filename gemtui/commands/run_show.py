@@ -1,4 +1,4 @@
-"""The output of a run in a terminal: the answer on stdout, progress on stderr."""
+"""Print a run's output in a terminal: the answer on stdout, progress on stderr."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
 
 NO_RESULT = "GEMINI_NO_RESULT"
-"""The error that precedes an end without a result; the outcome explains more."""
+"""The code of the error event that is sent if a run ends without a result.
+
+It isn't printed, because the run's outcome explains more.
+"""
 _WIDTH = 160
 _AHEAD = 4 * 1024 * 1024
-"""The most bytes that may be waiting for the reader."""
+"""How many bytes may be waiting for a slow reader before `Writer.write` waits."""
 _CODES = {
     Status.OK: 0,
     Status.WARNING: 0,
@@ -53,8 +56,8 @@ _CODES = {
 class Show:
     """Turns a run's events into output.
 
-    `as_json`: print the events themselves to stdout. `fail_on_denied`: treat a finished run as
-    failed if any of its calls were denied.
+    `as_json`: print the events themselves to stdout, as JSON. `quiet`: print no progress and no
+    notes. `fail_on_denied`: return exit code 1 if any of the run's calls were denied.
     """
 
     def __init__(self, *, as_json: bool, quiet: bool, fail_on_denied: bool = False) -> None:
@@ -64,11 +67,11 @@ class Show:
         self._streamed = self._midline = self._failed = False
 
     def set_request(self, request: Request) -> None:
-        """Set the request of the run that has started."""
+        """Set the request from which the run was started."""
         self._progress.request = request
 
     def output(self, event: AgentEvent) -> bytes:
-        """Return the bytes to write to stdout for one event; print progress to stderr."""
+        """Return what to write to stdout for one event; print any progress to stderr."""
         self._progress.add(event)
         if self._as_json:
             return encode(self._with_denied(event)) + b"\n"
@@ -84,7 +87,7 @@ class Show:
         return "".join(self._text(event)).encode(stdout_encoding(), "replace")
 
     def _with_denied(self, event: AgentEvent) -> dict[str, Any]:
-        """Return the event as JSON; the run's last event gets the list of denied calls."""
+        """Return an event as JSON values; the last event also lists the denied calls."""
         told = event.to_dict()
         if isinstance(event.payload, Done) and self._progress.denied:
             told["metadata"] = {**(event.metadata or {}), "deniedCalls": self._progress.denied}
@@ -111,34 +114,34 @@ class Show:
         return piece
 
     def progress(self, words: str) -> None:
-        """Print one line to stderr, truncated to a reasonable width."""
+        """Print one line to stderr, truncated to a reasonable width, unless quiet."""
         if not self._quiet:
             lead = words[: len(words) - len(words.lstrip())]
             click.echo(lead + ellipsis(clean_line(words), _WIDTH), err=True)
 
     def note(self, words: str) -> None:
-        """Print one line about this run to stderr, without truncating it."""
+        """Print a note about the run to stderr, in full, unless quiet."""
         if not self._quiet:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def resolve_writes(self, folder: Path) -> None:
-        """Find out from the files in `folder` whether writes of unknown outcome happened.
+        """Look at the files to find out whether writes with an unknown outcome happened.
 
         `folder`: the folder in which the run worked.
         """
         self._progress.settle(folder)
 
     def fail(self) -> None:
-        """Mark the run as failed, however it ended, because its session is lost."""
+        """Make the exit code nonzero, however the run ended, because its session is lost."""
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Show the retries that the CLI reports in `text`, whole lines from its stderr."""
+        """Show the retries that the CLI reports in whole lines of its stderr."""
         if words := retry_words(text):
             self.progress(words)
 
     def close(self, stderr: str) -> int:
-        """Report the end of the run; return the exit code.
+        """Report how the run ended; return the exit code.
 
         `stderr`: the CLI's stderr, or the beginning of it.
         """
@@ -155,17 +158,17 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota whose exhaustion ended the run is renewed.
+        """Return when the quota is renewed if the run ended because it was exhausted.
 
-        Returns None if the run did not end because of a quota.
+        Returns None if the run ended for another reason. `stderr`: as in `close`.
         """
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until
 
     def continued(self, prompt: str, options: AgentOptions) -> tuple[str, AgentOptions]:
-        """Return the prompt and options that continue an interrupted run.
+        """Return the prompt and options with which to continue a run that was cut short.
 
-        If there was no answer at all to the prompt, the same prompt is sent again.
+        If nothing was answered yet, these are the original ones, so that the prompt is sent again.
         """
         done = self._progress.done
         if done is None or not self._progress.resumable:
@@ -198,9 +201,9 @@ def _failure(result: ToolResult) -> str:
 
 
 class Writer:
-    """Writes to stdout in the background, in order, so that a slow reader doesn't delay ctrl+c.
+    """Writes to stdout in the background, so that a slow reader doesn't delay ctrl+c.
 
-    `failed`: called when nobody reads the data.
+    The order of the data is kept. `failed`: called if writing fails, as when the reader is gone.
     """
 
     def __init__(self, failed: Callable[[], None]) -> None:
@@ -212,9 +215,9 @@ class Writer:
         self._task = asyncio.ensure_future(self._write())
 
     async def write(self, data: bytes) -> None:
-        """Queue `data`, waiting while the reader is far behind.
+        """Queue data to be written; wait while too much is queued.
 
-        Data that can't be written is discarded.
+        Once writing has failed, data is discarded.
         """
         if self._task.done():
             return
@@ -226,7 +229,7 @@ class Writer:
             await self._room.wait()
 
     async def close(self) -> None:
-        """Wait until everything has been written. Raises the writer's errors."""
+        """Wait until everything has been written. Raises the OSError if writing failed."""
         self._closed = True
         self._more.set()
         await self._task

@@ -1,4 +1,4 @@
-"""`gemtui runs`: past and present runs, and their backups of sessions."""
+"""`gemtui runs`: current and past runs, and their backups of sessions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def list_(as_json: bool) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    """List the runs, after removing the oldest ones beyond the limits."""
+    """Print the runs, after removing the oldest if there are too many or too large."""
     place = runs_dir()
     prune_runs(place)
     runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
@@ -168,7 +168,7 @@ def show(id: str, as_json: bool) -> None:
 
 
 def _ended_with(run: Run) -> str:
-    """Describe how many processes that a run left behind were killed; "" if none."""
+    """Say how many processes that the run left behind were killed; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
     return (
         f"killed {counted(count, 'process', 'processes')} that the run had left behind"
@@ -178,7 +178,7 @@ def _ended_with(run: Run) -> str:
 
 
 def _question(question: Question) -> Clean:
-    """Return the line for one question in a run's details: its outcome and its call."""
+    """Return the line for a question in a run's details: its outcome and its call."""
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
@@ -186,7 +186,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the lines about a file that is not as the user approved it."""
+    """Yield the lines about a written file that isn't what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:
@@ -197,7 +197,7 @@ def _differs(difference: Difference) -> Iterator[Clean]:
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
-    """Return the line for one written file, to be shown below the totals."""
+    """Return the line for a file that the run wrote; `root`: the run's folder."""
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
@@ -272,14 +272,14 @@ def clear(prompts: bool, as_json: bool) -> None:
 
 
 def _clear_prompts() -> None:
-    """Remove the run pane's history of prompts. Raises OSError."""
+    """Delete the file with the prompts typed in the app's run pane. Raises OSError."""
     place = prompts_file()
     place.unlink(missing_ok=True)
     note(f"removed {place}")
 
 
 def _table(runs: Sequence[Run], now: datetime) -> Iterator[Clean]:
-    """Yield a header and one line per run; prompts are truncated to fit the terminal."""
+    """Yield a header and one line per run; prompts are cut to fit the terminal."""
     if not runs:
         return
     rows = [_HEAD, *([*map(clean_line, _row(each, now))] for each in runs)]
@@ -299,6 +299,6 @@ def _row(run: Run, now: datetime) -> tuple[str, ...]:
 
 
 def _time(run: Run, now: datetime) -> str:
-    """Return how long the run took, or has taken so far."""
+    """Return how long a run took, or has taken so far; "" if unknown."""
     end = now if run.state is RunState.RUNNING else run.ended
     return "" if end is None else duration(end - run.started)

@@ -1,4 +1,4 @@
-"""`gemtui runs questions`, `answer`, `say` and `queue`: interact with a run from a shell."""
+"""`gemtui runs questions`, `answer`, `say`, `queue`: interact with a run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def questions(id: str | None, as_json: bool) -> None:
 
 
 def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
-    """Yield a question as `gemtui run --ask` prints it, then how to answer it."""
+    """Yield a question as `gemtui run --ask` prints it, then commands to answer it."""
     run, asked = waiting.run, waiting.asked
     request = asked.question.request
     asked_at = datetime.fromtimestamp(request.asked / 1000, UTC)
@@ -170,10 +170,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Return why a question can no longer be answered, or None if it can be.
-
-    The reason is a clause, to be put into a sentence.
-    """
+    """Return why a question can no longer be answered, as a clause; None if it can."""
     settled = question.settled
     if settled is not None and settled.again:
         return f"the run asked again as question {settled.again}: {settled.reason}"
@@ -193,7 +190,10 @@ def _give(
 
 
 def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
-    """Report that an answer had no effect, and return 1."""
+    """Report that an answer had no effect, and return the exit code 1.
+
+    `why`: the reason, as a clause.
+    """
     if as_json:
         _print_answer(run, number, counted=False, settled=None)
     note(f"question {number} of run {run.id[:_SHORT]} was not answered: {why}")
@@ -201,9 +201,11 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
 
 
 def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
-    """Report what became of the call that was allowed or denied.
+    """Report what became of a call after it was allowed or denied.
 
-    Returns 1 if the run asked about the call again, or if an approved call was not made.
+    `allow`: whether the answer was to allow it. `settled`: the effect of the answer, as recorded by
+    the run; None if the run hasn't read the answer yet. Returns 1 if the run asked about the call
+    again, or if an allowed call was not made.
     """
     if as_json:
         _print_answer(run, number, counted=True, settled=settled)
@@ -225,7 +227,11 @@ def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_jso
 
 
 def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | None) -> None:
-    """Print `{"version", "run", "number", "counted", "consent", "reason", "again"}`."""
+    """Print an answer's JSON object.
+
+    `counted`: whether the answer had an effect. The keys are `version`, `run`, `number`, `counted`,
+    `consent`, `reason` and `again`.
+    """
     told = {
         "consent": None if settled is None else settled.consent.value,
         "reason": None if settled is None else settled.reason,
@@ -291,17 +297,17 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
 
 
 def _is_listening(run: Run) -> bool:
-    """Return whether a run accepts messages: it is running and asks the user.
+    """Return whether a run accepts messages: it is running, and asks the user.
 
-    If so, the run's supervisor process delivers messages and prompts by itself.
+    The supervisor process of such a run delivers messages and queued prompts itself.
     """
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 
 
 def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
-    """Return the messages not yet delivered, followed by the queued prompts.
+    """Return the undelivered messages, followed by the queued prompts, as JSON values.
 
-    Messages have no id.
+    A message's `id` is None.
     """
     found = load_queue(queue)
     words = [{"id": None, "text": word.text} for word, at in found.messages if at is None]
@@ -309,9 +315,9 @@ def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
 
 
 def _text(given: str) -> str:
-    """Return the text in an argument; if it is `-`, return what stdin contains.
+    """Return the text given as an argument, or read it from stdin if that is `-`.
 
-    Raises click.UsageError.
+    Raises click.UsageError if the text is empty or too large.
     """
     text = given
     if given == "-":

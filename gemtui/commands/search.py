@@ -33,7 +33,7 @@ from gemtui.sessions.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
-"""The width of the author's name, in columns."""
+"""The width of the column with the author of a hit, in characters."""
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -48,12 +48,13 @@ def run(
     update_index: bool,
     as_json: bool,
 ) -> int:
-    """Print the results of a query; return 1 if there are none.
+    """Print the hits of a query; return 1 if there are none.
 
-    `project`: search this folder's sessions; None searches the current folder's project, or all
-    sessions. `dropped`: search rewound, replaced and failed messages instead of current ones.
-    `limit`: the most hits. `cursor`: the previous page's `next_cursor`. `update_index`: update the
-    index first. Raises StoreUnreadable, MarksUnreadable, click.UsageError.
+    `text`: the query. `project`: search this folder's sessions; None means the current folder's, or
+    all if it has none. `everywhere`: search all sessions. `dropped`: search rewound, replaced and
+    failed messages instead of current ones. `limit`: the maximum number of hits. `cursor`: the
+    previous page's `next_cursor`. `update_index`: update the index first. Raises StoreUnreadable,
+    MarksUnreadable, click.UsageError.
     """
     page = _page(cursor, text)
     query = parse_query(text, now=datetime.fromtimestamp(page.now).astimezone())
@@ -84,7 +85,10 @@ def run(
 
 
 def _update(folder: Path) -> None:
-    """Update the index, unless another gemtui process is doing so."""
+    """Update the search index, unless another gemtui process is doing so.
+
+    `folder`: the index's folder.
+    """
     from gemtui.search.index import WriteIndex, only_writer, remove_gone
     from gemtui.search.indexer import update
 
@@ -99,7 +103,7 @@ def _update(folder: Path) -> None:
 
 
 class SearchOptions(NamedTuple):
-    """The search request; the fields are the arguments of `run`."""
+    """What to search for, and where; the fields are the arguments of `run`, parsed."""
 
     query: Query
     project: Path | None
@@ -112,7 +116,8 @@ class SearchOptions(NamedTuple):
 class SearchAnswer(NamedTuple):
     """The results of a search.
 
-    `where`: the project that was searched; None means all. `ids`: the ids of all sessions.
+    `where`: the project that was searched; None means all. `ids`: the ids of all sessions, from
+    which unique prefixes are derived.
     """
 
     results: Results
@@ -121,9 +126,9 @@ class SearchAnswer(NamedTuple):
 
 
 def find_results(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Return the results of a search.
+    """Search, and return the results.
 
-    If possible, only the summaries of the sessions with results are loaded, otherwise all
+    For speed, only the summaries of the sessions with hits are loaded if possible, otherwise all
     summaries. Raises StoreUnreadable, MarksUnreadable.
     """
     try:
@@ -133,9 +138,9 @@ def find_results(asked: SearchOptions, index: Index, search: Search) -> SearchAn
 
 
 def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
-    """Search, loading only the summaries of the sessions with results.
+    """Search, loading only the summaries of the sessions with hits.
 
-    Raises Unsure if that is impossible.
+    Raises Unsure if that does not suffice for this query.
     """
     if any(map(is_of_sessions, asked.query.fields)):
         raise Unsure
@@ -194,9 +199,9 @@ def _cursor(page: Page | None, text: str) -> str | None:
 
 
 def _page(cursor: str | None, text: str) -> Page:
-    """Return the page that a cursor stands for.
+    """Return the page of hits that a cursor marks; None marks the first one.
 
-    `text`: the query; a cursor is valid only for the query it was made for. Raises
+    `text`: the query; a cursor is valid only for the query for which it was written. Raises
     click.UsageError.
     """
     if cursor is None:
@@ -246,7 +251,7 @@ def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:
 
 
 def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[Clean]:
-    """Yield each session followed by its hits, fitted to the terminal's width."""
+    """Yield a line for each session, followed by its hits, fitted to the terminal."""
     width, now = terminal_width(), datetime.now(UTC)
     marks = marks_of_user()
     short = short_ids(ids, [group.session.id for group in results.groups])
@@ -272,7 +277,7 @@ def _head(group: SessionHits, name: str | None, ids: dict[str, str], now: dateti
 
 
 def _marked(line: Snippet) -> str:
-    """Return a snippet with its matches in bold."""
+    """Return a snippet with terminal codes that print the matches in bold."""
     pieces, at = [], 0
     for start, end in line.spans:
         pieces += [line.text[at:start], _BOLD, line.text[start:end], _PLAIN]

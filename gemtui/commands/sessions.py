@@ -28,7 +28,7 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 SHORT = 8
-"""How many characters of an id to show; more if the prefix would not be unique."""
+"""How many characters of an id to show; more if they would not be unique."""
 
 
 def run(
@@ -42,11 +42,12 @@ def run(
     until: datetime | None,
     as_json: bool,
 ) -> int:
-    """List the sessions of `project`, by default of the current folder, or else all.
+    """List the sessions of `project`, or else of the current folder, or else all.
 
-    `since`, `until`: list only sessions last used in this period, which excludes `until`. `cursor`:
-    the previous page's `next_cursor`. Returns 1 if `project` does not exist and has no sessions.
-    Raises click.UsageError.
+    `everywhere`: list all sessions. `hidden`: include sessions that are otherwise hidden, such as
+    archived ones. `limit`: the maximum number. `cursor`: the previous page's `next_cursor`.
+    `since`, `until`: list only sessions last used from `since` on and before `until`. Returns 1 if
+    `project` does not exist and has no sessions. Raises click.UsageError.
     """
     after = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
@@ -85,10 +86,10 @@ _CURSOR = "sessions"
 
 
 class _Place(NamedTuple):
-    """A session's place in lists, independent of which other sessions there are.
+    """A session's position in lists, which doesn't change when others come and go.
 
-    `when`: in microseconds. `copy`: 0 for the session itself, or the number of the copy that
-    follows it.
+    `when`: when the session was last used, in microseconds. `copy`: 0 for the session itself, 1 for
+    the first of its duplicates, and so on.
     """
 
     when: int
@@ -97,10 +98,10 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What to list; the other fields are as in `run`.
+    """Which sessions to list; the fields not explained here are as in `run`.
 
-    `after`: list only what follows this place. `as_json`: True if the output is JSON, so that
-    cached JSON (`SessionLine`) can be listed instead of a summary.
+    `after`: list only sessions after this position. `as_json`: whether the output is JSON, for
+    which cached JSON (`SessionLine`) can be used instead of summaries.
     """
 
     project: Path | None
@@ -116,8 +117,9 @@ class _Asked(NamedTuple):
 class _Answer(NamedTuple):
     """The sessions to list.
 
-    `last`: the last session's place, if more sessions follow. `ids`: the ids of all sessions.
-    `unreadable`: how many files and folders are unreadable.
+    `last`: the position of the last of them if more sessions follow, otherwise None. `where`: the
+    project they belong to; None means all. `ids`: the ids of all sessions. `unreadable`: how many
+    files and folders could not be read.
     """
 
     sessions: list[Summary | SessionLine]
@@ -130,8 +132,8 @@ class _Answer(NamedTuple):
 def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     """Return the sessions to list, without reading the summaries of all sessions.
 
-    Only cached JSON and the summaries of the newest sessions are used. Raises StoreUnreadable, and
-    Unsure if these don't suffice.
+    Only cached JSON and the summaries of the newest sessions are read, which is fast. Raises
+    StoreUnreadable, and Unsure if these don't suffice.
     """
     if asked.limit is None and not asked.as_json:
         raise Unsure
@@ -155,7 +157,10 @@ def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer
 
 
 def _where(asked: _Asked, listed: Callable[..., Iterator[Summary]]) -> Path | None:
-    """Return the project whose sessions to list; None means all."""
+    """Return the folder of the project whose sessions to list; None means all.
+
+    `listed`: returns the listed sessions of a project.
+    """
     if asked.everywhere:
         return None
     return asked.project or _here(partial(listed, hidden=asked.hidden))
@@ -164,9 +169,10 @@ def _where(asked: _Asked, listed: Callable[..., Iterator[Summary]]) -> Path | No
 def _chosen(
     asked: _Asked, sessions: Iterable[Summary | SessionLine], marks: Mapping[str, Mark]
 ) -> tuple[list[Summary | SessionLine], _Place | None]:
-    """Return the newest unarchived sessions, and the place after which others follow.
+    """Return the sessions to list, and the position of the last one if others follow.
 
-    This is the place of the last session returned, or None if no others follow.
+    The position is None if no others follow. `sessions`: all candidates, the newest first. Archived
+    sessions are left out unless hidden ones are wanted.
     """
     archived = {id for id, mark in marks.items() if mark.archived and not asked.hidden}
     wanted = partial(_is_wanted, asked, archived)
@@ -186,7 +192,10 @@ def _chosen(
 def _placed(
     sessions: Iterable[Summary | SessionLine],
 ) -> Iterator[tuple[Summary | SessionLine, _Place]]:
-    """Yield sessions, each followed by its copies, with their places."""
+    """Yield each session with its position.
+
+    `sessions`: the newest first, each followed by its duplicates.
+    """
     place = _Place(0, "", 0)
     for each in sessions:
         if isinstance(each, Summary) and Flag.DUPLICATE in each.flags and each.id == place.id:
@@ -210,12 +219,18 @@ def _is_wanted(asked: _Asked, archived: Set[str], session: Summary | SessionLine
 
 
 def _follows(place: _Place, other: _Place) -> bool:
-    """Return whether `place` comes after `other`: it is older, or a later copy."""
+    """Return whether position `place` comes after `other` in lists.
+
+    It does if its session is older, or a later duplicate of the same one.
+    """
     return (place.when, place.id, -place.copy) < (other.when, other.id, -other.copy)
 
 
 def marks_of_user() -> Mapping[str, Mark]:
-    """Return the user's marks; if they can't be read, report that and return none."""
+    """Return the user's marks, by session id.
+
+    If they can't be read, this is reported on stderr, and {} is returned.
+    """
     try:
         return Marks().all()
     except MarksUnreadable as error:
@@ -224,10 +239,10 @@ def marks_of_user() -> Mapping[str, Mark]:
 
 
 def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
-    """Return the folder whose sessions to use; None means all.
+    """Return the folder of the project whose sessions to use; None means all.
 
-    `project`: the folder the user named. By default, this is the current folder, or all folders if
-    the current one has no sessions to show.
+    `project`: the folder that the user named. If it is None, the current folder is used if it has
+    sessions to show, and otherwise all folders. `hidden`: whether hidden sessions count.
     """
     return project or _here(partial(listed_sessions, snapshot, hidden=hidden))
 
@@ -247,8 +262,8 @@ def _why_none(home: Path, answer: _Answer) -> str:
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
     """Map each id to its shortest unique prefix of at least eight characters.
 
-    `shown`: the ids that must be in the result, because mapping all ids of 10,000 sessions would
-    take long; None means all.
+    `shown`: the ids that the result must contain; None means all. Naming only a few saves time with
+    thousands of sessions.
     """
     if shown is not None:
         starts = {id[:SHORT] for id in shown}
@@ -270,11 +285,11 @@ _HEAD = ("ID", "AGE", "PROMPTS", "TOOLS", "FAILED", "TOKENS", "PROJECT", "TITLE"
 _ID, _AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS, _PROJECT = range(7)
 _NUMBERS = frozenset({_AGE, _PROMPTS, _TOOLS, _FAILED, _TOKENS})
 _LEAVING = (_TOKENS, _FAILED, _TOOLS, _PROMPTS, _PROJECT)
-"""The order in which columns are left out to make room for the title."""
+"""The order in which columns are left out if the terminal is narrow."""
 _PROJECT_WIDTH, _NARROW_PROJECT = 24, 10
 _TITLE_WIDTH = 35
 _SPECIAL = Clean(" *")
-"""Replaces the labels if there is no room for them."""
+"""Shown after a title instead of its labels if there is no room for them."""
 _GAP = "  "
 
 
@@ -303,9 +318,9 @@ def _table(
 
 
 def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
-    """Return the widths of the columns to show, leaving enough room for titles.
+    """Return the widths of the columns to show, so that there is room for titles.
 
-    If necessary, the project column is narrowed, and some columns are left out. `widths`: the
+    If necessary, the project column is narrowed, and other columns are left out. `widths`: the
     preferred widths, by column. `columns`: the terminal's width.
     """
     least = min(widths[_PROJECT], _NARROW_PROJECT)
@@ -321,12 +336,16 @@ def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
 
 
 def _used_width(widths: dict[int, int]) -> int:
-    """Return how many cells of a line precede the title."""
+    """Return how many cells of a line are before the title."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 
 def _titled(title: Clean, special: Clean, room: int | None) -> str:
-    """Return the title and its labels, truncated if there is no room for both."""
+    """Return a title with its labels, fitted to `room` cells.
+
+    `room`: None means no limit. If there isn't enough room, ` *` replaces the labels, and the title
+    is truncated.
+    """
     if room is None:
         return title + special
     if special and cells(special) > max(room - _TITLE_WIDTH, room - cells(title)):
@@ -361,7 +380,7 @@ def _project_name(session: Summary) -> str:
 
 
 def _special(session: Summary, mark: Mark) -> Clean:
-    """Return the labels after a title, such as ` [pinned, live, copy, #parser]`."""
+    """Return a session's labels, such as ` [pinned, live, copy, #parser]`, or ""."""
     words = [word for word in ("pinned", "archived") if getattr(mark, word)]
     words += [] if session.kind is SessionKind.MAIN else [session.kind.value]
     words += [flag.word for flag in Flag if flag in session.flags]

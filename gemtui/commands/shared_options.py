@@ -1,4 +1,4 @@
-"""Options and arguments shared by several commands, with completion and checks."""
+"""Options and arguments shared by several commands, and their completion."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 HELP = {"help_option_names": ["-h", "--help"]}
-"""The `context_settings` of every command."""
+"""The click `context_settings` of every command, so that `-h` also prints help."""
 cursor_option = click.option(
     "--cursor",
     metavar="CURSOR",
@@ -45,7 +45,10 @@ def since_option(help: str) -> Callable[..., Any]:
 
 
 def require_one(one: str, is_given: object, other: str, other_is_given: object) -> None:
-    """Raise click.UsageError if both options are given."""
+    """Raise click.UsageError if two options are given that can't be combined.
+
+    `one`, `other`: the names of the options. `is_given`, `other_is_given`: their values.
+    """
     if is_given and other_is_given:
         raise click.UsageError(f"{one} and {other} can't be combined: use only one of them")
 
@@ -53,7 +56,7 @@ def require_one(one: str, is_given: object, other: str, other_is_given: object) 
 def session_ids(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Complete a session's id, or files if no id matches."""
+    """Complete a session's id, or a file if no id matches."""
     from gemtui.commands.pick_session import session_completions
     from gemtui.errors import GemtuiError
 
@@ -76,9 +79,9 @@ def run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 
 class Moment(click.ParamType[datetime]):
-    """A date or time as typed, in local time unless it names a time zone.
+    """Parses a date or time, in local time unless it names a time zone.
 
-    Days begin at midnight. `end`: use the end of the day, month or year.
+    A date without a time means the beginning of the day, month or year; with `end`, its end.
     """
 
     name = "date"
@@ -89,7 +92,7 @@ class Moment(click.ParamType[datetime]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> datetime:
-        """Parse the value to a timezone-aware datetime."""
+        """Return a datetime with a time zone; an invalid value is a usage error."""
         from gemtui.moments import EXAMPLES, period
 
         if isinstance(value, datetime):

@@ -28,8 +28,8 @@ def run(
 ) -> None:
     """Print the session that `wanted` names, or write it to `output`.
 
-    `dropped`: include messages that are no longer part of the conversation. `redacted`: replace
-    secrets. `force`: replace an existing file.
+    `project`: consider only this folder's sessions. `dropped`: include messages that are no longer
+    part of the conversation. `redacted`: replace secrets. `force`: replace an existing file.
     """
     with index_of_user() as index:
         summary = choose(wanted, index, project=project)
@@ -54,7 +54,7 @@ def run(
 
 
 def _report_replaced(redactor: Redactor) -> None:
-    """Report how many secrets of each kind were replaced."""
+    """Report on stderr how many secrets of each kind were replaced."""
     words = replaced_words(redactor)
     note(
         f"replaced {words}; images and encoded text were not checked, so read the result before "
@@ -63,9 +63,9 @@ def _report_replaced(redactor: Redactor) -> None:
 
 
 def _report_problems(log: SessionLog) -> None:
-    """Report the first problem in the session's file, and how many others there are.
+    """Report the first problem in a session's files, and how many others there are.
 
-    JSON output lists all of them.
+    JSON output lists all problems, so nothing is reported then.
     """
     if log.problems:
         first, *more = log.problems
@@ -75,7 +75,7 @@ def _report_problems(log: SessionLog) -> None:
 
 
 def _report_dropped(log: SessionLog) -> None:
-    """Report the dropped messages, which the unified format can't represent."""
+    """Report how many dropped messages the unified format had to leave out."""
     if lost := dropped_counts(log):
         messages = counted(lost.total(), "message")
         note(f"{messages} left out: {dropped_words(lost)}: use --format json to include them")

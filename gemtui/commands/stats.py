@@ -20,15 +20,15 @@ from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, clean_line, counted, ellipsis, short_path
 
 _ROWS = 12
-"""The most rows in each table; --json has all of them."""
+"""The maximum number of rows in each table; --json lists all."""
 _NAME = 36
-"""The widest name, in cells."""
+"""The maximum width of a name, in cells."""
 
 
 def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Print usage statistics; return 1 if no session matches.
 
-    Raises StoreUnreadable, ConfigError.
+    `project`, `everywhere`, `since`: which sessions to count. Raises StoreUnreadable, ConfigError.
     """
     prices = load_prices()
     with index_of_user() as index:
@@ -128,7 +128,11 @@ def _number(number: int | None) -> str:
 def _table(
     head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]
 ) -> Iterator[Clean]:
-    """Yield an empty line, a header, and the first rows."""
+    """Yield the lines of one table, which begins with an empty line.
+
+    `head`: the header of the column with the groups' names. `cells`: by header, a function that
+    returns the cell for a group. Only the first rows are shown.
+    """
     shown = [(ellipsis(clean_line(name), _NAME), groups[name]) for name in islice(groups, _ROWS)]
     rows = [(head, *cells)]
     rows += [(name, *(cell(sums) for cell in cells.values())) for name, sums in shown]

@@ -1,4 +1,4 @@
-"""`gemtui trust`: the folders the user has told gemtui to trust."""
+"""`gemtui trust`: show and change which folders gemtui trusts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gemtui undo`, `gemtui redo` and `gemtui checkpoints`: undo and redo sessions' changes."""
+"""`gemtui undo`, `redo` and `checkpoints`: undo and redo sessions' changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,12 @@ def undo(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Undo a session's changes; return 1 if something was left alone."""
+    """Undo a session's changes; return 1 if a change could not be undone.
+
+    `to`: the number of the prompt before which to go back; None means the last one. `files`,
+    `chat`: what to undo. `paths`: only these files; None means all. `dry_run`: only report what
+    would be done. `yes`: don't ask for confirmation.
+    """
     session = _session(wanted)
 
     def act(*, dry_run: bool) -> Undone:
@@ -50,7 +55,7 @@ def undo(
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Reverse the newest undo in this folder; return 1 if something was left alone."""
+    """Reverse the newest undo in this folder; return 1 if a file was left alone."""
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:
@@ -60,9 +65,9 @@ def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
 
 
 def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
-    """List a session's checkpoints, or remove old ones.
+    """List a session's checkpoints; return 1 if there are none.
 
-    Returns 1 if there are none.
+    `prune`: remove old checkpoints of all projects instead, and return 0.
     """
     if prune:
         freed = prune_checkpoints()
@@ -136,10 +141,10 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
 def step_lines(
     done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
 ) -> Iterator[Clean]:
-    """Yield a line for each path, grouped by what was done to it.
+    """Yield a line for each path, with what was done to it.
 
-    `done`: the paths, by what was done. `kept`: (path, reason) for each path that was left alone;
-    these lines include the reason.
+    `done`: maps a word such as "restored" to the paths to which it applies. `kept`: (path, reason)
+    for each path that was left unchanged.
     """
     for words, paths in done.items():
         for path in paths:
@@ -149,9 +154,9 @@ def step_lines(
 
 
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
-    """Yield a line for each checkpoint, and its notes.
+    """Yield a line for each checkpoint, followed by its notes.
 
-    Notes are left out if they are the same as those of the checkpoint before.
+    Notes that are the same as those of the checkpoint before are not repeated.
     """
     before: list[str] = []
     for each in checkpoints:

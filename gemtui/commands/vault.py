@@ -1,4 +1,4 @@
-"""`gemtui vault`: the archive of sessions that Gemini CLI deletes."""
+"""`gemtui vault`: gemtui's archive of sessions that Gemini CLI deletes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
-"""The most sessions to list; --json has all of them."""
+"""The maximum number of sessions to list; --json lists all."""
 _TITLE = 40
 
 
@@ -222,7 +222,10 @@ _NOTHING = "no sessions that Gemini CLI has deleted"
 
 
 def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield rows with a name and the first lines, then a row that counts the others."""
+    """Yield a row for each line: `name` in the first row only, and the line.
+
+    If there are too many lines, the last row only says how many more there are.
+    """
     for at, line in enumerate(lines[:_TOLD]):
         yield "" if at else name, line
     if len(lines) > _TOLD:
@@ -241,10 +244,10 @@ def _progress(done: int, total: int) -> None:
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
-    """Restore a session from the vault; return 1 if no file was missing.
+    """Restore a session's missing files from the vault, or from a run's backup.
 
-    `by_run`: also accept a run's id. Raises SessionNotFound, SessionAmbiguous, RunNotFound,
-    RunAmbiguous, RestoreFailed, OSError.
+    Returns 1 if no file was missing. `by_run`: `id` may also be a run's id. Raises SessionNotFound,
+    SessionAmbiguous, RunNotFound, RunAmbiguous, RestoreFailed, OSError.
     """
     found, now = _keeper_of(id, by_run=by_run), datetime.now(UTC)
     rule_of = partial(retention, os.environ)
@@ -266,9 +269,10 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
-    """Return the session to restore, or the folder of the run with its only copy.
+    """Return the session to restore, or the folder of a run with its only copy.
 
-    If several runs have a copy, the newest of them is returned, whose copy is complete.
+    `by_run`: `id` may also be a run's id. If several runs have a copy of the session, the newest of
+    them is returned.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]
@@ -302,7 +306,7 @@ def _say(done: Restored) -> None:
 
 
 def _ask(found: Removal) -> None:
-    """Describe what would be removed, and ask the user to confirm.
+    """Say which sessions would be removed, and ask the user to confirm.
 
     Raises click.Abort if the user declines, and click.UsageError without a terminal.
     """

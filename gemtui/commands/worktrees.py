@@ -80,7 +80,7 @@ def list_(as_json: bool) -> None:
 
 
 def _list(*, as_json: bool) -> None:
-    """Print the worktrees, newest first."""
+    """Print the worktrees, the newest first."""
     found, runs = list_worktrees(), list_runs(runs_dir())
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
@@ -110,7 +110,7 @@ def _row(worktree: Worktree, runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def _changes(worktree: Worktree) -> tuple[WorktreeChange, ...] | None:
-    """Return the changes in a worktree; None if unknown."""
+    """Return the changes in a worktree; None if they can't be determined."""
     try:
         return worktree_changes(worktree)
     except (GemtuiError, OSError):
@@ -163,7 +163,10 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
 
 
 def _compare_two(name: str, other: str, *, as_json: bool) -> int:
-    """Compare the changes in two worktrees; return 1 if they don't differ."""
+    """Print how the changes in two worktrees differ; return 1 if they don't.
+
+    `name`, `other`: the names of the worktrees.
+    """
     left, right = find_worktree(name), find_worktree(other)
     found = compare(worktree_changes(left), worktree_changes(right))
     differ = [each for each in found if not each.same]
@@ -204,7 +207,7 @@ def _brief(change: WorktreeChange | None) -> Clean:
 
 
 def change_words(change: WorktreeChange) -> str:
-    """Describe how a file has changed, and by how many lines."""
+    """Describe how a file has changed, and how many lines were added and removed."""
     added, removed = change.lines
     lines = f" ({change.why})" if added is None else f" +{added} -{removed}"
     return change.change + lines

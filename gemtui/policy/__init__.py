@@ -1,4 +1,4 @@
 """The CLI's policy engine, reimplemented: rules, decisions, files and checks.
 
-It also replays recorded calls and suggests rules.
+The package also replays recorded calls and suggests rules.
 """

@@ -1,10 +1,10 @@
-"""Examples of a policy: tool calls with the expected decisions, as comments.
+"""Read and try a policy's examples: comments with calls and expected decisions.
 
     # example: allow run_shell_command {"command": "npm test"}
     # example: deny run_shell_command {"command": "git push"} in yolo
 
-Gemini CLI treats these lines as comments. An example is decided as in a headless run, by the rules
-of its file and the built-in ones, in mode default unless the example names another mode.
+Gemini CLI treats these lines as comments. gemtui decides an example as in a headless run, by the
+rules of its file and the built-in ones, in mode default unless the example names another mode.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Example:
     """A call with the expected decision.
 
     `line`: the example's 1-based line in the file; 0 if it isn't in the file yet. `problem`: why
-    the example can't be read; "" if it can be.
+    the example can't be read; "" if it can be read.
     """
 
     expected: Decision = Decision.DENY
@@ -56,7 +56,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """An example with the policy's decision.
+    """An example, and the decision that the policy makes for its call.
 
     `decision`: None if the example can't be read. `rule`: the rule that decides; None if no rule
     does.
@@ -98,7 +98,10 @@ def _example(text: str, line: int) -> Example:
 
 
 def with_example(text: str, example: Example) -> str:
-    """Return a policy file's contents with another example, below the existing ones."""
+    """Return a policy file's contents with an example added below the existing ones.
+
+    The contents are returned unchanged if they already contain the example.
+    """
     lines = text.split("\n")
     had = [at for at, line in enumerate(lines) if _LINE.match(line.strip())]
     if any(lines[at].strip() == example.text for at in had):
@@ -109,7 +112,7 @@ def with_example(text: str, example: Example) -> str:
 
 
 def try_examples(examples: Sequence[Example], policy: Policy) -> tuple[Tried, ...]:
-    """Return the policy's decision for each example; creates one engine per mode."""
+    """Decide each example's call under the policy, in the same order."""
     engines: dict[ApprovalMode, Engine] = {}
     tried = []
     for each in examples:

@@ -1,9 +1,9 @@
 """Create rules from sentences such as `allow edit src/**; deny everything else`.
 
 Each sentence has a verb and an object. Specific sentences take precedence over those about a whole
-kind of tool, which take precedence over "everything else". Among equally specific ones, a deny
-takes precedence over an ask, and an ask over an allow. A sentence also states what its rules cover
-and what they can't.
+kind of tool, which take precedence over "everything else". Among equally specific sentences, a deny
+takes precedence over an ask, and an ask over an allow. For each sentence, the user is also told
+what its rules don't cover.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KINDS = {
     "web": _NETWORK,
     "agents": ("invoke_agent",),
 }
-"""The names for kinds of tools in sentences."""
+"""Maps the words for kinds of tools, as used in sentences, to the tools."""
 _VERBS = {
     "allow": Decision.ALLOW,
     "ask": Decision.ASK_USER,
@@ -44,29 +44,26 @@ _VERBS = {
 }
 _REST = ("everything else", "everything")
 _NO_PLAN = ("default", "autoEdit", "yolo")
-"""The modes for an allow rule that would otherwise allow too much in plan mode.
-
-In plan mode, the rule would allow writes and commands.
-"""
+"""All modes but plan, for rules that would allow writes or commands in plan mode."""
 
 _ORDER = (Decision.ALLOW, Decision.ASK_USER, Decision.DENY)
 _OF_THE_REST, _OF_A_KIND, _SPECIFIC = 990, 991, 996
-"""The priorities of allow rules for everything else, a kind of tool, one object.
+"""The priorities of allow rules: for the rest, a kind of tool, and one object.
 
-An ask has one more, a deny two more. But all decisions about "everything else" have the same
-priority.
+A rule that asks has a priority higher by one, a rule that denies by two. But all rules for
+"everything else" have the same priority.
 """
 
 OFFERED = ("npm test", "python -m pytest", "git status", "git diff", "git commit", "git push")
-"""The commands to suggest if no others are known."""
+"""Common commands, to be offered as completions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A sentence, and the rules created from it.
+    """A sentence of the user, and the rules created from it.
 
     `problem`: why no rule can be created, with a remedy; "" if there is no problem. `limits`: cases
-    that the rules don't cover, and side effects.
+    that the rules don't cover, and side effects, as sentences.
     """
 
     text: str
@@ -76,9 +73,10 @@ class Sentence:
 
 
 class _About(NamedTuple):
-    """What a sentence's object means: a rule, its priority (kept apart), and limits.
+    """What a sentence's object means: a rule, the rule's priority, and its limits.
 
-    The priority depends on what the sentence is about, and on the decision's position in `_ORDER`.
+    The rule itself has priority 0. `priority` depends on how specific the object is, and on the
+    decision's position in `_ORDER`.
     """
 
     rule: Rule
@@ -89,8 +87,8 @@ class _About(NamedTuple):
 def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ...]:
     """Parse sentences, which are separated by `;` or line endings.
 
-    `project`: the folder that paths are relative to; if given, the rules also match absolute paths
-    in that folder.
+    `project`: the folder that paths in sentences are relative to; if given, the rules also match
+    absolute paths in that folder.
     """
     parts = (" ".join(part.split()) for part in re.split(r"[;\n]", text))
     found = [_sentence(part, project) for part in parts if part]
@@ -99,14 +97,14 @@ def read_sentences(text: str, project: Path | None = None) -> tuple[Sentence, ..
 
 
 def rules_of(sentences: Sequence[Sentence]) -> tuple[Rule, ...]:
-    """Return all sentences' rules without duplicates, the strongest first."""
+    """Return all sentences' rules without duplicates, the highest priority first."""
     made = [rule for each in sentences for rule in each.rules]
     once = [rule for at, rule in enumerate(made) if rule not in made[:at]]
     return tuple(sorted(once, key=lambda rule: -rule.priority))
 
 
 def sentence_of(rule: Rule) -> str:
-    """Return the sentence that creates an equivalent rule; "" if there is none."""
+    """Return a sentence that would create this rule, apart from its priority; or ""."""
     roots = projects_of(rule.args_pattern or "")
     root = roots[0] if roots else command_patterns.allowed_root(rule.command_regex or "")
     project = Path(root) if root else None
@@ -166,9 +164,9 @@ def _sentence(text: str, project: Path | None) -> Sentence:
 
 
 def _about(decision: Decision, words: str, project: Path | None) -> _About:
-    """Return the rule for a sentence's object.
+    """Return what a sentence's object means.
 
-    Raises ValueError, with a remedy, for words that have no meaning here.
+    Raises ValueError, with a remedy, for an object that has no meaning.
     """
     first, _, rest = words.partition(" ")
     if words.lower() in _REST:
@@ -230,7 +228,7 @@ def _server(decision: Decision, words: str) -> _About:
 
 
 def _whole(decision: Decision, tools: Sequence[str]) -> _About:
-    """Return a rule for all calls of these tools."""
+    """Return a rule for all calls of these tools, with its limits."""
     asks_all = decision is Decision.ASK_USER and _SHELL in tools
     rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
     limits = []
@@ -350,7 +348,8 @@ def _closes_shell(rule: Rule) -> bool:
 def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
     """Return the sentence with limits that depend on the other sentences' rules.
 
-    They depend on whether other commands are denied, and on which rules take precedence.
+    `every`: the rules of all sentences. They determine whether other commands are denied, and which
+    rules take precedence.
     """
     closed = any(map(_closes_shell, every))
     more = []
@@ -386,9 +385,10 @@ def _hits(rule: Rule, command: str) -> bool:
 
 
 def sentence_completions(text: str, *, folders: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return completions of the last sentence, each with the text before it.
+    """Return completions of the last sentence in `text`.
 
-    `folders`: the project's folders, such as "src".
+    Each completion contains all of the text, including the sentences before. `folders`: the
+    project's folders, such as "src".
     """
     at = max(text.rfind(";"), text.rfind("\n")) + 1
     blanks = len(text) - at - len(text[at:].lstrip())

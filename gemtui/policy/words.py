@@ -11,16 +11,16 @@ from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.text import Clean, short_path, visible_line
 
 LONG = 400
-"""How many characters of an untrusted string are used in one line."""
+"""How many characters of an untrusted string are shown in one line."""
 _NAMED = 3
-"""How many of a rule's tool names are shown; the others are counted."""
+"""How many of a rule's tool names are shown; the others are only counted."""
 _PREFIXES = 4
-"""How many of a rule's prefixes a reason shows."""
+"""How many of a rule's command prefixes are shown in a reason."""
 _DECISIONS = {Decision.ALLOW: "allow", Decision.ASK_USER: "ask", Decision.DENY: "deny"}
 
 
 def decision_word(decision: Decision) -> Clean:
-    """Return the decision in one word: allow, ask, deny."""
+    """Return a decision as one word: allow, ask or deny."""
     return Clean(_DECISIONS[decision])
 
 
@@ -39,7 +39,10 @@ def tools_words(rule: Rule, most: int | None = LONG) -> Clean:
 
 
 def condition_words(rule: Rule, most: int | None = LONG) -> Clean:
-    """Return a rule's conditions, except for its tools; "" if there are none."""
+    """Return a rule's conditions, except for its tools; "" if there are none.
+
+    `most`: as for `tools_words`.
+    """
     return Clean(", ".join(_conditions(rule, most)))
 
 
@@ -77,12 +80,15 @@ def _arguments(pattern: str) -> str:
 
 
 def rule_words(rule: Rule) -> Clean:
-    """Return a complete description of a rule: its tools, followed by its conditions."""
+    """Describe a rule's tools and then its conditions, without cutting long strings."""
     return Clean(", ".join(filter(None, (tools_words(rule, None), condition_words(rule, None)))))
 
 
 def condition_result(rule: Rule, matches: bool) -> str:
-    """Return whether a rule's condition on the arguments matched, as a clause."""
+    """Return, as a clause, whether the arguments met a rule's condition.
+
+    `matches`: whether they met it.
+    """
     if rule.prefix_list or any(rule.command_prefixes):
         shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]
         if len(rule.command_prefixes) > _PREFIXES:
@@ -103,7 +109,11 @@ def rule_source(rule: Rule) -> Clean:
 
 
 def rule_place(rule: Rule) -> Clean:
-    """Return where a rule comes from, worded for use in a sentence."""
+    """Return where a rule comes from, worded for use in a sentence.
+
+    Examples are "rule 2 of work.toml", "the option --allowed-tools" and "a built-in rule of Gemini
+    CLI".
+    """
     source = rule_source(rule)
     if rule.index and rule.tier is not Tier.BUILTIN:
         return source

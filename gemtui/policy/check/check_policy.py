@@ -35,10 +35,9 @@ _WHOLE = "Gemini CLI ignores the whole file"
 class _Read:
     """One policy file that has been checked by itself.
 
-    `drafts`: the findings about this file alone, each with the number of the rule it is about; 0
-    means the file as a whole. `rules`: the readable rules, which are then compared with those of
-    other files. `dropped`: whether the CLI drops the whole file, so that its rules are not
-    compared.
+    `drafts`: the findings about this file alone, each with its rule's number (0: about the file as
+    a whole). `rules`: the readable rules, to be compared with those of other files. `dropped`:
+    whether the CLI drops the whole file, so that its rules are not compared.
     """
 
     file: Path | str
@@ -51,9 +50,9 @@ class _Read:
 class Checked:
     """The result of checking one `[[rule]]` table by itself.
 
-    `rule`: the rule, without source and index; None if its decision or priority can't be read.
-    `drafts`: the findings. `dropped`: whether Gemini CLI drops the whole file because of this
-    table.
+    `rule`: the rule, with `source` and `index` not set yet; None if its decision or priority can't
+    be read. `drafts`: the findings. `dropped`: whether Gemini CLI drops the whole file because of
+    this table.
     """
 
     rule: Rule | None
@@ -62,7 +61,7 @@ class Checked:
 
 
 def check_table(table: Any) -> Checked:
-    """Check one `[[rule]]` table by itself; `table` is as parsed from TOML."""
+    """Check one `[[rule]]` table, as parsed from TOML, independently of other rules."""
     problems = schema_problems({"rule": [table]})
     fields = table if isinstance(table, Mapping) else {}
     rule = read_rule(fields)
@@ -77,8 +76,8 @@ def check_table(table: Any) -> Checked:
 def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
     """Check the contents of one policy file and return the findings.
 
-    Findings about the file as a whole come first, then those about its rules, in file order. `file`
-    is only named in the findings, not read.
+    Findings about the file as a whole come first, then those about its rules, in file order.
+    `file`: the name to show in the findings; the file isn't read.
     """
     return tuple(_all([_read(text, file)]))
 
@@ -86,17 +85,17 @@ def check_text(text: str, file: Path | str) -> tuple[Finding, ...]:
 def check_tables(
     tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
 ) -> tuple[Finding, ...]:
-    """Return the findings of `check_text` for a file that has already been parsed.
+    """Return what `check_text` would return, for a file that has already been parsed.
 
     `tables`: the results of `check_table` for the file's rules, in order. `rules`: the rules that
-    could be read, each with its source and index. `rest`: everything else in the file. `file` is
-    only named in the findings.
+    could be read, each with its source and index. `rest`: everything else in the file. `file`: the
+    name to show in the findings.
     """
     return tuple(_all([_put_together(tables, rules, rest, file)]))
 
 
 def _all(files: Sequence[_Read]) -> Iterator[Finding]:
-    """Yield the findings of all files, including conflicts between their rules."""
+    """Yield the findings about all files, including conflicts between files."""
     rules = [rule for each in files if not each.dropped for rule in each.rules]
     loaded, seen, missed = related(rules), kept_visible(rules), missed_forms(rules)
     place = 0
@@ -157,9 +156,9 @@ def _rest_draft(problem: SchemaProblem) -> FindingDraft:
 
 
 def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
-    """Return a finding about a syntax error, after the number of the rule it is in.
+    """Return a rule's number and the finding about a syntax error in that rule.
 
-    The number is 0 if the error is in none of the rules.
+    The number is 0 if the error is outside all rules.
     """
     if text.startswith("\ufeff"):
         why = f"the file begins with a byte order mark: {_WHOLE}"
@@ -208,7 +207,7 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
     """Yield findings about a safety checker that can't work.
 
-    Gemini CLI denies every call that such a checker should check.
+    Gemini CLI denies every call that matches such a checker.
     """
     checker = read_checker(table)
     refuses = "denies every call that it matches"
@@ -228,9 +227,9 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
 def check_files(paths: Iterable[Path | str]) -> tuple[Finding, ...]:
     """Check policy files and folders in the given order.
 
-    `paths`: the files and folders, as for Gemini CLI's option `--policy`. Rules are also compared
-    across files. A path that is missing, unreadable or wrongly named is reported as a finding; no
-    exception is raised.
+    `paths`: the files and folders, as for Gemini CLI's option `--policy`. Rules of different files
+    are also compared with each other. A path that is missing, unreadable or wrongly named is
+    reported as a finding; no exception is raised.
     """
     return tuple(_all([each for path in paths for each in _read_path(Path(path))]))
 
@@ -291,9 +290,9 @@ def _read_file(path: Path) -> _Read:
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """Read a folder's files in the CLI's order, sorted by the bytes of their names.
+    """Read a folder's files in the order the CLI uses: by their names' bytes.
 
-    Files the CLI skips are reported as well.
+    A file that the CLI skips yields a finding instead.
     """
     read = False
     for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):

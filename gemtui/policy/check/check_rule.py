@@ -65,7 +65,7 @@ def _missing(field: str) -> str:
 
 
 def _whole(value: float) -> int:
-    """Return the valid priority nearest to a value."""
+    """Return the valid priority (an integer from 0 to 999) nearest to a value."""
     return round(min(999, max(0, value))) if value == value else 0
 
 

@@ -1,7 +1,7 @@
-"""Find rules that do something other than they seem to, and suggest better ones.
+"""Find rules that don't do what they seem to do, and suggest better ones.
 
 Each case was observed in the real CLI (assets/gemini-cli.md#args-text, #shell-rules, #tool-names).
-The suggested rule is one that the engine applies the way a reader would understand the original.
+A suggested rule does what most readers would expect of the original.
 """
 
 from __future__ import annotations
@@ -30,30 +30,31 @@ _OPENING = frozenset({"*", SHELL, "write_file", "replace"})
 HIDDEN_MESSAGE = (
     "its denyMessage is never shown, because a tool that is always denied is hidden from the model"
 )
-"""The warning about a denyMessage, judging by its rule alone.
+"""The warning that a deny rule's message is never shown.
 
-If a stronger rule keeps the tool visible, the message is shown after all.
+It is given for a rule checked by itself, and withdrawn if a stronger rule in the same policy keeps
+the tool visible: then the message is shown after all.
 """
 
 _STEPS = 100
-"""The maximum number of successive fixes for one rule."""
+"""The maximum number of fixes applied to one rule in succession; prevents a loop."""
 
 Pitfall = tuple[FindingDraft, Rule | None]
-"""A warning, and the rule to write instead if one can be derived."""
+"""A warning, and a corrected rule; None if no correction can be derived."""
 
 
 def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
-    """Yield a warning for each part of a rule that was probably not intended."""
+    """Yield a warning for each part of a rule whose effect was probably not intended."""
     for look in _LOOKS:
         for said, _fixed in look(rule):
             yield said
 
 
 def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
-    """Return the rule rewritten to do what was probably intended; None if impossible.
+    """Return the rule rewritten to do what was probably intended.
 
-    `said`: the findings about the rule in the context of its policy; None means check the rule by
-    itself.
+    Returns None if nothing can be corrected. `said`: the findings about the rule as part of its
+    policy; None means that the rule is checked by itself.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
     looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
@@ -68,7 +69,7 @@ def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
 
 
 def fixable(rule: Rule, said: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings about a rule that `fixed` corrects."""
+    """Return the findings about a rule that `fixed` would correct."""
     fixes = {draft.message for look in _LOOKS for draft, fix in look(rule) if fix is not None}
     return tuple(each for each in said if each.message in fixes)
 
@@ -355,8 +356,8 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
     """Return a warning for each allow rule whose condition has no effect in this mode.
 
-    It has none because calls that don't meet the condition are allowed as well. Blocking, because
-    this runs the engine once per tool: call from a worker thread.
+    A condition has no effect if calls that don't meet it are allowed anyway. This blocks for some
+    time, because it runs the engine once per tool: call it from a worker thread.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 
@@ -399,8 +400,8 @@ def missed_forms(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]
 
     Agents rarely run a plain `npm test`: they change the folder, redirect stderr to stdout, and
     shorten the output. A commandPrefix covers none of these forms in Gemini CLI
-    (assets/gemini-cli.md#shell-rules). So although a rule seems to allow the calls, the user is
-    asked about them, or they are denied.
+    (assets/gemini-cli.md#shell-rules). So calls that a rule seems to allow need approval, or are
+    denied.
 
     `rules`: in load order. A form that any of the rules allows isn't missed. Returns a mapping from
     each rule's index in `rules` to its findings.

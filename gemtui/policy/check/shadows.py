@@ -1,8 +1,8 @@
 """Find rules that never apply because others decide first, and conflicting ties.
 
-A rule is split into cases, each of which is one tool with one condition. A case never applies if
-the engine tries another rule earlier (assets/gemini-cli.md#priorities) that is for the same tool,
-has the same condition or none, and applies in at least the same situations.
+For this purpose, a rule is split into cases: pairs of one tool and one condition. A case never
+applies if the engine tries another rule earlier (assets/gemini-cli.md#priorities) that is for the
+same tool, has the same condition or none, and applies in at least the same situations.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Condition = tuple[str | None, str | None]
 _NONE: _Condition = (None, None)
 """The condition of a rule that applies to any arguments."""
 _Situations = frozenset[tuple[str, bool]]
-"""Pairs of an approval mode and whether the run is interactive."""
+"""The situations in which a rule applies: pairs of a mode and "is interactive"."""
 
 
 def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
@@ -47,8 +47,9 @@ def related(rules: Sequence[Rule]) -> Mapping[int, tuple[FindingDraft, ...]]:
 def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     """Return the indexes of deny rules whose tools a stronger rule keeps visible.
 
-    The model still sees a tool if a stronger rule for it has a condition and doesn't deny. `rules`:
-    in load order. Only deny rules with a message are checked.
+    The model still sees a denied tool if a stronger rule for it has a condition and doesn't deny.
+    Only deny rules with a message are returned, because the question is whether the model ever gets
+    the message. `rules`: in load order.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
@@ -68,23 +69,23 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
 
 
 class _Earlier:
-    """The rules the engine tries earlier, except those that never apply."""
+    """The rules that the engine tries earlier, except those that never apply."""
 
     def __init__(self) -> None:
         self._by_case: defaultdict[tuple[str, _Condition], list[Rule]] = defaultdict(list)
         self._by_tool: defaultdict[tuple[str, float], list[Rule]] = defaultdict(list)
 
     def add(self, rule: Rule) -> None:
-        """Add a rule the engine tries after all rules added before."""
+        """Add a rule that the engine tries after all rules added before."""
         for case in _cases(rule):
             self._by_case[case].append(rule)
         for tool in {"*", *tool_names(rule)}:
             self._by_tool[tool, rule.effective].append(rule)
 
     def covering(self, rule: Rule) -> tuple[Rule, ...]:
-        """Return the rules that together cover all cases of this one.
+        """Return rules that together decide all cases of `rule`, so that it never applies.
 
-        Returns () if any of its cases is not covered.
+        Returns () if any case is left for `rule` to decide.
         """
         by: dict[int, Rule] = {}
         for case in _cases(rule):
@@ -97,8 +98,8 @@ class _Earlier:
     def tied(self, rule: Rule) -> Rule | None:
         """Return a rule of equal priority that decides some of the same calls differently.
 
-        Two rules are only compared if one of them has no condition, or both have the same one.
-        Otherwise it is unknown whether one call can meet both conditions.
+        Two rules are only compared if one of them has no condition, or both have the same
+        condition. With different conditions, it is unknown whether one call can meet both.
         """
         for tool, condition in _cases(rule):
             narrower: Sequence[Rule] = (
@@ -115,19 +116,20 @@ class _Earlier:
         return None
 
     def _with(self, tool: str, condition: _Condition) -> Iterator[Rule]:
-        """Yield the rules that have the tool, and the same condition or none."""
+        """Yield the rules for this tool that have this condition or none."""
         for key in product(_covering_names(tool), dict.fromkeys((_NONE, condition))):
             yield from self._by_case.get(key, ())
 
 
 _MOST_PARTS = 50
-"""How many underscores in a tool's name are tried as the end of the server's name."""
+"""How many of an MCP tool name's underscores are tried as the server name's end."""
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
-    """Return the tool names whose rules cover all calls that `tool` covers.
+    """Return the tool names that a rule can use to match all calls of `tool`.
 
-    Former names are not included, because only a rule for the current name can hide a tool.
+    These are the name itself, wildcards, and the current name if `tool` is a former one. The former
+    names of a current one are left out, because only a rule for the current name can hide a tool.
     """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
@@ -155,7 +157,10 @@ def _situations(rule: Rule) -> _Situations:
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Return whether `one` covers all situations, callers and annotations of `other`."""
+    """Return whether `one` covers all situations, callers and annotations of `other`.
+
+    Tools, conditions on arguments and priorities are not compared.
+    """
     return (
         _situations(one) >= _situations(other)
         and one.subagent in (None, other.subagent)

@@ -39,9 +39,10 @@ from gemtui.policy.model.rules import Decision, Finding, Rule
 class RuleEntry:
     """One rule in a document.
 
-    `number`: 1-based, as the CLI and the findings count; 0 if the rule is disabled. `rule`: None if
-    its decision or priority can't be read; otherwise its `index` is `number`. `text`: the rule's
-    lines, including comments. `line`: the 1-based number of the first of these lines.
+    `number`: the rule's 1-based number among the enabled rules, as the CLI and the findings count;
+    0 if it is disabled. `rule`: None if its decision or priority can't be read; otherwise its
+    `index` equals `number`. `text`: the rule's lines, including comments. `line`: the 1-based
+    number of the first of these lines.
     """
 
     number: int
@@ -57,11 +58,12 @@ class RuleEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """One state of a policy file; every change returns a new one.
+    """An immutable policy file in memory; editing returns a new document.
 
-    `locked`: why the document can't be edited here, with a remedy; "" if it can be. Every method
-    that edits raises PolicyError for a locked document, and IndexError for a rule that does not
-    exist. Facts about the rules are computed lazily.
+    `source`: the file's name in findings. `locked`: why the document can't be edited here, and what
+    to do about it; "" if it can be edited. Every method that edits raises PolicyError for a locked
+    document, and IndexError for a rule that does not exist. Rules and findings are computed on
+    first use.
     """
 
     text: str
@@ -71,7 +73,10 @@ class Document:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy.toml") -> Self:
-        """Parse a file's contents. Never raises, but locks a document with errors."""
+        """Parse a file's contents; if they can't be edited, the document is locked.
+
+        Never raises. `source`: the file's name to use in findings.
+        """
         pieces = blocks_of(text)
         return cls(text=text, source=source, locked=_lock(text, pieces), _pieces=pieces)
 
@@ -95,7 +100,10 @@ class Document:
 
     @cached_property
     def problems(self) -> tuple[tuple[Finding, ...], ...]:
-        """The findings for each of `rules`; a disabled rule is checked by itself."""
+        """The findings for each of `rules`, in the same order.
+
+        A disabled rule is checked by itself.
+        """
         found: defaultdict[int, list[Finding]] = defaultdict(list)
         for each in self.findings:
             found[each.rule].append(each)
@@ -127,9 +135,9 @@ class Document:
     # --- changes -----------------------------------------------------------------------------
 
     def add(self, rule: Rule, at: int | None = None) -> Self:
-        """Return the document with `rule` inserted before index `at`.
+        """Return the document with `rule` inserted before the rule at index `at`.
 
-        `at`: None means at the end. Raises IndexError if there is no such position.
+        `at`: None means at the end. Raises IndexError if it is out of range.
         """
         last = len(self._places)
         place = last if at is None else at
@@ -140,7 +148,7 @@ class Document:
         )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return the rules that the document lacks or has disabled."""
+        """Return the given rules that the document lacks or has disabled."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
@@ -203,7 +211,7 @@ class Document:
 
     @cached_property
     def _places(self) -> list[int]:
-        """The indexes of the rules in the sequence of blocks."""
+        """For each rule, the index of its block among all blocks."""
         if self.locked:
             raise PolicyError(f"{self.source}: {self.locked}")
         return [at for at, piece in enumerate(self._pieces) if piece.kind is not BlockKind.GAP]
@@ -215,7 +223,7 @@ class Document:
         return places[index]
 
     def _with_rule(self, place: int, piece: LineBlock) -> Self:
-        """Return the document with a block inserted before the rule at `place`.
+        """Return the document with a block inserted before the rule with index `place`.
 
         Blank lines separate the block from its neighbours.
         """
@@ -233,8 +241,8 @@ class Document:
     def _with(self, start: int, end: int, fresh: Sequence[LineBlock]) -> Self:
         """Return the document with the blocks from `start` to `end` replaced by `fresh`.
 
-        Only the text up to the nearest rules on both sides is split into blocks again. If that
-        changes these rules, the whole document is parsed again.
+        For speed, only the text up to the nearest rules on both sides is split into blocks again.
+        If that changes these rules, the whole document is parsed again.
         """
         old = self._pieces
         first = next((at for at in reversed(range(start)) if old[at].kind is not BlockKind.GAP), 0)
@@ -252,7 +260,7 @@ class Document:
         return type(self).parse(text, source=self.source)
 
     def _kept_apart(self, pieces: Sequence[LineBlock]) -> Iterator[LineBlock]:
-        """Yield the blocks, with a blank line after a rule that ends in comments.
+        """Yield the blocks, with a blank line added after each rule that ends in comments.
 
         Without the blank line, these comments would become part of the next rule.
         """
@@ -313,17 +321,20 @@ _TIME_LAST = re.compile(r"\d:\d\d$", re.MULTILINE)
 """Matches a time of day at the end of a line.
 
 Gemini CLI's TOML reader also consumes the character after a time, even a line ending. So whether
-the time is valid depends on the whole contents.
+such a time is valid can't be told from its rule alone: the whole contents must be parsed.
 """
 
 
 def _read_alone(pieces: Iterable[LineBlock]) -> bool:
-    """Return whether the lines of each enabled rule contain exactly one rule."""
+    """Return whether each enabled rule's lines, parsed by themselves, yield one rule."""
     return all(_table(piece.text) is not None for piece in pieces if piece.kind is BlockKind.RULE)
 
 
 def _has_rules(text: str) -> bool:
-    """Return whether the text between rules contains rules or can't be parsed."""
+    """Return whether the text between the rules contains rules or can't be parsed.
+
+    If so, the file hasn't been split correctly, and its rules can't be edited one by one.
+    """
     try:
         return "rule" in parse_toml(text)
     except TomlError:
@@ -331,9 +342,9 @@ def _has_rules(text: str) -> bool:
 
 
 def _fields_of_none(pieces: Iterable[LineBlock]) -> bool:
-    """Return whether fields that belong to no rule follow a disabled rule.
+    """Return whether a disabled rule is followed by fields that belong to no rule.
 
-    They would become part of any enabled rule that is inserted before them.
+    These fields would become part of any enabled rule that is inserted before them.
     """
     return any(_has_stray_fields(above, below) for above, below in pairwise(pieces))
 
@@ -361,7 +372,7 @@ def _entries(text: str, pieces: Sequence[LineBlock], source: str) -> Iterator[Ru
 
 
 def _inline(text: str, source: str) -> Iterator[RuleEntry]:
-    """Yield the rules of `rule = [{...}]`, which don't have their own lines."""
+    """Yield the rules of `rule = [{...}]`, which have no lines of their own."""
     try:
         tables = parse_toml(text).get("rule")
     except TomlError:
@@ -375,13 +386,16 @@ def _inline(text: str, source: str) -> Iterator[RuleEntry]:
 
 @lru_cache(maxsize=16_384)
 def _alone(text: str, source: str) -> tuple[Finding, ...]:
-    """Return the findings about a disabled rule."""
+    """Return the findings about a disabled rule, given its lines in the file."""
     return tuple(replace(each, rule=0) for each in check_text(uncommented(text), source))
 
 
 @lru_cache(maxsize=16_384)
 def _table(text: str) -> dict[str, Any] | None:
-    """Return the table in a rule's lines; None unless they are one valid rule."""
+    """Return the table that a rule's lines define.
+
+    Returns None unless the lines are valid TOML and contain exactly one rule.
+    """
     try:
         document = parse_toml(text)
     except TomlError:
@@ -407,7 +421,11 @@ def _rule(text: str, source: str, number: int) -> Rule | None:
 
 
 def _changed(text: str, rule: Rule) -> str:
-    """Return a rule's lines, changing the fields that differ from `rule`."""
+    """Return a rule's lines with their fields changed to those of `rule`.
+
+    Fields that don't differ are left as they are written. Raises PolicyError if the lines are
+    written in a way that can't be changed.
+    """
     table = _table(text) or {}
     had, wanted = _fields_in(table), explicit_fields(rule)
     for key in (*KEYS, *(key for key in {**had, **wanted} if key not in KEYS)):
@@ -426,7 +444,10 @@ def _changed(text: str, rule: Rule) -> str:
 
 
 def _fields_in(table: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a table, even if its decision or priority is missing."""
+    """Return a rule table's fields that differ from the defaults.
+
+    The decision and the priority may be missing.
+    """
     arguments, _unread = readable(table)
     rule = Rule(**{"decision": Decision.DENY, "priority": 0, **arguments})
     missing = {"decision", "priority"} - arguments.keys()
@@ -440,7 +461,11 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _value(text: str, key: str, value: Any) -> str:
-    """Return the value as TOML. A multi-line list keeps its items and their comments."""
+    """Return `value` as TOML, to be written into the rule `text` under `key`.
+
+    If both the old and the new value are lists and the old one spans several lines, its items keep
+    their lines and comments.
+    """
     old = value_of(text, key)
     if isinstance(value, list) and old is not None and old.startswith("[") and "\n" in old:
         return list_text(old, value)

@@ -14,15 +14,15 @@ ENDING = ".toml"
 
 
 def policies_dir() -> Path:
-    """Return the folder of gemtui's named policies; it may not exist yet."""
+    """Return the folder where gemtui keeps named policies; it may not exist yet."""
     return config_file().parent / "policies"
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:
-    """Return the resolved path of the file that a path or a policy's name refers to.
+    """Resolve a path or a policy's name to the path of a policy file.
 
-    A string without a folder or an extension is first tried as a name. `folders`: also accept a
-    path to a folder. Raises PolicyNotFound.
+    `wanted`: tried as a name first, unless it contains a folder or ends in `.toml`. `folders`: also
+    accept the path of a folder. Raises PolicyNotFound.
     """
     path, ours = typed_path(wanted), policies_dir()
     named = (ours / wanted, ours / f"{wanted}{ENDING}")

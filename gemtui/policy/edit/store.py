@@ -1,6 +1,6 @@
-"""The existing policy files: gemtui's own, the CLI's, and those in the settings.
+"""List, read and save policy files: gemtui's own, the CLI's, and the settings'.
 
-A file is written completely or not at all. Changes by other programs are only overwritten on
+A file is written completely or not at all. Changes made by other programs are only overwritten on
 request.
 """
 
@@ -34,8 +34,9 @@ from gemtui.policy.file.policy import LARGEST
 class Origin(StrEnum):
     """Where a policy file comes from.
 
-    OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS, ADMIN:
-    named by `policyPaths` or `adminPolicyPaths` in the settings. FILE: any other file.
+    OURS: gemtui's named policies. USER: the CLI's folder `~/.gemini/policies`. SETTINGS: a path in
+    the setting `policyPaths`. ADMIN: a path in the setting `adminPolicyPaths`. FILE: any other
+    file.
     """
 
     OURS = "ours"
@@ -47,7 +48,7 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFile:
-    """A policy file.
+    """A policy file's path, name and origin, and whether it can be saved.
 
     `name`: the file's name without `.toml`. `read_only`: why the file can't be saved; "" if it can
     be.
@@ -63,8 +64,8 @@ class PolicyFile:
 class Opened:
     """A policy file's state when it was read.
 
-    `seen`: identifies the contents and the path at that time, so that `save_policy` detects
-    changes.
+    `seen`: a fingerprint of the contents and the path at that time, with which `save_policy`
+    detects changes by others.
     """
 
     file: PolicyFile
@@ -78,8 +79,9 @@ class Opened:
 def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
     """List the policy files: gemtui's own, the CLI's, then those in its settings.
 
-    `named`: files and folders in `policyPaths`. `admin`: those in `adminPolicyPaths`. Each group is
-    sorted by name. A path that doesn't exist is also listed, with the reason in `read_only`.
+    `named`: the files and folders that the setting `policyPaths` names. `admin`: those that
+    `adminPolicyPaths` names. A folder's files are sorted by name. A path that doesn't exist is also
+    listed, with the reason in `read_only`.
     """
     found: dict[Path, PolicyFile] = {}
     for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
@@ -172,10 +174,7 @@ def _why_not(error: OSError) -> str:
 
 
 def _seen(path: Path, data: bytes) -> str:
-    """Return a string that changes with the contents, or if a link leads elsewhere.
-
-    It consists of a digest of the contents, and the path with links resolved.
-    """
+    """Return a fingerprint of a file's contents and of its path with links resolved."""
     return f"{sha256(data).hexdigest()} {resolved(path)}"
 
 

@@ -1,6 +1,6 @@
-"""The CLI's built-in rules, which are in tier 1.
+"""The CLI's built-in rules; they have tier 1, the lowest.
 
-They were observed in 0.61.0; see assets/gemini-cli.md#tools.
+They were observed in Gemini CLI 0.61.0; see assets/gemini-cli.md#tools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PLAN_READ_ONLY = (
     "You are in Plan Mode with access to read-only tools. Execution of scripts (including those "
     "from skills) is blocked."
 )
-"""The CLI's exact message to the model, like `PLAN_NO_EDIT`."""
+"""Like `PLAN_NO_EDIT`, the exact message by which the CLI denies a call."""
 
 _SLASH = r"[\\/]+"
 _NAME = r"[\w-]+"
@@ -51,10 +51,11 @@ _PLAN_NAME = rf"{_NAME}\.md"
 
 
 def _plan_paths() -> Iterator[str]:
-    """Yield patterns for the paths where plans may be written.
+    """Yield patterns for the paths to which plans may be written in plan mode.
 
-    These are `.gemini/tmp/PROJECT[/SESSION]/plans/`, `plans/`, or just a name. Only letters,
-    digits, `_` and `-` are allowed in a plan's name (assets/gemini-cli.md#plan-mode).
+    These are files in `.gemini/tmp/PROJECT[/SESSION]/plans/` or `plans/`, and names without a
+    folder. Only letters, digits, `_` and `-` are allowed in a plan's name
+    (assets/gemini-cli.md#plan-mode).
     """
     for session in (rf"{_NAME}{_SLASH}", ""):
         kept = rf"\.gemini{_SLASH}tmp{_SLASH}{_NAME}{_SLASH}{session}plans{_SLASH}{_PLAN_NAME}"

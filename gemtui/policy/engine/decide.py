@@ -1,6 +1,6 @@
-"""Decide calls as the CLI's policy engine does, with reasons.
+"""Decide calls as the CLI's policy engine does, and give the reasons.
 
-Use `Engine` for many calls.
+`decide` is for a single call; an `Engine` is faster for many.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ __all__ = [
 
 
 class Engine:
-    """A policy in one mode and setup, prepared for deciding many calls."""
+    """A policy in one mode and setup, prepared for deciding many calls.
+
+    `interactive`: whether the CLI can ask the user. `setup`: the settings, flags and MCP servers to
+    take into account; None means none.
+    """
 
     def __init__(
         self,
@@ -54,7 +58,7 @@ class Engine:
         self._made_of = policy, setup
 
     def outcome(self, call: Call) -> Outcome:
-        """Return the decision for one call."""
+        """Return the decision for one call, without reasons; faster than `explain`."""
         return self._evaluator.outcome(call)
 
     def explain(self, call: Call) -> Explanation:
@@ -84,9 +88,9 @@ def decide(
         decide(Policy.load("work.toml"), Call("glob", {"pattern": "*.py"})).decision
 
     `call`: a Call, or a mapping that `Call.of` accepts. `mode`: default, auto_edit (or autoEdit, as
-    in rules), plan or yolo. `interactive`: whether somebody can be asked. `setup`: the settings,
-    flags and servers to take into account; None means none. Nothing is read from this machine. For
-    many calls, `Engine` is faster. Raises OptionError for an unknown mode or an invalid call.
+    in rules), plan or yolo. `interactive`: whether the CLI can ask the user. `setup`: the settings,
+    flags and servers to take into account; None means none, because nothing is read from this
+    machine. Use `Engine` for many calls. Raises OptionError for an unknown mode or an invalid call.
     """
     engine = Engine(policy, mode=approval_mode(mode), interactive=interactive, setup=setup)
     return engine.explain(Call.of(call))

@@ -36,12 +36,12 @@ ALWAYS_ALLOW = 950
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
-    """Whether a tool can be called at all, whatever the arguments.
+    """Whether a tool can be called, whatever the arguments.
 
     `offered`: whether the model sees the tool. `found`: whether a call of the tool is accepted,
-    rather than failing as not found. `by`: the rule that hides the tool; None if the tool isn't
-    hidden, or if the mode's default or the hiding of another tool with the same short name hides
-    it.
+    rather than failing as not found. `by`: the rule that hides the tool. It is None if the tool
+    isn't hidden, or is hidden for another reason: by the mode's default decision, or because
+    another tool with the same short name is hidden.
     """
 
     known: RegisteredTool
@@ -52,11 +52,11 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """Facts about calls of one tool by one agent that don't depend on the arguments.
+    """What calls of one tool by one agent have in common, whatever the arguments.
 
     `rules`: the rules that apply, up to the first one without a pattern, which decides all
-    remaining calls. `edits`: whether the tool edits files. `settled`: the outcome of every such
-    call; None if it depends on the arguments.
+    remaining calls. `edits`: whether the tool edits files. `settled`: the outcome if it is the same
+    for all arguments; otherwise None.
     """
 
     availability: ToolAvailability
@@ -68,7 +68,10 @@ class ToolContext:
 
 
 class Evaluator:
-    """All of a run's rules, sorted, for one mode, either headless or interactive."""
+    """All of a run's rules, sorted, for one mode, either headless or interactive.
+
+    `stopped`: why the CLI doesn't start with these rules and this setup; None if it does.
+    """
 
     def __init__(
         self,
@@ -94,7 +97,7 @@ class Evaluator:
         self._contexts: dict[tuple[str, str | None, str | None], ToolContext] = {}
 
     def outcome(self, call: Call) -> Outcome:
-        """Return the decision for one call."""
+        """Return the decision for one call; faster than `evaluate`."""
         context = self.context(call)
         if context.settled and "additional_permissions" not in call.args:
             return context.settled
@@ -105,7 +108,7 @@ class Evaluator:
         )
 
     def evaluate(self, call: Call) -> Evaluation:
-        """Return the decision for one call, with the engine's notes about it."""
+        """Return the decision for one call, with notes on how it came about."""
         return self._evaluated(self.context(call), call.args)
 
     def _evaluated(self, context: ToolContext, args: Mapping[str, Any]) -> Evaluation:
@@ -193,14 +196,14 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Return why a rule doesn't apply to the subject's calls; None if it does.
+        """Return why a compiled rule isn't for the subject's calls; None if it is.
 
-        Conditions on the arguments are not checked.
+        The tool, the caller, the mode and so on are compared, but no conditions on the arguments.
         """
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
     def availability(self, tool: str, *, subagent: bool = False) -> ToolAvailability:
-        """Return whether a tool exists and is offered, and what hides it.
+        """Return whether a tool exists and is visible to the model, and what hides it.
 
         `subagent`: whether a subagent makes the call.
         """
@@ -220,9 +223,9 @@ class Evaluator:
         return ToolAvailability(known=known, offered=offered, found=not hidden, by=by)
 
     def _namesake_hidden(self, short: str) -> bool:
-        """Return whether the CLI's own tool with the same short name is hidden.
+        """Return whether the CLI has its own tool named `short`, and that tool is hidden.
 
-        If so, the MCP server's tool is hidden as well.
+        If so, an MCP server's tool with the short name `short` is hidden as well.
         """
         own = self.registry.known(short)
         return not own.absent and not own.server and self._hidden(own)[0]
@@ -231,7 +234,7 @@ class Evaluator:
         """Return whether rules hide a tool, and which rule does.
 
         Arguments, aliases and subagents are ignored. A deny rule with a pattern is skipped; any
-        other rule with a pattern makes the tool visible.
+        other rule with a pattern makes the tool visible. If no rule decides, the default does.
         """
         annotations = {**known.annotations, "_serverName": known.server} if known.server else None
         subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
@@ -246,12 +249,12 @@ class Evaluator:
 
 
 def _called(tool: str) -> tuple[str, ...]:
-    """Return the tool's name and its aliases, all of which rules may use."""
+    """Return the name of a tool and all its aliases; rules may use any of them."""
     current = ALIASES.get(tool, tool)
     old = (alias for alias, name in ALIASES.items() if name == current)
     return tuple(dict.fromkeys((tool, current, *old)))
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether a call is for the shell tool."""
+    """Return whether the subject's tool is the shell tool."""
     return subject.names[0] == SHELL

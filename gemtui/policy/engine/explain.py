@@ -27,8 +27,8 @@ _DOES = {
 def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanation:
     """Return the decision for a call, with its reasons.
 
-    `evaluator` decides. `other` is its counterpart: interactive if `evaluator` is headless, and
-    vice versa.
+    `evaluator` decides. `other`: the same rules for the opposite kind of session (interactive if
+    `evaluator` is headless, and vice versa), because an Explanation contains both results.
     """
     evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
@@ -60,7 +60,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules that were tried for a call and have a pattern that may hang."""
+    """Yield the rules tried for a call whose patterns may make the CLI hang."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -70,9 +70,9 @@ def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
 
 
 def _message(evaluator: Evaluator, call: Call, evaluation: Evaluation) -> str | None:
-    """Return the CLI's message to the model about a denial.
+    """Return the CLI's message to the model about a denied call.
 
-    Returns None if there is no message, or the tool is not found.
+    Returns None if the call isn't denied, there is no message, or the tool is not found.
     """
     if evaluation.decision is not Decision.DENY or not evaluator.context(call).availability.found:
         return None
@@ -101,7 +101,10 @@ def _because(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> str:
 
 
 def _near(name: str) -> str | None:
-    """Return the tool that was probably meant, if the CLI has none with this name."""
+    """Return the tool whose name is most similar to `name`, which was probably meant.
+
+    Returns None if the CLI has a tool of this name, or if it is an MCP tool's name.
+    """
     own = known_tool(name) is not None or name.startswith("mcp_")
     return None if own else nearest(name)
 
@@ -150,9 +153,10 @@ def _upper(sentence: str) -> str:
 
 
 def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Iterator[Considered]:
-    """Yield the rules in the order in which they are tried, even those never reached.
+    """Yield the rules in the order in which they are tried, with whether each matches.
 
-    Built-in rules are included only if they apply to the tool in this situation.
+    Rules after the deciding one are included. Built-in rules are included only if they apply to the
+    tool in this situation.
     """
     if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return
@@ -183,15 +187,16 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 
 
 def _weight(reason: str) -> bool:
-    """Return whether the reason is just that a rule is for another tool.
+    """Return whether a reason merely says that the rule is for another tool.
 
-    If a rule names several tools and so has several reasons, this is the least informative one.
+    A sort key: a rule that names several tools has one reason for each, and this is the least
+    informative one, so it sorts last.
     """
     return reason.startswith("it is for ")
 
 
 def _match_of(fit: tuple[CompiledRule, ...], call: Call, context: ToolContext) -> tuple[bool, str]:
-    """Return whether a rule matches the call, and why.
+    """Return whether a rule matches the call, and why or why not.
 
     `fit`: the rule's compiled forms that apply to the tool in this situation.
     """

@@ -1,4 +1,4 @@
-"""Refusals by the tools themselves, whatever the policy decides.
+"""Predict which calls the tools themselves refuse, whatever the policy decides.
 
 See assets/gemini-cli.md#own-refusals.
 """
@@ -38,17 +38,17 @@ _BLOCKED = re.compile(
 )
 """Matches names that no tool's path may contain, and their DOS short forms.
 
-The names to match must be in lower case.
+It expects names in lower case.
 """
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Matches a part of every path that a tool refuses for its spelling alone.
+"""Matches in every path that a tool refuses for its spelling, and in some others.
 
-A path without a match is not refused for its spelling.
+A quick first test: a path without a match is never refused for its spelling.
 """
 
 _OWN = re.compile(r"/\.gemini/(?:tmp/|GEMINI\.md$)")
-"""Matches places outside the workspace that tools may use as well."""
+"""Matches paths outside the workspace that tools may use all the same."""
 
 _OUTSIDE = "the path is outside of the workspace"
 _SUBSTITUTIONS = ("$(", "`", "<(", ">(")
@@ -61,10 +61,10 @@ def tool_refuses(
 ) -> str | None:
     """Return why the tool itself refuses a call, as a clause; None if it doesn't.
 
-    `roots`: the workspace, then the run's other folders; () means unknown, so that only relative
-    paths are judged. `on_disk`: follow links. If False, as for a recorded call, paths are judged by
-    their spelling, and paths outside the workspace are not judged at all, because the call's run
-    may have had other folders.
+    `roots`: the folders that tools may use, the workspace first; () means unknown, so that only
+    relative paths are judged. `on_disk`: follow links on this disk. If False, as for a recorded
+    call, paths are judged by their spelling only, and paths outside the workspace are not judged,
+    because the call's run may have had other folders.
     """
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")
@@ -72,7 +72,7 @@ def tool_refuses(
         return "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
     path = call.args.get(_PATHS.get(tool, ""))
     if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
-        return None  # plans go to their own folder
+        return None  # in plan mode, they write to the folder for plans
     return _path_refused(path, [str(root) for root in roots], on_disk=on_disk and bool(roots))
 
 
@@ -90,17 +90,20 @@ def roots_of(setup: Setup) -> tuple[Path, ...]:
 
 
 def own_path(tool: str) -> str:
-    """Return the tool's argument that must be a path in the workspace, or ""."""
+    """Return the name of the tool's argument that must be a path in the workspace.
+
+    Returns "" if the tool has no such argument.
+    """
     return _PATHS.get(tool, "")
 
 
 def is_outside(path: str, roots: Sequence[Path]) -> bool:
-    """Return whether a tool that checks its paths considers this one outside `roots`."""
+    """Return whether a tool that checks its paths refuses a path as outside `roots`."""
     return _path_refused(path, [str(root) for root in roots], on_disk=bool(roots)) == _OUTSIDE
 
 
 def blocked_segment(path: str) -> str | None:
-    """Return the part of a path that no tool may use; None if there is none.
+    """Return the first name in a path that no tool may use, such as `.git`, or None.
 
     `path`: relative to the workspace.
     """
@@ -108,9 +111,10 @@ def blocked_segment(path: str) -> str | None:
 
 
 def path_names(path: str) -> list[str]:
-    """Return the names in a path in the form in which the CLI compares them.
+    """Return the names in a path, in the form in which the CLI compares them.
 
-    This is the form to which Windows reduces each name.
+    This is the form to which Windows reduces a name: in lower case, without trailing dots and
+    blanks, and without anything from a colon on.
     """
     parts = re.split(r"[/\\]", path)
     return [part.partition(":")[0].rstrip(" .").lower() for part in parts]

@@ -1,6 +1,6 @@
 """The engine's own protection of build files and of files outside the workspace.
 
-This protection applies even if rules allow the call. See assets/gemini-cli.md#protected-files.
+This protection applies even to calls that rules allow. See assets/gemini-cli.md#protected-files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BUILD_FILES = frozenset(
 )
 BUILD_ENDINGS = frozenset({".bzl", ".bazel", ".bzlmod", ".mk", ".cmake"})
 BUILD_MESSAGE = "Modifying build configuration files requires explicit user confirmation"
-"""The CLI's message in headless runs, as observed."""
+"""What the CLI tells the model when a headless run may not change a build file."""
 
 EDIT_WORDS = frozenset(("write", "edit", "replace", "patch", "update", "create", "append", "save"))
 _PATH_KEYS = ("file_path", "path", "filePath", "file")
@@ -72,10 +72,10 @@ def protected(
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
-    """Return the decision after the engine's own protections.
+    """Return the decision after the engine's own protections, which can only restrict.
 
-    They can only change an allow. `edits`: whether the tool edits files. `workspace`: the run's
-    folder; None if unknown.
+    Only an allow can change: to an ask, or to a denial. `edits`: whether the tool edits files.
+    `workspace`: the run's folder; None if unknown.
     """
     if evaluation.decision is not Decision.ALLOW:
         return evaluation
@@ -104,7 +104,7 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def edited_file(args: Mapping[str, Any]) -> str | None:
-    """Return the file that an edit writes; None if no argument names a file."""
+    """Return the path of the file that an edit writes; None if no argument names one."""
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:
@@ -114,7 +114,7 @@ def edited_file(args: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_build_file(path: str, workspace: Path | None = None) -> bool:
-    """Return whether a path leads to a build file.
+    """Return whether a path leads to a build file, such as `package.json`.
 
     Links are followed if the workspace is known.
     """
@@ -130,7 +130,7 @@ def is_build_file(path: str, workspace: Path | None = None) -> bool:
 
 
 def _followed(path: Path) -> Path:
-    """Return the target of a link; any other or invalid path is returned unchanged."""
+    """Return where a link leads; a path that isn't a link is returned unchanged."""
     try:
         return Path(os.path.realpath(path)) if path.is_symlink() else path
     except OSError:
@@ -138,7 +138,7 @@ def _followed(path: Path) -> Path:
 
 
 def _requests_outside(args: Mapping[str, Any], workspace: Path | None) -> bool:
-    """Return whether the call requests access to files outside the workspace."""
+    """Return whether `additional_permissions` names files outside the workspace."""
     wanted = args["additional_permissions"]
     files = wanted.get("fileSystem") if isinstance(wanted, Mapping) else None
     if not isinstance(files, Mapping):

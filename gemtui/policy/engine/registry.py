@@ -1,6 +1,6 @@
 """The tools that exist in a setup; only these can be offered, hidden or called.
 
-Rules hide tools that exist. Any other tool is not found, whatever the rules say
+A call of any other tool fails as not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
 """
 
@@ -18,7 +18,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import ALIASES, CLASSES
 
 MCP_CLASS = "DiscoveredMCPTool"
-"""The class name of all MCP tools."""
+"""The class name that all MCP tools share in the CLI, for use in settings."""
 TRACKER = {
     "tracker_create_task": "TrackerCreateTaskTool",
     "tracker_update_task": "TrackerUpdateTaskTool",
@@ -34,10 +34,10 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool that a call may name.
+    """A tool that a call names, whether or not it exists.
 
-    `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name on its
-    server. `also`: other names by which settings can exclude the tool.
+    `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name
+    without its server. `also`: other names by which settings can exclude the tool.
     """
 
     name: str
@@ -49,7 +49,7 @@ class RegisteredTool:
 
 
 class Registry:
-    """The tools of one setup in one mode."""
+    """The tools of one setup in one mode, by name."""
 
     def __init__(self, setup: Setup, mode: ApprovalMode) -> None:
         self._settings, self._mode = setup.settings, mode
@@ -70,10 +70,10 @@ class Registry:
         self._excluded = {*excluded, *old, *(ALIASES[name] for name in excluded if name in ALIASES)}
 
     def known(self, name: str, *, subagent: bool = False) -> RegisteredTool:
-        """Return the facts about the tool a call names, with aliases resolved.
+        """Return the facts about the tool that a call names; aliases are resolved.
 
-        `subagent`: whether a subagent makes the call; subagents have an additional tool to end
-        their work.
+        `subagent`: whether a subagent makes the call. Subagents have an additional tool, with which
+        they end their work.
         """
         if subagent and name == ENDING:
             return RegisteredTool(name=name)
@@ -128,7 +128,7 @@ class Registry:
         return _absent(found, self._why_not(server, short))
 
     def _split(self, name: str) -> tuple[str | None, str]:
-        """Split a full name into the server and the tool.
+        """Split an MCP tool's full name into the server and the tool's short name.
 
         The name is split after the name of a known server, or else at the first `_`.
         """
@@ -171,14 +171,15 @@ def _absent(known: RegisteredTool, why: str) -> RegisteredTool:
 
 
 def qualified(tool: McpTool) -> str:
-    """Return the name by which the model calls an MCP server's tool."""
+    """Return the full name by which the model calls an MCP server's tool."""
     return valid_name(f"{tool.server}_{tool.name}")
 
 
 def valid_name(name: str) -> str:
-    """Turn a name into a valid MCP tool name.
+    """Turn a name into a valid full name of an MCP tool, as the CLI does.
 
-    The prefix is added, invalid characters become `_`, and the middle of a long name is cut out.
+    The prefix `mcp_` is added, invalid characters become `_`, and the middle of a long name is cut
+    out.
     """
     name = _FOREIGN.sub("_", name if name.startswith(MCP_PREFIX) else MCP_PREFIX + name)
     return name if len(name) <= LONGEST_NAME else f"{name[:30]}...{name[-30:]}"

@@ -1,4 +1,4 @@
-"""The policy engine's inputs other than rules, and its results."""
+"""The policy engine's inputs other than rules, and the types of its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool of an MCP server, as returned by `tools/list`; `name` has no prefix."""
+    """A tool of an MCP server.
+
+    `name`: as in `tools/list`, without the prefix `mcp_` and the server.
+    """
 
     server: str
     name: str
@@ -22,12 +25,12 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """Everything a decision depends on, apart from the policy files.
+    """Everything a decision depends on, apart from the policy files and the mode.
 
     * `settings`: the merged settings.
     * `allowed_tools`: the values of `--allowed-tools`.
-    * `mcp_tools`: the servers' known tools. Any other name `mcp_<server>_<tool>` is split after the
-      name of a server in the settings.
+    * `mcp_tools`: the known MCP tools. In any other name `mcp_<server>_<tool>`, the servers in
+      the settings determine where the server's name ends.
     * `workspace`: the run's folder; None leaves paths in commands unresolved.
     * `include_directories`: the values of `--include-directories`.
     * `stopped`: why the CLI doesn't start on this machine; None if it starts.
@@ -43,13 +46,13 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A decision, with the engine's notes.
+    """A decision, with notes on how the engine made it.
 
-    * `ready`: the rule that decided; None if no rule did, or not the rule alone.
+    * `ready`: the rule that decided; None if no rule did, or something else was involved.
     * `matched`: the rule that matched first, if the engine then decided differently.
     * `note`: why the engine decided differently, as a clause.
     * `message`: the CLI's message to the model about a denial, unless it is the rule's own.
-    * `stuck`: whether a pattern did not finish, so that the CLI would hang; the note names the
+    * `stuck`: whether matching a pattern took too long, so the CLI would hang; `note` names the
       pattern.
     """
 
@@ -65,9 +68,9 @@ class Evaluation:
 class Outcome:
     """A decision without reasons.
 
-    `rule`: None if no rule matched, so that the mode's default decided. `found`: False if the call
-    fails as not found, whatever the rules say; the decision is then deny. A tool called by an old
-    name is found although it is not offered.
+    `offered`: whether the model sees the tool. `rule`: None if no rule matched, so that the mode's
+    default decided. `found`: False if the call fails as not found, whatever the rules say; the
+    decision is then deny. A tool called by an old name is found although it is not offered.
     """
 
     decision: Decision
@@ -78,7 +81,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Considered:
-    """A rule that was tried: whether it matched, and why."""
+    """A rule that was tried for a call.
+
+    `matches`: whether the rule matched. `why`: why it did or didn't, as a clause.
+    """
 
     rule: Rule
     matches: bool
@@ -87,16 +93,17 @@ class Considered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision for a call, with its reasons.
+    """The decision for a call, with its reasons.
 
-    * `decision`: the decision in the given situation, headless or interactive. In headless runs,
+    * `decision`: the decision in the given kind of run, headless or interactive. In headless runs,
       `ask_user` acts as a denial.
-    * `offered`: whether the model sees the tool in that situation. A call of a tool that is not
+    * `offered`: whether the model sees the tool in that kind of run. A call of a tool that is not
       offered fails as not found, unless `found` is true, as for an old name.
-    * `headless`: allow or deny.
-    * `interactive`: allow, deny or ask_user.
-    * `because`: the reason, as a sentence.
+    * `headless`: the decision if the run is headless: allow or deny.
+    * `interactive`: the decision if the run is interactive: allow, deny or ask_user.
+    * `because`: the reason, in one or more sentences.
     * `message`: the message to the model about a denial, usually a rule's denyMessage.
+    * `considered`: the rules in the order in which they are tried.
     * `tool_refuses`: why the tool itself refuses the call, whatever the policy says; None if it
       doesn't.
     """

@@ -1,4 +1,4 @@
-"""Safety checkers, which examine the calls that rules don't deny.
+"""Apply safety checkers, which examine the calls that rules don't deny.
 
 See assets/gemini-cli.md#safety-checkers.
 """
@@ -26,14 +26,14 @@ _PATH_KEYS = ("source", "destination")
 
 
 class CompiledChecker(NamedTuple):
-    """A checker with one of the conditions under which it is used."""
+    """A checker, and one compiled rule that selects the calls to be checked."""
 
     checker: SafetyChecker
     condition: CompiledRule
 
 
 def compile_checkers(checkers: Iterable[SafetyChecker]) -> tuple[CompiledChecker, ...]:
-    """Return the checkers in the order in which they are used."""
+    """Return the checkers in the order in which the CLI uses them."""
     every = [CompiledChecker(each, one) for each in checkers for one in compile_rules([each.rule])]
     return tuple(sorted(every, key=lambda each: -each.condition.key))
 
@@ -45,7 +45,12 @@ def checked(
     checkers: Sequence[CompiledChecker],
     roots: Sequence[Path],
 ) -> Evaluation:
-    """Return the decision after this tool's checkers have run. A denial is final."""
+    """Return the decision after all matching safety checkers have examined the call.
+
+    A checker can turn an allow into an ask or a denial. After a denial, no more checkers run.
+    `checkers`: those that apply to this tool. `roots`: the folders that tools may use, the
+    workspace first; () means unknown.
+    """
     for checker, condition in checkers:
         if evaluation.decision is Decision.DENY:
             break
@@ -64,7 +69,8 @@ def checked(
 def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
     """Yield the strings in which a condition's pattern is searched for.
 
-    These are the call's arguments and, for a shell command, the arguments for each of its parts.
+    These are the serialised arguments of the call and, for a shell command, of a call of each part
+    of the command.
     """
     yield arguments_text(args) if condition.pattern else ""
     command = args.get("command")
@@ -76,10 +82,11 @@ def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Itera
 def _answer(
     checker: SafetyChecker, tool: str, args: Mapping[str, Any], roots: Sequence[Path]
 ) -> tuple[Decision, str]:
-    """Return the checker's decision, with a clause that explains it.
+    """Return a checker's decision, and a clause that explains it.
 
-    A checker that only a setting enables counts as disabled. A path outside the workspace is not
-    reported if the tool itself refuses that path before the checker runs.
+    The checker `conseca` always allows, because it works only if a setting enables it. A path
+    outside the workspace is not reported if the tool itself refuses that path before the checker
+    runs.
     """
     if checker.external:
         return Decision.DENY, "does not exist, so all calls that it should check are denied"
@@ -112,9 +119,10 @@ def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
 
 
 def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
-    """Yield the path relative to each folder that contains it.
+    """Yield the path relative to each of the folders `roots` that contains it.
 
-    If no folder is known, yield the path itself.
+    Without `roots`, yield a relative path as it is, and only the `.vscode` parts of an absolute
+    one.
     """
     if not roots:
         plain = os.path.normpath(path)
@@ -129,15 +137,15 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Yield the names in a path that make the checker ask, whatever the workspace is."""
+    """Yield the names in a path that make the checker ask (`.vscode`)."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 
 def _paths(value: Any, config: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the arguments that, going by their names, the CLI treats as paths.
+    """Yield the arguments that the CLI treats as paths because of their names.
 
-    `config`: the checker's settings, which can include or exclude arguments by name. `above`: the
-    prefix of the names of nested arguments.
+    `config`: the checker's settings, which can include or exclude arguments by name. `above`: what
+    precedes the names of nested arguments, such as `options.`.
     """
     included, excluded = config.get("included_args", ()), config.get("excluded_args", ())
     items = value.items() if isinstance(value, Mapping) else enumerate(value)

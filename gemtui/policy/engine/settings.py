@@ -1,4 +1,4 @@
-"""The CLI's settings and flags that act as rules.
+"""Convert the CLI's settings and flags to the rules they act like.
 
 See assets/gemini-cli.md#settings-as-rules.
 """
@@ -19,7 +19,7 @@ _WITH_ARGUMENTS = re.compile(r"([a-zA-Z0-9_-]+)\((.*)\)")
 
 
 def table_at(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
-    """Return the table at a path in the settings; empty if there is none."""
+    """Return the table under successive keys of the settings; {} if there is none."""
     here: Any = settings
     for name in path:
         here = here.get(name) if isinstance(here, Mapping) else None
@@ -27,7 +27,7 @@ def table_at(settings: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 
 def names_at(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
-    """Return the list of names at a path in the settings; None if not set."""
+    """Return the list of names under successive keys of the settings; None if not set."""
     *groups, last = path
     value = table_at(settings, *groups).get(last)
     if not isinstance(value, list | tuple):
@@ -36,7 +36,10 @@ def names_at(settings: Mapping[str, Any], *path: str) -> tuple[str, ...] | None:
 
 
 def always_allow_off(settings: Mapping[str, Any]) -> bool:
-    """Return whether all rules with priority 950 are dropped, including deny rules."""
+    """Return whether the settings drop all rules with priority 950, even deny rules.
+
+    The CLI itself writes rules with this priority when the user answers "always".
+    """
     return bool(
         table_at(settings, "security").get("disableAlwaysAllow")
         or table_at(settings, "admin").get("secureModeEnabled")
@@ -44,7 +47,7 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
-    """Return why the CLI would not start with these settings; None if it starts."""
+    """Return why the CLI would not start with this setup and mode; None if it starts."""
     off = table_at(setup.settings, "security").get("disableYoloMode")
     if mode is ApprovalMode.YOLO and (
         off or table_at(setup.settings, "admin").get("secureModeEnabled")
@@ -56,7 +59,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
     """Return the rules equivalent to settings and flags, in the CLI's load order.
 
-    These rules are loaded after all files, so a file's rule of equal priority wins.
+    The CLI loads these rules after all files, so a file's rule of equal priority wins.
     """
     return tuple(_rules(setup, interactive))
 
@@ -105,14 +108,17 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Yield allow rules; allowing one shell command also adds a deny for all others."""
+    """Yield rules that allow the tools; `source` names the setting or flag.
+
+    If any entry allows only some shell commands, a rule that denies all others is added.
+    """
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):
         yield _rule(SHELL, Decision.DENY, 290, source)
 
 
 def _narrowed(tool: str) -> str | None:
-    """Return the prefix in `run_shell_command(PREFIX)`; None for any other form."""
+    """Return PREFIX if a tool is given as `run_shell_command(PREFIX)`, otherwise None."""
     found = _WITH_ARGUMENTS.fullmatch(tool)
     return found[2] if found and found[1] in SHELL_NAMES else None
 

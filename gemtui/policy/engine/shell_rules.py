@@ -1,7 +1,7 @@
 """Decide a shell command: as a whole, then each of its parts.
 
-See assets/gemini-cli.md#shell-rules. Under a rule without a pattern, the engine also judges whether
-the command as a whole is safe or dangerous (`gemtui.calls.shell.command_safety`).
+See assets/gemini-cli.md#shell-rules. If the deciding rule has no pattern, the engine also judges
+whether the command as a whole is safe or dangerous (`gemtui.calls.shell.command_safety`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ TOO_DEEP = 60
 
 
 class ShellRules:
-    """Decides shell commands in one mode; `default` applies if no rule matches."""
+    """Decides shell commands in one mode.
+
+    `default`: the decision if no rule matches. `workspace`: the run's folder; None if unknown.
+    """
 
     def __init__(self, *, mode: ApprovalMode, default: Decision, workspace: Path | None) -> None:
         self.mode, self.default, self.workspace = mode, default, workspace
         self.yolo = mode is ApprovalMode.YOLO
 
     def check(self, rules: RuleSequence, args: Mapping[str, Any]) -> Evaluation:
-        """Return the decision for a call with these raw arguments.
+        """Return the decision for a call of the shell tool with these arguments.
 
         `rules`: the rules that apply to the shell tool, sorted.
         """
@@ -43,7 +46,12 @@ class ShellRules:
         return _Command(self, rules, dir_path).decided(command, args)
 
     def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
-        """Return a rule's decision as modified by the engine's judgement of the command."""
+        """Return the decision of a rule without a pattern, adjusted to the command.
+
+        The engine lets safe commands run although the rule asks. Except in yolo mode, it asks about
+        dangerous commands, and if `dir_path` is outside the workspace, although the rule allows
+        the call.
+        """
         if decision is DENY:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
@@ -65,7 +73,8 @@ class ShellRules:
     def redirects(self, redirected: bool, allowed: bool) -> bool:
         """Return whether a redirection turns an allow into an ask.
 
-        `redirected`: whether the command contains one. `allowed`: whether the rule permits them.
+        `redirected`: whether the command contains a redirection. `allowed`: whether the rule
+        permits redirections.
         """
         free = self.mode in (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
         return redirected and not allowed and not free
@@ -73,16 +82,19 @@ class ShellRules:
 
 @dataclass(slots=True)
 class _State:
-    """The decision after the parts checked so far, and the rule responsible for it."""
+    """The decision after the parts checked so far, and the rule responsible for it.
+
+    `ready`: the rule; None if no single rule is responsible.
+    """
 
     decision: Decision
     ready: CompiledRule | None
     note: str
 
     def ask(self, ready: CompiledRule | None, note: str) -> None:
-        """Record that the user must be asked about a part.
+        """Record that the user must be asked about a part of the command.
 
-        The part's rule is held responsible unless another part was recorded before.
+        `ready`: the part's rule; it is held responsible unless another part's rule already is.
         """
         if self.decision is ALLOW:
             self.ready, self.note = ready, note
@@ -92,14 +104,17 @@ class _State:
 
 
 class _Command:
-    """One call's command. Decisions for parts are cached, because parts are nested."""
+    """One call's command.
+
+    Decisions for parts are cached, because the same part may occur at several levels of nesting.
+    """
 
     def __init__(self, shell: ShellRules, rules: RuleSequence, dir_path: str | None) -> None:
         self._shell, self._rules, self._dir_path = shell, rules, dir_path
         self._seen: dict[str, Evaluation] = {}
 
     def decided(self, command: str, args: Mapping[str, Any]) -> Evaluation:
-        """Decide the whole command, with its arguments and the engine's judgement."""
+        """Decide the whole command by rules and by how safe the engine considers it."""
         ready = self._rules.first_match(args)
         if ready is None and self._shell.yolo:
             return Evaluation(decision=ALLOW)
@@ -111,7 +126,7 @@ class _Command:
         return self._parts(command, ready, decision, note, depth=0)
 
     def _inner(self, command: str, depth: int) -> Evaluation:
-        """Decide a part of the command by rules, without judging how safe it is.
+        """Decide a part of the command by rules only, not by how safe it is.
 
         Of the call's other arguments, only `dir_path` is considered.
         """
@@ -174,9 +189,10 @@ class _Command:
     def _part(
         self, part: CommandPart, state: _State, allowed: bool, depth: int
     ) -> Evaluation | None:
-        """Return the denial if a part is denied, otherwise None.
+        """Return the denial if a part of the command is denied, otherwise None.
 
-        If the user has to be asked about the part, this is recorded in `state`.
+        If the user has to be asked about the part, this is recorded in `state`. `allowed`: whether
+        the whole command's rule permits redirections.
         """
         inside = [] if part.inner is None else [part.inner]
         for text in [*inside, *([] if part.whole else [part.text])]:

@@ -1,8 +1,8 @@
 """Portable permission levels, and the policy rules they translate to.
 
-An allow or an ask becomes a rule with priority 997, a deny a rule with priority 999. All of these
-rules apply only to headless runs (`interactive = false`), because they are written for one run in
-which nobody can be asked.
+A level that allows or asks becomes a rule with priority 997, one that denies a rule with priority
+999. All of these rules apply only to headless runs (`interactive = false`), because they are
+written for one run in which nobody can be asked.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MODE_NAMES = {
 
 
 def approval_mode(name: str) -> ApprovalMode:
-    """Return the mode with this name, or with another agent's name for it.
+    """Return the approval mode for its name in Gemini CLI or in another agent.
 
     Raises OptionError for an unknown name.
     """
@@ -51,11 +51,11 @@ def approval_mode(name: str) -> ApprovalMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionPolicy:
-    """Levels for three capabilities that every agent has in some form.
+    """Permission levels for three capabilities that every agent has in some form.
 
-    None leaves the decision to the approval mode; without a mode, None means ask. Levels may be
-    given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for any other
-    value.
+    A capability whose level is None is left to the approval mode; without a mode, it means ask.
+    Levels may be given as strings: `PermissionPolicy(shell_execute="deny")`. Raises OptionError for
+    any other value.
     """
 
     file_write: Level | str | None = None
@@ -63,7 +63,7 @@ class PermissionPolicy:
     network_access: Level | str | None = None
 
     def __post_init__(self) -> None:
-        """Convert strings to levels, because a misspelt deny would deny nothing."""
+        """Convert strings to levels; a misspelt "deny" must not silently deny nothing."""
         for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
@@ -88,16 +88,16 @@ CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "network_access": ("google_web_search", "web_fetch"),
     }
 )
-"""Each capability's tools."""
+"""Maps each capability to the tools that have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
     """A run's options that concern tools.
 
-    `levels`: None if not given. `only_tools`: the only tools that exist; None means no such list,
-    () means no tool at all. `approved_tools`: tools that need no confirmation. `disallowed_tools`:
-    tools that are denied.
+    `levels`: None if not given. `only_tools`: the only tools the run may use; None means any tool,
+    () means none. `approved_tools`: tools that need no approval. `disallowed_tools`: tools that are
+    denied.
     """
 
     mode: ApprovalMode | None = None
@@ -108,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether the user is asked about any capability for lack of a level and a mode."""
+        """Whether a capability means "ask" because it has no level and there is no mode."""
         return (
             self.mode is None
             and self.levels is not None
@@ -121,9 +121,9 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 
 
 def check_names(permissions: Permissions) -> None:
-    """Raise OptionError for a name that the CLI would misread.
+    """Raise OptionError for a tool name that can't be written into a rule.
 
-    The error names the position of the faulty name.
+    Such a name is empty, or contains `*` or a lone surrogate. The error says where it was given.
     """
     for option, place, name in _named(permissions):
         if problem := _problem(name):
@@ -131,10 +131,10 @@ def check_names(permissions: Permissions) -> None:
 
 
 def check_tools(permissions: Permissions) -> None:
-    """Raise OptionError for a name that can't be a tool's, such as a misspelt name.
+    """Raise OptionError for a name that no tool can have, such as a misspelt one.
 
-    Denying such a name would deny nothing. The error says where the name was given. Rules accept
-    any name, because there may be tools gemtui doesn't know.
+    Denying such a tool would silently deny nothing. The error says where the name was given. Policy
+    files may still name any tool, because there may be tools that gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if problem := problem_with(name):
@@ -142,10 +142,10 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError for a name known to be wrong, suggesting the right tool.
+    """Raise OptionError for a name that is recognised as a mistake for a tool's name.
 
-    Such names are class names, older names and misspelt names. Any other name may belong to a tool
-    from elsewhere.
+    Such names are class names, older names and misspelt names. Any other name is accepted, because
+    it may belong to a tool from elsewhere.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):
@@ -154,7 +154,7 @@ def check_near_misses(permissions: Permissions) -> None:
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """Yield each tool name with its option and its position in that option."""
+    """Yield for each tool name the option, the position in that option, and the name."""
     for option, field in (
         ("only_tools", "allowedTools"),
         ("approved_tools", "approvedTools"),
@@ -175,12 +175,13 @@ def _problem(name: str) -> str | None:
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
-    """Return the rules for these permissions; the first rule in the file wins a tie.
+    """Return the policy rules for these permissions, in file order.
 
-    If a mode is given, a level that is left out creates no rule, so that the mode decides; without
-    a mode, the user is asked. In plan mode no allow rule is created, because it would permit writes
-    and shell commands. In yolo mode an allow needs no rule, while deny and ask rules are still
-    created.
+    Among rules of equal priority, the first one wins. If a mode is given, a capability without a
+    level creates no rule, so that the mode decides; without a mode, the rule asks. In plan mode no
+    allow rule is created for levels and approved tools, because it would permit writes and shell
+    commands. In yolo mode a level that allows needs no rule, but levels that ask or deny still
+    create one.
     """
     check_names(permissions)
     denied = _denied(permissions)

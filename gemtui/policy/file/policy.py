@@ -1,8 +1,8 @@
 """A policy: the rules in files as the CLI loads them, and the parts it drops.
 
 A file with invalid TOML or an invalid schema is dropped as a whole. If only a rule's pattern is
-unusable, only that rule is dropped. A rule with an empty name, which keeps the CLI from starting,
-is kept so that the engine reports it. See assets/gemini-cli.md#policy-files.
+unusable, only that rule is dropped. A rule with an empty name makes the CLI exit at its start; it
+is kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gemtui.policy.match.matching import dropped, kills, pattern_sources
 from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Severity, Tier
 
 LARGEST = 4 * 1024 * 1024
-"""The largest policy file, in bytes; a larger one is reported and not read."""
+"""The maximum size of a policy file, in bytes; a larger one is reported, not read."""
 TOO_LARGE = "it is larger than 4 MiB, so it is not a policy file"
 
 
@@ -32,8 +32,8 @@ TOO_LARGE = "it is larger than 4 MiB, so it is not a policy file"
 class Policy:
     """Rules as the CLI would load them.
 
-    `rules`: in load order, which decides ties. `findings`: what was dropped or is doubtful.
-    `checkers`: the safety checkers, in load order.
+    `rules`: in load order; among rules of equal priority, the first wins. `findings`: what was
+    dropped or is doubtful. `checkers`: the safety checkers, in load order.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -47,12 +47,12 @@ class Policy:
         tier: Tier = Tier.USER,
         folder: Path | None = None,
     ) -> Policy:
-        """Return the rules in one or more files or folders.
+        """Return the policy in one or more files or folders.
 
         `paths`: as for Gemini CLI's option `--policy`; a string may contain several paths,
-        separated by commas. `tier`: the rules' tier. `folder`: the folder that relative paths refer
-        to; None means the current folder. Never raises: a path that does not exist, or a file the
-        CLI would drop, yields a finding.
+        separated by commas. `tier`: the tier to give the rules. `folder`: the folder that relative
+        paths refer to; None means the current folder. Never raises: a path that does not exist, or
+        a file the CLI would drop, yields a finding.
         """
         several = [paths] if isinstance(paths, str | Path) else paths
         every = (each if folder is None else folder / each for each in _split(several))
@@ -60,7 +60,10 @@ class Policy:
 
     @staticmethod
     def parse(text: str, *, source: str = "policy.toml", tier: Tier = Tier.USER) -> Policy:
-        """Return the rules in the contents of one policy file. Never raises."""
+        """Return the policy in the contents of one file. Never raises.
+
+        `source`: the file's name, for rules and findings. `tier`: the tier to give the rules.
+        """
         try:
             document = parse_toml(text)
         except TomlError as error:
@@ -90,10 +93,9 @@ class Policy:
         source: str,
         tier: Tier = Tier.USER,
     ) -> Policy:
-        """Return the contents of a file with a valid schema, without unusable rules.
+        """Return the policy in a file with a valid schema, without its unusable rules.
 
-        `rules`: the file's rules. `document`: the file's tables, which also contain the safety
-        checkers.
+        `rules`: the file's rules. `document`: the file's tables, which contain the safety checkers.
         """
         every = tuple(rules)
         checkers = map(read_checker, document.get("safety_checker", ()))
@@ -107,7 +109,10 @@ class Policy:
         )
 
     def to_toml(self) -> str:
-        """Return these rules as a policy file, which the CLI reads back unchanged."""
+        """Return the rules as the contents of a policy file.
+
+        The CLI reads them back unchanged. Raises PolicyError for values that a file can't hold.
+        """
         return rules_to_toml(self.rules)
 
     def __add__(self, other: Policy) -> Policy:
@@ -125,7 +130,11 @@ def of(rules: Iterable[Rule]) -> Policy:
 
 
 def _kept(rule: Rule) -> bool:
-    """Return whether the CLI keeps the rule. Extensions may not use allow or yolo."""
+    """Return whether the CLI keeps a rule.
+
+    It drops rules with unusable patterns, and extensions' rules that allow calls or are for yolo
+    mode.
+    """
     if rule.tier is Tier.EXTENSION and (rule.decision is Decision.ALLOW or "yolo" in rule.modes):
         return False
     sources = pattern_sources(rule)
@@ -133,7 +142,10 @@ def _kept(rule: Rule) -> bool:
 
 
 def _asked(checker: SafetyChecker) -> bool:
-    """Return whether the CLI keeps the checker. Extensions may not use mode yolo."""
+    """Return whether the CLI keeps a checker.
+
+    It drops extensions' checkers for yolo mode.
+    """
     return checker.rule.tier is not Tier.EXTENSION or "yolo" not in checker.rule.modes
 
 
@@ -151,7 +163,7 @@ def _rule_findings(rule: Rule) -> Iterator[Finding]:
 
 
 def _field(rule: Rule) -> str:
-    """Return the field that the result of `pattern_sources` comes from."""
+    """Return which field of a rule `pattern_sources` takes the patterns from."""
     if rule.prefix_list or any(rule.command_prefixes):
         return "commandPrefix"
     return "commandRegex" if rule.command_regex else "argsPattern"
@@ -192,12 +204,12 @@ def _path(text: str) -> Path:
 
 
 def files_at(path: Path) -> Sequence[Path]:
-    """Return the files the CLI reads at a path; () if there are none."""
+    """Return the policy files the CLI reads at a path; () if there are none."""
     return _files(path)[0]
 
 
 def text_at(file: Path) -> Iterator[str]:
-    """Yield the contents of a policy file; nothing if the file can't be read."""
+    """Yield a policy file's contents, or nothing if the file can't be read."""
     try:
         yield read_small(file, LARGEST).decode("utf-8", "replace")
     except OSError:
@@ -205,10 +217,10 @@ def text_at(file: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """Return the files the CLI reads at a path, and why there can't be any.
+    """Return the policy files the CLI reads at a path, and why there can't be any.
 
-    The reason is "" if there can be files. In a folder, files are sorted by the bytes of their
-    names. A symbolic link is read if the path names it directly, but not inside a folder.
+    The reason is "" if there can be files. A folder's files are sorted by their names' bytes. A
+    symbolic link is read if `path` itself is the link, but not inside a folder.
     """
     try:
         if path.is_dir():

@@ -1,7 +1,7 @@
 """Split the contents of a policy file into rules and the text between them.
 
-No text is lost. Only `[[rule]]` lines outside multi-line strings and arrays are searched for, so a
-file with errors can be split as well.
+No text is lost. Only `[[rule]]` lines outside multi-line strings and arrays are searched for, so
+this works even for a file with errors elsewhere.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _OFF = re.compile(rf"{OFF}(?:\s|$)")
 
 
 class BlockKind(StrEnum):
-    """The kinds of blocks.
+    """The kinds of blocks in a policy file.
 
-    RULE: a rule. OFF: a disabled rule. GAP: anything else, such as blank lines, loose comments,
-    other tables and top-level keys.
+    RULE: an enabled rule. OFF: a disabled rule. GAP: anything else, such as blank lines, loose
+    comments, other tables and top-level keys.
     """
 
     RULE = "rule"
@@ -40,10 +40,10 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineBlock:
-    """A group of whole lines.
+    """Consecutive lines of a policy file that form a rule, or lie between two rules.
 
-    A rule begins with the comments directly above it, and ends with its last field or the comments
-    directly below that; it never ends with a blank line.
+    A rule's block begins with the comments directly above the rule, and ends with its last field or
+    the comments directly below that; it never ends with a blank line.
     """
 
     kind: BlockKind
@@ -56,7 +56,7 @@ class LineBlock:
 
 
 def blocks_of(text: str) -> tuple[LineBlock, ...]:
-    """Split contents into blocks; joining the blocks restores the contents."""
+    """Split a policy file's contents into blocks; joined, they are the contents again."""
     lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
     off = {
@@ -73,7 +73,7 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
 
 
 def comment_out(text: str) -> str:
-    """Disable a rule by marking its lines, except the comments above its first line."""
+    """Return a rule's lines marked as disabled, except the comments above the rule."""
     lines = toml_lines(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -82,12 +82,15 @@ def comment_out(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
-    """Enable a rule by removing the marks from its lines."""
+    """Return a disabled rule's lines without the marks."""
     return "".join(_without_mark(line) for line in toml_lines(text))
 
 
 class _Body(NamedTuple):
-    """A rule without the comments around it: its first line, and the line after it."""
+    """The lines of a rule without the comments around it.
+
+    `start`: the index of its first line. `end`: the index of the line after its last one.
+    """
 
     kind: BlockKind
     start: int
@@ -123,13 +126,12 @@ def _is_off(line: str) -> bool:
 
 
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
-    """Return the line after a rule and the comments that belong to it.
+    """Return the index of the line that follows a rule and its comments.
 
-    `end`: the line after the rule's last field. Comments directly below the last field belong to
-    the rule, unless they are followed by something other than a blank line; then they belong to
-    that. `off`: the lines marked `#off` that belong to disabled rules. Any other line with this
-    mark belongs to the rule above it, so that disabling and enabling that rule leaves the line
-    unchanged.
+    `end`: the index of the line after the rule's last field. Comments directly below the last field
+    belong to the rule, unless something other than a blank line follows them; then they belong to
+    that. `off`: the indexes of the lines of disabled rules. Any other line marked `#off` belongs to
+    the rule above it, so that disabling and enabling that rule leaves the line unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -155,7 +157,7 @@ class _Line(StrEnum):
 
 
 def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
-    """Yield the rules without the comments around them."""
+    """Yield the rules, without the comments around them."""
     current: _Body | None = None
     for at, (kind, what) in enumerate(_kinds(lines)):
         if current is not None and _ends(current.kind, kind, what):
@@ -170,10 +172,10 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 
 
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
-    """Return whether a line ends a rule of kind `rule`.
+    """Return whether a line ends the rule above it.
 
-    `kind`: whether the line is disabled (OFF) or not (RULE). `what`: what the line contains. A line
-    marked `#off` that belongs to no disabled rule ends nothing.
+    `rule`: the kind of that rule. `kind`: OFF if the line is disabled, otherwise RULE. `what`: what
+    the line contains. A line marked `#off` that belongs to no disabled rule ends nothing.
     """
     return (
         what is _Line.RULE
@@ -185,7 +187,8 @@ def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
 def _kinds(lines: Sequence[str]) -> Iterator[tuple[BlockKind, _Line]]:
     """Yield for each line whether it is disabled (OFF or RULE), and what it contains.
 
-    Consecutive disabled lines are scanned separately from the other lines.
+    Consecutive disabled lines are scanned separately, so that an unclosed value in them has no
+    effect on the other lines.
     """
     on, off = Scanner(), Scanner()
     for line in lines:
@@ -212,7 +215,10 @@ def _kind(line: str, scanner: Scanner) -> _Line:
 
 
 def _header(line: str) -> _Line | None:
-    """Return a header line's kind; None if the line doesn't begin with a bracket."""
+    """Return a header line's kind; None if the line doesn't begin with a bracket.
+
+    A header is a line such as `[[rule]]` or `[rule.toolAnnotations]`.
+    """
     if line.rstrip() == "[[rule]]":
         return _Line.RULE
     if not line.lstrip().startswith("["):

@@ -1,4 +1,4 @@
-"""Read and write a rule's fields by their names in the file.
+"""Convert a `[[rule]]` table's fields to a rule, and a rule to TOML.
 
 The module `schema` decides whether the CLI accepts the fields. Here, a rule with mistakes is still
 a rule that can be shown and corrected.
@@ -36,7 +36,10 @@ KEYS = (
 """The keys the CLI knows in a rule, in the order in which gemtui writes them."""
 
 OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
-"""Old spellings, which the CLI still reads if the new ones are missing."""
+"""Maps old spellings of keys to the new ones.
+
+The CLI still reads an old spelling if the new one is missing.
+"""
 
 _TEXTS = {
     "mcpName": "mcp_name",
@@ -53,7 +56,7 @@ _LISTS = {
 
 
 def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
-    """Return the arguments for `Rule` from a `[[rule]]` table, and unreadable keys."""
+    """Return the arguments for `Rule` in a `[[rule]]` table, and its unreadable keys."""
     table = {OLD_KEYS.get(key, key): value for key, value in table.items() if key in OLD_KEYS} | {
         key: value for key, value in table.items() if key not in OLD_KEYS
     }
@@ -71,14 +74,14 @@ def readable(table: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
 def read_rule(table: Mapping[str, Any]) -> Rule | None:
     """Return the readable parts of a `[[rule]]` table as a rule.
 
-    The rule has no source or index. Returns None if the decision or priority can't be read.
+    The rule has no source or index yet. Returns None if the decision or priority can't be read.
     """
     arguments, _unread = readable(table)
     return Rule(**arguments) if {"decision", "priority"} <= arguments.keys() else None
 
 
 def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
-    """Return the checker of a `[[safety_checker]]` table with a valid schema."""
+    """Return the checker that a valid `[[safety_checker]]` table defines."""
     arguments, _unread = readable({"priority": 0, **table, "decision": Decision.DENY.value})
     said = table["checker"]
     context = said.get("required_context")
@@ -92,7 +95,7 @@ def read_checker(table: Mapping[str, Any]) -> SafetyChecker:
 
 
 def _argument(key: str, value: Any) -> dict[str, Any]:
-    """Return one field as arguments for `Rule`; {} if its value has the wrong form."""
+    """Return a field as arguments for `Rule`; {} if its value has an invalid type."""
     match key, value:
         case (("toolName" | "commandPrefix"), str()):
             return {_LISTS[key][0]: (value,), _LISTS[key][1]: False}
@@ -118,9 +121,9 @@ def _all_text(values: Iterable[Any]) -> bool:
 
 
 def explicit_fields(rule: Rule) -> dict[str, Any]:
-    """Return a rule's fields that differ from the defaults, named as in files.
+    """Return a rule's fields that differ from the defaults, by their names in files.
 
-    A rule for any tool includes toolName, because the CLI drops a file in which it is missing.
+    The result always includes toolName, because the CLI drops a file in which it is missing.
     """
     values: dict[str, Any] = {
         "toolName": _one_or_list(rule.tools, rule.tool_list, "*"),
@@ -167,7 +170,7 @@ def value_to_toml(value: Any) -> str:
         case int() | float():
             return repr(value)
         case TomlDate():
-            return f"{value.text}  "  # the CLI's reader consumes the next character, or rejects it
+            return f"{value.text}  "  # the CLI consumes the next character
         case Mapping():
             inner = ", ".join(
                 f"{key_text(key)} = {value_to_toml(each)}" for key, each in value.items()
@@ -184,7 +187,7 @@ def value_to_toml(value: Any) -> str:
 
 
 def key_text(key: str) -> str:
-    """Return a key, quoted if necessary."""
+    """Return a key as it is written in TOML, quoted if necessary."""
     return key if re.fullmatch("[A-Za-z0-9_-]+", key) else _quoted(key)
 
 
@@ -205,9 +208,10 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def rules_to_toml(rules: Iterable[Rule]) -> str:
-    """Return the rules as a policy file the CLI reads back unchanged.
+    """Return the rules as the contents of a policy file.
 
-    Raises PolicyError for values that a file can't hold: lone surrogates and fractional priorities.
+    The CLI reads them back unchanged. Raises PolicyError for values that a file can't hold: lone
+    surrogates and fractional priorities.
     """
     return "\n".join(rule_text(rule) for rule in rules)
 
@@ -229,7 +233,7 @@ def rule_text(rule: Rule) -> str:
 def list_text(old: str, values: Sequence[str]) -> str:
     """Return a list's TOML text with its items replaced by `values`.
 
-    `old`: the list's present text. Items that stay keep their lines and comments.
+    `old`: the list's current text. Items that stay keep their lines and comments.
     """
     try:
         array = tomlkit.parse(f"list = {old}\n")["list"]

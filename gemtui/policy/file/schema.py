@@ -1,4 +1,7 @@
-"""Find violations of the CLI's schema; a wrong field drops the whole policy file."""
+"""Find violations of the CLI's schema for policy files.
+
+A single invalid field makes the CLI drop the whole file.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ class SchemaProblem:
 
 
 def schema_problems(document: Mapping[str, Any]) -> tuple[SchemaProblem, ...]:
-    """Return all violations of the schema; () if the CLI loads the file.
+    """Return all violations of the schema; () if the CLI would load the file.
 
-    Unknown keys are accepted.
+    `document`: the file's contents, parsed. Unknown keys are no violation.
     """
     return (
         *_tables(document, "rule", _RULE, ("toolName", "decision", "priority")),
@@ -83,9 +86,9 @@ def _decision(value: Any) -> bool:
 
 
 def _whole_number(value: Any) -> bool:
-    """Return whether JavaScript considers this an integer.
+    """Return whether JavaScript considers a value an integer.
 
-    1.0 is an integer. The CLI's TOML reader does not accept 2**53 and larger numbers as integers.
+    1.0 is an integer. From 2**53 on, the CLI's TOML reader accepts no integers.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

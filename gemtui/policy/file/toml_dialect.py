@@ -17,7 +17,7 @@ from gemtui.errors import GemtuiError
 class TomlError(GemtuiError):
     """Raised if the CLI can't parse the TOML.
 
-    `line`, `column`: 1-based; 0 if unknown. `key`: the key whose value is wrong; "" if the error
+    `line`, `column`: 1-based; 0 if unknown. `key`: the key whose value is invalid; "" if the error
     isn't in a value.
     """
 
@@ -49,7 +49,10 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 class _Table(dict[str, Any]):
-    """A table that later lines may extend; `declared`: its own header has been read."""
+    """A table that later lines may extend.
+
+    `declared`: whether a `[…]` header has opened it; a second such header is an error.
+    """
 
     declared = False
 
@@ -88,7 +91,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 
 _END_OF_WORD = r"(?=[ \t\r\n#]|\Z)"
 _MORE = r"(?=[^_.eE# \t\r\n])"
-"""A lookahead for the digit required after `_`, `.` or an exponent's sign."""
+"""Matches before the digit that must follow `_`, `.` or an exponent's sign."""
 _DIGITS = rf"(?:[0-9]|_{_MORE})*"
 _EXPONENT = rf"[eE](?:(?=[0-9])|[+-]{_MORE}){_DIGITS}"
 _NUMBER = re.compile(
@@ -112,13 +115,16 @@ _TIME = re.compile(
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
     rf"(?:\.(?P<part>[0-9]+){_END_OF_WORD}|[^.\U00010000-\U0010ffff]|\Z)"
 )
-"""A time of day. Its pattern consumes the next character, even a line ending."""
+"""Matches a time of day and, as in the CLI, the character after it.
+
+This may even be a line ending.
+"""
 
 
 class _Reader:
-    """A TOML document, and the position up to which it has been parsed.
+    """Parses a TOML document from its beginning to its end.
 
-    Every method raises TomlError.
+    All methods raise TomlError for invalid TOML.
     """
 
     def __init__(self, text: str) -> None:
@@ -127,7 +133,7 @@ class _Reader:
         self._key = ""
 
     def document(self) -> dict[str, Any]:
-        """Read the whole document."""
+        """Parse the whole document and return its outermost table."""
         table = self._root
         while self._skip(_BETWEEN_LINES):
             self._key = ""
@@ -142,13 +148,16 @@ class _Reader:
         return self._root
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        """Skip a match at the current position; return the next character, "" at the end."""
+        """Move past a match at the current position, if any.
+
+        Returns the character that comes next; "" at the end.
+        """
         found = pattern.match(self._text, self._at)
         self._at = found.end() if found else self._at
         return self._text[self._at : self._at + 1]
 
     def _accepts(self, text: str) -> bool:
-        """Skip this string if it comes next; return whether it did."""
+        """Move past `text` if it comes next; return whether it did."""
         here = self._text.startswith(text, self._at)
         self._at += len(text) if here else 0
         return here
@@ -166,7 +175,7 @@ class _Reader:
     # --- tables ------------------------------------------------------------------------------
 
     def _header(self) -> _Table:
-        """Read a header after its first bracket; return the table it opens."""
+        """Parse the rest of a header after its first `[`; return the table it opens."""
         many = self._accepts("[")
         *above, last = self._keys()
         self._expect("]]" if many else "]", "]] at the end" if many else "] at the end")
@@ -190,9 +199,9 @@ class _Reader:
         return value
 
     def _undeclared(self, value: Any, key: str) -> _Table:
-        """Return the table `value` if a header may still open it; else raise TomlError.
+        """Return the table `value` if it can still be opened; otherwise raise TomlError.
 
-        A table that dotted keys have created may still be opened.
+        A table that has its own header can't be opened again; one created by dotted keys can.
         """
         table = self._table(value, key)
         if table.declared:
@@ -203,7 +212,7 @@ class _Reader:
         return self._error(f"{key} is defined twice")
 
     def _assign(self, table: dict[str, Any]) -> None:
-        """Read `key = value`, and add the value to a table."""
+        """Parse `key = value`, and add the value to a table."""
         *above, last = keys = self._keys()
         self._expect("=", "=")
         self._key = self._key or keys[0]
@@ -216,7 +225,7 @@ class _Reader:
         table[last] = value
 
     def _keys(self) -> list[str]:
-        """Read a key, which may have several parts separated by dots."""
+        """Parse a key, and return its parts, which are separated by dots."""
         self._skip(_BLANKS)
         found = [self._one_key()]
         while self._skip(_BLANKS) == ".":
@@ -267,7 +276,7 @@ class _Reader:
         raise self._error("a value is missing")
 
     def _list(self) -> list[Any]:
-        """Read a list after its opening bracket. All items must have the same type."""
+        """Parse a list after its opening bracket. All items must have the same type."""
         found: list[Any] = []
         type = ""
         while self._skip(_BETWEEN_ITEMS) != "]":
@@ -282,7 +291,7 @@ class _Reader:
         return found
 
     def _inline_table(self) -> dict[str, Any]:
-        """Read an inline table after its opening brace. A trailing comma is allowed."""
+        """Parse an inline table after its opening brace. A trailing comma is allowed."""
         found: dict[str, Any] = {}
         while self._skip(_BLANKS) != "}":
             self._assign(found)
@@ -292,7 +301,7 @@ class _Reader:
         return found
 
     def _string(self, end: str) -> str:
-        """Read a string after its opening quotes, up to the closing quotes `end`."""
+        """Parse a string after its opening quotes, up to the closing quotes `end`."""
         found: list[str] = []
         while True:
             start = self._at
@@ -329,9 +338,9 @@ def _number(found: re.Match[str]) -> _Value:
 
 
 def _exists(found: re.Match[str]) -> bool:
-    """Return whether the date or time is valid.
+    """Return whether a date or time is valid for the CLI.
 
-    A month always has 31 days, and hours go up to 24.
+    Every month has 31 days there, and 24:00:00 is a valid time.
     """
     parts = found.groupdict()
     day = parts.get("day") or parts.get("only_day") or parts.get("any_day")

@@ -1,7 +1,7 @@
 """Locate values and fields in a TOML rule's text, to replace them in place.
 
-tomlkit is not used because it rejects text with an error, which must be editable as well, and
-because it can't insert a field after a given one.
+tomlkit is not used: it rejects text that contains an error, although such text must be editable as
+well, and it can't insert a field after a given one.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ _ENDS = {
 
 
 def toml_lines(text: str) -> list[str]:
-    """Split text into lines, keeping their endings: LF and CRLF only, as in TOML."""
+    """Split text into lines with their endings; as in TOML, only LF and CRLF end one."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 class Scanner:
-    """Scans TOML line by line, to find out whether a value continues on the next line."""
+    """Scans TOML line by line, to find out whether a value continues on the next line.
+
+    `inside` and `in_string` describe the state after the last line scanned.
+    """
 
     def __init__(self) -> None:
         self._string = ""
@@ -51,11 +54,11 @@ class Scanner:
         return bool(self._string)
 
     def reset(self) -> None:
-        """Reset the state, so that scanning continues outside of any value."""
+        """Forget any open value, so that the next line is scanned as outside of values."""
         self._string, self._depth = "", 0
 
     def feed(self, line: str) -> int:
-        """Scan the next line; return its length without comment and trailing whitespace."""
+        """Scan a line; return its length without its comment and trailing whitespace."""
         at = end = 0
         while at < len(line):
             if self._string:
@@ -79,8 +82,8 @@ class TomlField:
 
     `key`: the first part of a dotted key, such as `toolAnnotations` for
     `toolAnnotations.readOnlyHint`. `start`, `end`: the offsets of the field's whole lines in the
-    rule's text. `value`: the offsets of the value; None if the value can't be replaced alone,
-    because it is only one part of the field.
+    rule's text. `value`: the start and end of the value in the rule's text; None if the field has a
+    dotted key or is a table, so that no single value can be replaced.
     """
 
     key: str
@@ -95,7 +98,7 @@ _PART = re.compile(rf"\s*\[+\s*{_NAME}\s*\.\s*({_NAME})")
 
 
 def fields_of(text: str) -> list[TomlField]:
-    """Return the fields in a rule's text in order, without the `[[rule]]` line."""
+    """Return the fields in a rule's text, in order, without the `[[rule]]` line."""
     scanner = Scanner()
     found: list[TomlField] = []
     part: str | None = None
@@ -126,12 +129,15 @@ def _longer(field: TomlField, end: int, value_end: int) -> TomlField:
 
 
 def _name(text: str) -> str:
-    """Return the name of a key, given its spelling in TOML."""
+    """Return a key without quotes and escapes, given its spelling in TOML."""
     return next(iter(parse_toml(f"{text} = 0")))
 
 
 def value_of(text: str, key: str) -> str | None:
-    """Return a field's value as written; None if the value can't be replaced alone."""
+    """Return a field's value as it is written in a rule's text.
+
+    Returns None if there is no such field, or its value can't be replaced separately.
+    """
     values = [field.value for field in fields_of(text) if field.key == key]
     if len(values) != 1 or values[0] is None:
         return None
@@ -140,11 +146,11 @@ def value_of(text: str, key: str) -> str | None:
 
 
 def with_field(text: str, key: str, value: str | None, before: Container[str] = ()) -> str:
-    """Set a rule's field to a value given as TOML, or remove the field (None).
+    """Return a rule's text with one field set, or with that field removed.
 
-    Returns the new text. A comment after a removed field is kept on its own line. A new field is
-    inserted after the last of the rule's fields that are in `before`, or else after the `[[rule]]`
-    line.
+    `value`: the new value as TOML; None removes the field. `before`: the keys that come before this
+    one; a new field is inserted after the last of them that the rule has, or else after the
+    `[[rule]]` line. The comment next to a removed field is kept on a line of its own.
     """
     old = [field for field in fields_of(text) if field.key == key]
     if value is not None and len(old) == 1 and old[0].value is not None:
@@ -167,7 +173,7 @@ def _comment_of(text: str, field: TomlField) -> str:
 
 
 def _place(text: str, before: Container[str]) -> int:
-    """Return the offset at which to insert a new field."""
+    """Return the offset at which to insert a new field; `before`: as for `with_field`."""
     above = [each.end for each in fields_of(text) if each.value and each.key in before]
     if above:
         return max(above)

@@ -1,1 +1,1 @@
-"""Determine whether a rule matches a call: its patterns, and what they search."""
+"""Determine whether a rule matches a call's tool and arguments."""

@@ -1,7 +1,7 @@
-"""Serialise a call's arguments to the string that rules' patterns search.
+"""Serialise a call's arguments to the text that rules' patterns must match.
 
 The string is JSON as JavaScript writes it, with sorted keys and no whitespace, and with a NUL
-before and after every pair in the outermost object (assets/gemini-cli.md#args-text).
+before and after every key-value pair of the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def arguments_text(args: Mapping[str, Any]) -> str:
-    """Return the string for raw arguments: as the model sent them, not normalised."""
+    """Serialise a call's arguments; `args` must be as the model sent them."""
     pairs = [f"{MARK}{json_string(key)}:{_text(args[key])}{MARK}" for key in _sorted(args)]
     return "{" + ",".join(pairs) + "}"
 
@@ -27,13 +27,13 @@ def _text(value: Any) -> str:
 
 
 class _Written(str):
-    """A finished piece of the output, as opposed to a value still to be written."""
+    """A finished piece of the output, to distinguish it from a value not yet written."""
 
     __slots__ = ()
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON as JavaScript writes it: sorted keys, no NULs.
+    """Return a value as JSON as JavaScript writes it, with sorted keys and no NULs.
 
     Nesting may be arbitrarily deep.
     """
@@ -59,7 +59,7 @@ def json_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return the JSON of a value that contains no other values."""
+    """Return the JSON of a value that is neither an object nor an array."""
     if isinstance(value, str):
         return json_string(value)
     if isinstance(value, bool):
@@ -68,9 +68,9 @@ def _plain(value: Any) -> str:
 
 
 def json_string(text: str) -> str:
-    """Return a JSON string with quotes, backslashes and control characters escaped.
+    """Return text as a JSON string, with quotes, backslashes and so on escaped.
 
-    Lone surrogates are escaped as well, as in JavaScript.
+    Control characters and lone surrogates are escaped as well, as in JavaScript.
     """
     encoded = encode_basestring(text)
     if encoded.isascii():
@@ -79,7 +79,7 @@ def json_string(text: str) -> str:
 
 
 def _sorted(table: Mapping[str, Any]) -> list[str]:
-    """Return the keys sorted by their UTF-16 code units, as JavaScript does."""
+    """Return the keys sorted by their UTF-16 code units, as JavaScript sorts strings."""
     keys = list(table)
     if all(map(str.isascii, keys)):
         return sorted(keys)
@@ -87,7 +87,7 @@ def _sorted(table: Mapping[str, Any]) -> list[str]:
 
 
 def _number(value: float) -> str:
-    """Return a number as JavaScript prints it: every number is a double, 1.0 is `1`."""
+    """Return a number as JavaScript prints it: as a double, so that 1.0 becomes `1`."""
     try:
         number = float(value)
     except OverflowError:
@@ -107,7 +107,7 @@ def _number(value: float) -> str:
 
 
 def _whole(number: float) -> str:
-    """Return an integer below 1e21: its shortest identifying digits, then zeros."""
+    """Return an integer below 1e21 in JavaScript's spelling, never with an exponent."""
     digits, _, exponent = repr(abs(number)).partition("e")
     whole, _, fraction = digits.removesuffix(".0").partition(".")
     zeros = "0" * (int(exponent or 0) - len(fraction))

@@ -3,8 +3,9 @@
 The pattern is a `commandRegex`: it begins at the command's first letter, and `"` marks the
 command's end (assets/gemini-cli.md#shell-rules). Only plain words may follow the command: no
 quotes, `$`, `;`, backquotes, or files after `>`, so that nothing can be hidden in an argument. The
-engine checks a chain as a whole and each of its parts, so the pattern matches all of these. A group
-followed by `?` would make the CLI drop the rule, so `(?:x|)` is used instead.
+engine checks a chain such as `cd src && npm test` as a whole and each of its parts, so the pattern
+matches all of these. A group followed by `?` would make the CLI drop the rule, so `(?:x|)` is used
+instead.
 """
 
 from __future__ import annotations
@@ -17,24 +18,27 @@ from gemtui.policy.match.pattern_forms import WITHIN, anywhere_pattern
 _SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
 _FOLDER = r"\w[\w/-]{0,40}"
-"""Matches a folder, limited in length to keep the pattern fast on long strings."""
+"""Matches a folder's path, limited in length to keep the search fast."""
 _VARIABLE = "(?:CI=1 |CI=true |)"
 _ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
 _NO_OUTPUT = r'(?![^"]*--o(?!neline))'
-"""Excludes commands such as `git log --output=.git/config`.
+"""Excludes git's option `--output`, as in `git log --output=.git/config`.
 
-Such a command could write an alias or a hook.
+With that option, a git command could write an alias or a hook, and so run anything later.
 """
 _MESSAGE = r' -a?m \\"[^"\\$`]{0,300}\\"'
 """Matches the message in `git commit -m "TEXT"`."""
 _PIPED = r'(?: 2>&1|)(?: \| |(?="))'
 _SHORTENED = r"(?:(?:tail|head)(?: -n|)(?: -?\d\d?\d?|)|)"
 FORMS = "`CI=1` before it, `cd FOLDER &&`, `2>&1`, and `| tail` or `| head`"
-"""A description of the forms the pattern allows."""
+"""A description, for the user, of the forms of a command that the pattern allows."""
 
 
 def command_words(text: str) -> tuple[str, ...]:
-    """Split a command into words. Raises ValueError for a word that needs quoting."""
+    """Split a command into words.
+
+    Raises ValueError if a word isn't plain, or the first word sets a variable.
+    """
     words = tuple(text.split())
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
@@ -47,10 +51,10 @@ def command_words(text: str) -> tuple[str, ...]:
 
 
 def allowed(words: tuple[str, ...], root: str = "") -> str:
-    """Return a commandRegex for a command with plain arguments.
+    """Return a commandRegex that allows a command followed by plain arguments.
 
-    `root`: the project's folder, which `cd` may then also enter by its absolute path; "" if there
-    is none.
+    `root`: the project's folder; if given, the command may also follow `cd ROOT`. Otherwise, only a
+    `cd` to a relative folder is accepted before the command.
     """
     folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
@@ -58,7 +62,7 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
 
 
 def covers(words: tuple[str, ...], command: str) -> bool:
-    """Return whether the pattern `allowed` builds for these words matches a command."""
+    """Return whether the pattern `allowed(words)` matches a command."""
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 
@@ -66,7 +70,7 @@ _CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:t
 
 
 def core_command(command: str) -> str:
-    """Strip what agents add around a command (`FORMS`).
+    """Return a command without what agents add around it (see `FORMS`).
 
     Returns "" if the command has more than one line.
     """
@@ -81,12 +85,12 @@ def _arguments(words: tuple[str, ...]) -> str:
 
 
 def allowed_command(pattern: str) -> str:
-    """Return the command in a pattern built by `allowed`; "" for any other pattern."""
+    """Return the command for which `allowed` built a pattern; "" for other patterns."""
     return _made(pattern)[0]
 
 
 def allowed_root(pattern: str) -> str:
-    """Return the project's folder in a pattern built by `allowed`, or ""."""
+    """Return the `root` with which `allowed` built a pattern; "" for other patterns."""
     return _made(pattern)[1]
 
 
@@ -105,9 +109,9 @@ _MADE = re.compile(
 
 
 def mentioned_words(pattern: str) -> str:
-    """Return the words that an argsPattern finds anywhere in a command.
+    """Return the words that a pattern built by `anywhere_pattern` looks for.
 
-    Returns "" for a pattern in any other form.
+    Returns "" for any other pattern.
     """
     words = " ".join(re.findall(r"(?:\\b)?((?:\\[^bx]|[^\\\[\]()|])+)(?:\\b)?", _mentions(pattern)))
     words = _unescaped(words)

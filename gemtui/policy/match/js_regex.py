@@ -1,12 +1,12 @@
-r"""Parse JavaScript regular expressions, and rewrite them for `regress`.
+r"""Parse JavaScript's regular expressions; rewrite them for the package `regress`.
 
 Flags are not supported. Without the `u` flag, JavaScript matches UTF-16 code units: a character
-beyond U+FFFF is two surrogates, which may also occur alone. `regress`, however, matches whole
-characters. So in patterns and in the strings to search, each surrogate is replaced by a character
-from the range that begins at `HALVES`. This range is free because characters beyond U+FFFF are
-replaced as well. The CLI was observed on Node 20. Anything that Node 20 rejects is an error here,
-even if `regress` accepts it: `(?i:x)`, `\b+` and duplicate group names. `\u{61}` means the letter
-u, 61 times.
+beyond U+FFFF counts as two surrogates, and a surrogate may also occur alone. `regress`, however,
+matches whole characters. So in patterns and in the strings to search, each surrogate is replaced by
+a character from the range that begins at `HALVES`. This range is free because characters beyond
+U+FFFF are replaced as well. The CLI was observed on Node 20. Anything that Node 20 rejects is an
+error here, even if `regress` accepts it: `(?i:x)`, `\b+` and duplicate group names. As in
+JavaScript without the `u` flag, `\u{61}` means the letter u, 61 times.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ class PatternError(GemtuiError):
 
 @dataclass(frozen=True, slots=True)
 class CharacterClass:
-    """Matches one UTF-16 code unit in any of these ranges, both ends included."""
+    """Matches one UTF-16 code unit in any of these ranges, ends included."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """Matches its items one after another."""
+    """Matches all of its items, one after another."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """Matches one of its options."""
+    """Matches any one of its options."""
 
     options: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quantifier:
-    """Matches its body repeatedly; if `most` is None, without limit."""
+    """Matches its body from `least` to `most` times; None means any number of times."""
 
     body: Node
     least: int
@@ -78,7 +78,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True)
 class BackReference:
-    """Matches the same characters as an earlier group again."""
+    """Matches again what an earlier group has matched."""
 
 
 Node = (
@@ -101,7 +101,7 @@ _LINE_ENDS: Final[Ranges] = ((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))
 
 
 def inverted(ranges: Ranges) -> Ranges:
-    """Return the code units outside of these ranges."""
+    """Return the ranges of all code units outside the given ranges."""
     found, after = [], 0
     for low, high in sorted(ranges):
         if low > after:
@@ -132,9 +132,10 @@ _SKIPPED: Final = re.compile(
 
 
 def in_halves(text: str) -> str:
-    """Replace each surrogate with the character that stands for it in `regress`.
+    """Replace each surrogate with the character that represents it in `regress`.
 
-    A character beyond U+FFFF is replaced as well, because it is a pair of surrogates.
+    A character beyond U+FFFF is replaced by two such characters, because JavaScript sees a pair of
+    surrogates.
     """
     if text.isascii() or not _BEYOND.search(text):
         return text
@@ -163,7 +164,7 @@ def _written(unit: int) -> str:
 
 
 class RegexParser:
-    """Parses one pattern; after `read`, `rewritten` is the pattern for `regress`."""
+    """Parses one pattern with `read`, and rewrites it for `regress`."""
 
     def __init__(self, source: str) -> None:
         self._text = in_halves(source)
@@ -177,7 +178,7 @@ class RegexParser:
 
     @property
     def rewritten(self) -> str:
-        """The pattern for `regress`."""
+        """The pattern for `regress`; complete once `read` has returned."""
         return "".join(self._out)
 
     def read(self) -> Node:
@@ -298,7 +299,7 @@ class RegexParser:
         return CharacterClass(((unit, unit),))
 
     def _code(self) -> int:
-        """Consume an escape for a single code unit, and return the code unit."""
+        """Consume a literal or escape for a single code unit, and return the code unit."""
         after = self._next(1)
         code = _CODE.match(self._text, self._at + 1)
         if after == "c" and not code:
@@ -329,7 +330,7 @@ class RegexParser:
         return inverted(tuple(found)) if negated else tuple(found)
 
     def _class_item(self) -> Ranges:
-        """Consume a member of a character class, or a range of members."""
+        """Consume a member of a `[…]` class, or a range such as `a-z`; return its ranges."""
         low, mark = self._member(), len(self._out)
         if self._next() != "-" or self._next(1) in ("", "]"):
             return low
@@ -378,14 +379,17 @@ def _value(code: re.Match[str]) -> int:
 
 
 def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range below, within and above the surrogates."""
+    """Split a range into the parts below, within and above the surrogates."""
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)
 
 
 def char_of(node: CharacterClass) -> str:
-    """Return the only character that a class matches, as in `in_halves`; else ""."""
+    """Return the only character that a class matches, or "" if it matches several.
+
+    A surrogate is returned as the character by which `in_halves` replaces it.
+    """
     if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
         return ""
     unit = node.ranges[0][0]

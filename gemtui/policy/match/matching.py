@@ -1,4 +1,4 @@
-"""Compile each rule into one rule per tool and prefix, ready for matching.
+"""Compile each rule into one rule per tool and pattern, ready for matching.
 
 The engine sorts the compiled rules by effective priority. Among rules with equal priority, the one
 loaded first wins (assets/gemini-cli.md#priorities).
@@ -25,7 +25,10 @@ AGENT_TOOL: Final = "invoke_agent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledRule:
-    """A rule for one tool name and at most one pattern; `key`: its effective priority."""
+    """A rule reduced to one of its tool names and at most one of its patterns.
+
+    `key`: the rule's effective priority, by which the engine sorts.
+    """
 
     rule: Rule
     tool: str
@@ -39,13 +42,19 @@ class CompiledRule:
 
     @property
     def may_hang(self) -> bool:
-        """Whether the CLI's search may never finish; prefixes can't cause that."""
+        """Whether the CLI may hang while it searches for one of the rule's patterns.
+
+        Patterns made from command prefixes are never slow.
+        """
         return not _has_prefix(self.rule) and any(
             source and slow(source) for source in pattern_sources(self.rule)
         )
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches the arguments; True without a pattern."""
+        """Return whether the pattern matches a call's serialised arguments.
+
+        Without a pattern, the rule matches any arguments.
+        """
         return self.pattern is None or self.pattern.matches(text)
 
 
@@ -53,8 +62,8 @@ class CompiledRule:
 class Subject:
     """The facts about a call that rules check before its arguments.
 
-    `names`: every name that rules may use for the tool. `server`: the tool's MCP server; None if it
-    has none.
+    `names`: every name that rules may use for the tool; the first is the one in the call. `server`:
+    the tool's MCP server; None if it has none.
     """
 
     names: tuple[str, ...]
@@ -64,7 +73,10 @@ class Subject:
 
 
 def compile_rules(rules: Iterable[Rule]) -> tuple[CompiledRule, ...]:
-    """Return the rules in the engine's order, without rules with dropped patterns."""
+    """Return the compiled rules in the order in which the engine tries them.
+
+    Rules that the CLI drops because of their patterns are left out.
+    """
     every = [one for rule in rules for one in _each(rule)]
     return tuple(sorted(every, key=lambda one: -one.key))
 
@@ -93,7 +105,7 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the name of the empty field that keeps the CLI from starting, or None."""
+    """Return the rule's empty field that keeps the CLI from starting; None if none."""
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -105,9 +117,9 @@ def kills(rule: Rule) -> str | None:
 
 
 def tool_names(rule: Rule) -> tuple[str, ...]:
-    """Return the tool names a rule compares with a call's.
+    """Return the names of the tools a rule is for, including the MCP server's prefix.
 
-    () means that the rule's list of tools is empty, so there is effectively no rule.
+    Returns () if the rule's list of tools is empty, because such a rule never applies.
     """
     tools = rule.tools if rule.tools or rule.tool_list else ("*",)
     if not rule.mcp_name:
@@ -120,10 +132,10 @@ def _of_server(server: str, tool: str) -> str:
 
 
 def pattern_sources(rule: Rule) -> tuple[str | None, ...]:
-    """Return the patterns to search for in the arguments; each becomes its own rule.
+    """Return the patterns of a rule; the engine treats each as a rule of its own.
 
-    (None,) means no condition, and () means no rule. A prefix overrides a commandRegex, and a
-    commandRegex overrides an argsPattern.
+    (None,) means that the rule has no condition, and () that it never applies. A commandPrefix
+    overrides a commandRegex, and a commandRegex overrides an argsPattern.
     """
     if _has_prefix(rule):
         return tuple(_prefix_pattern(prefix) for prefix in rule.command_prefixes)
@@ -147,9 +159,10 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Return why a rule doesn't apply to the subject's calls; None if it does.
+    """Return why a rule isn't for the subject's calls; None if it is.
 
-    The reason is a clause for the user. Conditions on the arguments are not checked.
+    The reason is a clause for the user. Conditions on the arguments are not checked. `mode`:
+    spelled as in rules (`autoEdit`).
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
@@ -170,7 +183,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
 
 
 def is_about(ready: CompiledRule, subject: Subject) -> bool:
-    """Return whether a rule's tool name is one of the call's."""
+    """Return whether a compiled rule is for the subject's tool, by name or wildcard."""
     return any(_names(ready, name, subject.server) for name in subject.names)
 
 
@@ -198,7 +211,7 @@ def _annotated(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> bo
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Compare values like JavaScript's `===`: tables and lists are never equal."""
+    """Compare values as JavaScript's `===` does: tables and lists are never equal."""
     if isinstance(wanted, bool) or isinstance(found, bool):
         return wanted is found
     if isinstance(wanted, int | float) and isinstance(found, int | float):
@@ -214,8 +227,8 @@ def _tools_text(rule: Rule) -> str:
 class RuleSequence:
     """The rules that apply to calls of one tool, in the engine's order.
 
-    Optimised for many lookups. Few rules match a call, so the prefixes of all patterns are searched
-    for first, in a single search.
+    Optimised for many calls: because few patterns match a call, a single search first finds out
+    whether the arguments contain the fixed beginning of any pattern.
     """
 
     def __init__(self, rules: Sequence[CompiledRule]) -> None:
@@ -225,9 +238,9 @@ class RuleSequence:
         self._others = tuple(one for one in rules if not (one.pattern and one.pattern.prefix))
 
     def first_match(self, args: Mapping[str, Any]) -> CompiledRule | None:
-        """Return the first rule that has no pattern, or whose pattern matches.
+        """Return the first rule without a pattern or with a matching one; None if none.
 
-        Raises PatternTimeout.
+        `args`: the call's arguments, as the model sent them. Raises PatternTimeout.
         """
         if not self.rules or self.rules[0].pattern is None:
             return self.rules[0] if self.rules else None

@@ -1,8 +1,8 @@
 """Build patterns that allow writing only under one of a project's folders.
 
-The engine's string of arguments contains paths as the model sent them, with a NUL around each pair
-in the outermost object (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair,
-and has to exclude `..` itself.
+The engine searches a string that contains paths as the model sent them, with a NUL before and after
+each key-value pair (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, but
+it has to exclude `..` itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GUARDED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A file in a project.
+    """A file in a project, as named by a call.
 
     `path`: relative to the project, normalised. `root`: the project's folder with a trailing slash
     if the call named the file by an absolute path, otherwise "".
@@ -41,7 +41,7 @@ class WrittenFile:
 
 
 def locate_in_project(path: str, project: Path | None) -> WrittenFile | str:
-    """Locate a file in its project, or return why no rule is suggested for it.
+    """Locate a file in its project, or return why no rule is suggested for the file.
 
     `path`: as given in the call. `project`: the folder the session worked in; None if unknown. The
     reason is a clause.
@@ -66,7 +66,7 @@ def locate_in_project(path: str, project: Path | None) -> WrittenFile | str:
 
 
 def common_folder(files: Sequence[WrittenFile]) -> str:
-    """Return the deepest folder that contains all files.
+    """Return the deepest folder that contains all of the files.
 
     All files must be in the same top-level folder.
     """
@@ -74,29 +74,31 @@ def common_folder(files: Sequence[WrittenFile]) -> str:
 
 
 def folder_pattern(folder: str, roots: Sequence[str]) -> str:
-    """Return a pattern for all files under `folder`.
+    """Return an argsPattern for all files under `folder`.
 
-    The files may be named relative to the project, or by an absolute path that begins with one of
-    `roots`, each with a trailing slash.
+    It matches paths that are relative to the project, and absolute paths that begin with one of
+    `roots`, each of which ends in a slash.
     """
     inside = f'{_escaped(folder)}/(?!\\.\\.[/"]|[^"]*/\\.\\.[/"])[^"\\\\]+'
     return f'\\x00"file_path":"{_starts(roots)}{inside}"\\x00'
 
 
 def files_pattern(names: Sequence[str], roots: Sequence[str]) -> str:
-    """Return a pattern for exactly these files; `names` are relative to the project.
+    """Return an argsPattern for exactly these files.
 
-    `roots`: as for `folder_pattern`.
+    `names`: their paths, relative to the project. `roots`: as for `folder_pattern`.
     """
     inside = "|".join(_escaped(name) for name in names)
     return f'\\x00"file_path":"{_starts(roots)}({inside})"\\x00'
 
 
 def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
-    """Return a pattern for every way to name a file, or the files in a folder.
+    """Return an argsPattern for every way to name a file, or the files in a folder.
 
-    The pattern also matches `./`, `..`, absolute paths, and the same names under another folder.
-    `keys`: the arguments to search, as a pattern.
+    `path`: relative to the project. `folder`: whether it is a folder. `keys`: a pattern for the
+    arguments to search. The result also matches `./`, `..`, absolute paths, and the same name under
+    another folder; it is meant for rules that deny or ask, which may match too much but not too
+    little.
     """
     parts = '/(?:[^"]*/|)'.join(map(_escaped, path.split("/")))
     end = "/" if folder else '[/"]'
@@ -104,13 +106,14 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
 
 
 READ_KEYS = "(?:file_path|dir_path|pattern|include)"
-"""The arguments in which reading tools get their paths, as a pattern."""
+"""A pattern for the arguments in which reading tools get their paths."""
 
 
 def _starts(roots: Sequence[str]) -> str:
-    """Return a group with the possible beginnings of a path.
+    """Return a group that matches what may precede a path relative to the project.
 
-    The group has no quantifier, because the CLI rejects groups with one.
+    The group contains an empty alternative instead of being followed by `?`, because the CLI drops
+    rules with such groups.
     """
     starts = "|".join(("\\./", *(_escaped(root) for root in roots), ""))
     return f"({starts})"
@@ -124,15 +127,19 @@ def _escaped(text: str) -> str:
 
 _FRONT = re.compile(r'(?:\\x00|\\0)?"(?:file_path|path|absolute_path)":"')
 _STARTS = re.compile(r"\(\\\./(?:\\.|[^\\()])*\)")
-"""Matches a group before the file's name: nothing, `./` or a project's folder."""
+"""Matches the group that `_starts` builds."""
 _TAIL = folder_pattern("", ()).partition("/(?!")[2]
 _PLAIN = re.compile(r"(?:\\[^0a-zA-Z]|[^\\.*+?^${}()|\[\]\"])+")
-"""Matches literal text in a pattern."""
+"""Matches a piece of a pattern that has no special meaning, only literal text."""
 _END = re.compile(r'"(?:\\x00|\\0)?')
 
 
 def projects_of(pattern: str) -> tuple[str, ...]:
-    """Return the folders whose absolute paths a pattern for files also matches."""
+    """Return the project folders that a pattern accepts at the start of a path.
+
+    These are the `roots` with which `folder_pattern` or `files_pattern` built it, without final
+    slashes.
+    """
     front = _FRONT.match(pattern)
     starts = front and _STARTS.match(pattern[front.end() :])
     if not front or not starts:
@@ -143,9 +150,9 @@ def projects_of(pattern: str) -> tuple[str, ...]:
 
 
 def describe_files(pattern: str) -> str | None:
-    """Describe a pattern's files, as in "files below src/"; None if it has none.
+    """Describe which files a pattern matches, as in "files below src/".
 
-    A pattern is described only if it means exactly what the description says.
+    Returns None if the pattern isn't for files, or if a description would not be exact.
     """
     if (named := _named_anywhere(pattern)) is not None:
         return named
@@ -171,7 +178,7 @@ def _named_anywhere(pattern: str) -> str | None:
 
 
 def _beginnings(rest: str) -> list[str]:
-    """Return the paths in a pattern such as `src/` or `(src|tests)/`; otherwise []."""
+    """Return the paths in a pattern such as `src/` or `(src|tests)/`, or []."""
     names, end = [rest], ""
     if rest.startswith("(") and ")" in rest:
         inside, _, end = rest[1:].rpartition(")")

@@ -1,6 +1,6 @@
-"""Rewrite patterns that don't fit the engine's string of arguments.
+"""Rewrite patterns that don't fit the string in which the engine searches.
 
-That string is JSON with a NUL before and after each pair of the outermost object
+That string is JSON with a NUL before and after each key-value pair of the outermost object
 (assets/gemini-cli.md#args-text).
 """
 
@@ -15,7 +15,7 @@ from gemtui.policy.match.path_patterns import folder_pattern
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 WITHIN = r"[^\x00]*"
-"""Matches any characters up to the end of the command."""
+"""Matches any characters up to the NUL that ends the current argument."""
 
 
 def _tokens(pattern: str) -> Iterator[str]:
@@ -40,14 +40,14 @@ def anchored(pattern: str) -> bool:
 
 
 def without_anchors(pattern: str) -> str:
-    """Remove each `^`, and replace each `$` with `"`, which ends a command."""
+    """Remove each `^`, and replace each `$` with `"`, because `"` ends a command."""
     return "".join({"^": "", "$": '"'}.get(token, token) for token in _tokens(pattern))
 
 
 def never_anchored(pattern: str) -> bool:
-    """Return whether a pattern can never match because it anchors a quote: `^"` or `"$`.
+    """Return whether a pattern never matches: it begins with `^"` or ends with `"$`.
 
-    The engine matches patterns against a JSON object, which begins with `{` and ends with `}`.
+    The engine searches a JSON object, which begins with `{` and ends with `}`, not with a quote.
     """
     return bool(re.match(r'\^"', pattern)) or bool(re.search(r'"\$$', pattern))
 
@@ -65,14 +65,17 @@ def with_marks(pattern: str) -> str:
 
 
 def anywhere_pattern(prefixes: Sequence[str]) -> str:
-    """Return an argsPattern that finds any of these prefixes' words in a command."""
+    """Return an argsPattern that finds any of several commands within a command line.
+
+    A command is found if all its words occur in this order, possibly with others in between.
+    """
     found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
     return f'"command":"{WITHIN}{inside}'
 
 
 def anywhere_in_command(pattern: str) -> str:
-    """Return a commandRegex that finds matches of `pattern` anywhere in a command."""
+    """Return a commandRegex that finds `pattern` anywhere in a command."""
     return f"{WITHIN}(?:{pattern})" if alternatives(pattern) else f"{WITHIN}{pattern}"
 
 
@@ -88,16 +91,17 @@ _FOLDER = re.compile(r'((?:[\w /-]|\\[./-])+)/(?:\.\*|\[\^"\]\*)?"?')
 
 
 def path_in(pattern: str) -> tuple[str, str] | None:
-    """Return the path argument in a pattern, and the part that its value must match.
+    """Return the argument and the value in a pattern such as `"file_path":"docs/`.
 
-    Returns None if the pattern doesn't concern a path.
+    The value is returned as the pattern spells it. Returns None if the pattern doesn't concern a
+    path.
     """
     found = _PATH.search(pattern)
     return (found[1], found[2]) if found and found[2] else None
 
 
 def exact_path(pattern: str) -> bool:
-    """Return whether the pattern matches complete paths only, without wildcards."""
+    """Return whether a pattern matches complete paths only, without wildcards."""
     found = path_in(pattern)
     if found is None:
         return False
@@ -106,9 +110,10 @@ def exact_path(pattern: str) -> bool:
 
 
 def inside_folder(pattern: str) -> str | None:
-    """Rewrite a pattern such as `"file_path":"docs/` so it can't leave the folder.
+    """Restrict a pattern such as `"file_path":"docs/` to files inside the folder.
 
-    Returns None if the pattern has another form.
+    The new pattern rejects paths that leave the folder by `..`. Returns None if the pattern isn't
+    of this form.
     """
     found = re.fullmatch(rf'(?:\\x00|\\0)?"file_path":"{_FOLDER.pattern}', pattern)
     return folder_pattern(re.sub(r"\\(.)", r"\1", found[1]), ()) if found else None

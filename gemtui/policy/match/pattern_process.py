@@ -1,8 +1,8 @@
 """Run patterns that may never finish in a process that can be killed.
 
-A single process runs all such patterns. It is started lazily, restarted if it had to be killed, and
-ended with the program. It is a separate program rather than a fork, so that it works the same way
-on Linux and macOS.
+A single process runs all such patterns. It is started on first use, restarted if it had to be
+killed, and ended when gemtui exits. It is a separate program rather than a fork, so that it works
+the same way on Linux and macOS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PATIENCE: Final = 20.0
 
 
 class _Worker:
-    """The process that runs patterns; one thread can use it at a time."""
+    """The process that runs patterns; it serves one thread at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -32,9 +32,10 @@ class _Worker:
         self._owner = 0
 
     def found(self, pattern: str, text: str, seconds: float) -> bool | None:
-        """Return whether the pattern is found; None if it took more than `seconds` of CPU.
+        """Return whether a text contains a match; None if the search took too long.
 
-        On a busy machine, this may take up to `_PATIENCE` times as long in real time.
+        `pattern`, `text`: as rewritten for `regress`. `seconds`: the limit, in CPU time. On a busy
+        machine, the search may take up to `_PATIENCE` times as long in real time.
         """
         with self._lock:
             process = self._running()
@@ -66,7 +67,7 @@ class _Worker:
         return None
 
     def end(self) -> None:
-        """End the process, if it is running."""
+        """Kill the process, if this program has started it and it is running."""
         with self._lock:
             if self._owner == os.getpid():
                 self._end()
@@ -87,7 +88,7 @@ def _send(process: subprocess.Popen[bytes], pattern: bytes, text: bytes, seconds
 
 
 def _answer(process: subprocess.Popen[bytes], seconds: float) -> bytes:
-    """Return one byte of the process's output; empty if it ended or took too long."""
+    """Return one byte of the process's output; b"" if it exited or took too long."""
     assert process.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)

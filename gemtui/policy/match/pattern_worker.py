@@ -1,9 +1,10 @@
-"""A program that runs patterns which may never finish, until it is killed.
+"""A program that runs patterns that may never finish, until it is killed.
 
-It is started by its path, so that it needs nothing but `regress`. A request on its input consists
-of three numbers (seconds of CPU time as a double, and the lengths of the pattern and the text),
-followed by the pattern and the text in UTF-8. The answer is one byte: `1` means found. If the time
-is exceeded, the operating system ends the program.
+It is started by its path, so that it needs nothing but `regress`. A request on its standard input
+consists of three numbers (the limit in seconds of CPU time, as a double, and the lengths of the
+pattern and the text), followed by the pattern and the text in UTF-8. The answer is one byte: `1` if
+the text contains a match, otherwise `0`. If the search exceeds the limit, the operating system ends
+the program.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ READY = b"r"
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until the input ends."""
+    """Write `READY`, then answer requests until the input ends."""
     answers.write(READY)
     answers.flush()
     while header := requests.read(HEADER.size):

@@ -1,8 +1,8 @@
 """JavaScript's regular expressions, as used in the CLI's rules.
 
-See assets/gemini-cli.md#args-text. The package `regress` parses and runs the expressions. It
-backtracks and can't be interrupted, so a pattern that may take long is run in a separate process,
-which is killed after `LIMIT` seconds.
+See assets/gemini-cli.md#args-text. The package `regress` runs the expressions. It backtracks and
+can't be interrupted, so a search that may take long is run in a separate process, which is killed
+after `LIMIT` seconds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ __all__ = [
 ]
 
 LIMIT: Final = 2.0
-"""CPU seconds for one match of a possibly slow pattern; less after each timeout."""
+"""The maximum CPU seconds for one search with a possibly slow pattern.
+
+Each time the same pattern exceeds its limit, the limit becomes smaller.
+"""
 
 _LEAST: Final = 0.05
 HARMLESS_STEPS: Final = 5e6
@@ -55,13 +58,13 @@ _LONG: Final = 1000
 _LONG_STEPS: Final = 1e8
 """A pattern is slow if it may take more steps than this from one position.
 
-The string is assumed to have `_LONG` characters. A pattern with two consecutive repetitions stays
-below this limit.
+The string to search is assumed to have `_LONG` characters. A pattern with two consecutive
+repetitions stays below this limit.
 """
 
 
 class PatternTimeout(GemtuiError):
-    """Raised if a pattern did not finish on a string within `seconds`."""
+    """Raised if searching a string for a pattern took longer than `seconds`."""
 
     def __init__(self, source: str, seconds: float) -> None:
         super().__init__(f"matching the pattern {source!r} took longer than {seconds:g} s")
@@ -69,9 +72,10 @@ class PatternTimeout(GemtuiError):
 
 
 class Pattern:
-    """A compiled pattern; `source` is the pattern as given.
+    """A compiled pattern; `source` is the pattern as the rule spells it.
 
-    `prefix`: how every match begins; search for it in a string returned by `in_halves`.
+    `prefix`: the literal text with which every match begins; it is spelled as in strings returned
+    by `in_halves`.
     """
 
     def __init__(self, source: str) -> None:
@@ -89,7 +93,7 @@ class Pattern:
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
-        """Return whether the text contains a match. Raises PatternTimeout."""
+        """Return whether the pattern matches anywhere in a text. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
         if self.prefix not in text:
@@ -103,7 +107,7 @@ class Pattern:
         return self._watched(text)
 
     def steps(self, text: str) -> float:
-        """Return the maximum number of character comparisons needed to search a string."""
+        """Return the maximum number of character comparisons needed to search a text."""
         size = len(text).bit_length()
         if size not in self._steps:
             self._steps[size] = most_steps(self._tree, 1 << size)
@@ -125,12 +129,11 @@ _in_halves = lru_cache(maxsize=2)(in_halves)
 
 
 class _Effort(NamedTuple):
-    """The possible work of a backtracking engine on a part of a pattern.
+    """The maximum work of a backtracking engine on a part of a pattern.
 
-    The work starts at one position in a string. `ways`: the number of ways to match there, after
-    each of which the rest of the pattern is tried. `steps`: the number of steps to try all of them.
-    Neither number is ever too low; they are infinite, or not a number, if they double with every
-    character.
+    The work starts at one position in a string. `ways`: the number of ways to match there; the rest
+    of the pattern is tried after each. `steps`: the number of steps to try all of them. Neither
+    number is ever too low. If the work grows exponentially, they may be infinite or NaN.
     """
 
     ways: float
@@ -138,7 +141,7 @@ class _Effort(NamedTuple):
 
 
 def most_steps(tree: Node, length: int) -> float:
-    """Return the maximum number of steps for a pattern at one position in a string.
+    """Return the maximum number of steps to try a pattern at one position in a string.
 
     `length`: the string's length.
     """
@@ -146,7 +149,7 @@ def most_steps(tree: Node, length: int) -> float:
     at_the_end = 0.0
     try:
         while items and isinstance(items[-1], Quantifier) and not items[-1].least:
-            at_the_end += _effort(items.pop(), length).steps  # the rest has matched by now
+            at_the_end += _effort(items.pop(), length).steps  # the rest has matched: no retries
         return _effort(Concatenation(tuple(items)), length).steps + at_the_end
     except OverflowError:
         return inf
@@ -177,7 +180,7 @@ def _effort(node: Node, length: int) -> _Effort:
 
 
 def _apart(options: Sequence[Node]) -> bool:
-    """Return whether no character can begin two of these options."""
+    """Return whether no two of these options can begin with the same character."""
     return not any(
         low <= other_high and other_low <= high
         for one, other in combinations(map(_first, options), 2)
@@ -187,7 +190,7 @@ def _apart(options: Sequence[Node]) -> bool:
 
 
 def _first(node: Node) -> Ranges:
-    """Return a match's possible first characters; any character, if it may be empty."""
+    """Return the characters with which a match can begin; all if a match can be empty."""
     match node:
         case CharacterClass(ranges):
             return ranges
@@ -203,11 +206,11 @@ def _first(node: Node) -> Ranges:
 
 @dataclass(frozen=True, slots=True)
 class _Literals:
-    """The strings that every match contains.
+    """The literal text that every match of a pattern contains.
 
-    `prefix`: the beginning of every match. `needed`: strings within every match. `anchored`:
-    whether a match can only start at the start of the string. `whole`: whether a match consists of
-    just the prefix.
+    `prefix`: the text with which every match begins. `needed`: texts that every match contains.
+    `anchored`: whether a match can only be at the start of the string. `whole`: whether the pattern
+    consists of `prefix` alone.
     """
 
     prefix: str
@@ -216,7 +219,7 @@ class _Literals:
     whole: bool
 
     def places(self, text: str) -> int:
-        """Return the maximum number of positions in a text where a match may begin."""
+        """Return the maximum number of positions in a text at which a match may begin."""
         if self.anchored:
             return 1
         return text.count(self.prefix) * len(self.prefix) if self.prefix else len(text) + 1
@@ -237,7 +240,7 @@ def _literals(tree: Node) -> _Literals:
 
 
 def _row(node: Node) -> Iterator[Node]:
-    """Yield the items of a sequence, including the items inside its groups."""
+    """Yield the items of a sequence, with the items of plain groups in their place."""
     if isinstance(node, Concatenation):
         for item in node.items:
             yield from _row(item)
@@ -249,7 +252,7 @@ def _row(node: Node) -> Iterator[Node]:
 
 @lru_cache(maxsize=4096)
 def compile_pattern(source: str) -> Pattern:
-    """Return the compiled pattern, cached. Raises PatternError if it is invalid."""
+    """Return the compiled pattern; results are cached. Raises PatternError if invalid."""
     return Pattern(source)
 
 
@@ -257,9 +260,9 @@ def compile_pattern(source: str) -> Pattern:
 def unsafe(source: str) -> str | None:
     """Return why the CLI drops a rule with this valid pattern; None if it keeps it.
 
-    The CLI only checks the pattern's characters: a group, a repetition before any `)`, and a
-    repetition after a later `)` on the same line. So `(?:a|b)*` is dropped, because the CLI
-    mistakes `?` for a repetition.
+    The CLI drops patterns that look slow, but only looks at characters: at a `*`, `+`, `?` or `{`
+    after a `(`, followed on the same line by a `)` that has one of these right after it. So even
+    `(?:a|b)*` is dropped, because the `?` after `(` counts.
     """
     if len(source) + sum(char > "\uffff" for char in source) > _LONGEST:
         return f"it is longer than {_LONGEST:,} characters"
@@ -279,7 +282,10 @@ def unsafe(source: str) -> str | None:
 
 
 def slow(source: str) -> bool:
-    """Return whether the pattern may be slow on a long string; False if invalid."""
+    """Return whether a search for the pattern may be slow in a long string.
+
+    Returns False for an invalid pattern.
+    """
     try:
         return most_steps(RegexParser(source).read(), _LONG) > _LONG_STEPS
     except PatternError:

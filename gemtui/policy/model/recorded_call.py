@@ -1,4 +1,4 @@
-"""Tool calls that were made, as recorded in a stored session."""
+"""Tool calls as they are recorded in stored sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gemtui.policy.model.rules import Call
 
 ARGUMENT = 120
-"""The maximum length, in characters, of the argument in a reference."""
+"""The maximum length, in characters, of a reference's `argument`."""
 
 
 class CallStatus(StrEnum):
@@ -31,9 +31,9 @@ class CallStatus(StrEnum):
 class RecordedCall:
     """A recorded call, with its tool name and arguments as they were recorded.
 
-    `session`: the id of the session that contains the call. `project`: the session's folder; None
-    if unknown. `id`: the call's own id, which may be empty. The approval mode at that time is not
-    recorded.
+    `session`: the id of the session that contains the call. `id`: the call's own id, which may be
+    "". `ended`: how the call ended. `project`: the folder the session worked in; None if unknown.
+    The approval mode in force at that time is not recorded.
     """
 
     call: Call
@@ -45,9 +45,9 @@ class RecordedCall:
 
 
 class Reference(NamedTuple):
-    """The location of a recorded call, with one of its arguments.
+    """Enough about a recorded call to find it again and to show it in a list.
 
-    `argument`: the most informative argument, raw, cut to 120 characters.
+    `argument`: the call's most informative argument, as returned by `short`.
     """
 
     session: str
@@ -58,7 +58,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def to(cls, recorded: RecordedCall) -> Reference:
-        """Return the reference to a call."""
+        """Return a reference to a recorded call."""
         call = recorded.call
         return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
 
@@ -69,8 +69,8 @@ _TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "patter
 def short(call: Call) -> str:
     """Return a call's most informative argument, such as its command or path.
 
-    If there is none, the first string among the arguments is returned. The result is raw, has at
-    most 120 characters, and has no whitespace around its lines.
+    If there is none, the first string among the arguments is returned. The result has at most 120
+    characters, and no blanks at the ends of its lines; control characters are not escaped.
     """
     args = call.args
     for name in _TELLING:

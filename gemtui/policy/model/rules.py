@@ -1,4 +1,4 @@
-"""The CLI's policy engine as types: rules, tiers, decisions, calls and findings.
+"""The policy engine's types: rules, tiers, decisions, calls and findings.
 
 A `Rule` has every field of a `[[rule]]` table; `gemtui.policy.file.rule_codec` reads and writes
 these fields.
@@ -15,7 +15,7 @@ from typing import Any
 from gemtui.errors import OptionError
 
 CHECKED_AGAINST = "0.61.0"
-"""The version of Gemini CLI whose decisions were observed and are reproduced here."""
+"""The version of Gemini CLI whose decisions were observed and are reproduced."""
 
 
 class Decision(StrEnum):
@@ -36,12 +36,12 @@ class ApprovalMode(StrEnum):
 
     @property
     def in_rules(self) -> str:
-        """The spelling in a rule's `modes`, where `auto_edit` is an error."""
+        """How a rule's `modes` spells the mode; `auto_edit` would be an error there."""
         return "autoEdit" if self is ApprovalMode.AUTO_EDIT else self.value
 
 
 class Tier(IntEnum):
-    """Where rules come from; a higher tier beats any priority in a lower one."""
+    """Where rules come from; in a higher tier, even priority 0 beats all lower tiers."""
 
     BUILTIN = 1
     EXTENSION = 2
@@ -88,7 +88,7 @@ class Rule:
 
     @property
     def effective(self) -> float:
-        """The number the engine sorts by: 4.1 for tier user and priority 100."""
+        """The number by which the engine sorts: 4.1 for tier USER and priority 100."""
         return round(self.tier + self.priority / 1000, 6)
 
     @property
@@ -99,11 +99,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SafetyChecker:
-    """A `[[safety_checker]]` table: a check of calls that rules don't deny.
+    """A `[[safety_checker]]` table: a further check of calls that rules don't deny.
 
-    `rule`: selects the calls; its decision is meaningless. `external`: whether the checker is a
-    separate program, not part of the CLI. `context`: the data passed to the checker, from
-    `required_context`; None means everything.
+    `rule`: selects the calls to check; its decision has no meaning. `external`: whether the checker
+    is a separate program, not part of the CLI. `context`: the names of the data passed to the
+    checker (`required_context`); None means everything.
     """
 
     rule: Rule
@@ -115,12 +115,12 @@ class SafetyChecker:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call to decide.
+    """A tool call to be decided.
 
         Call("write_file", {"file_path": "a.txt", "content": ""})
 
-    `args`: raw, as the model sent them. `subagent`: the agent that makes the call; None means the
-    main agent.
+    `args`: as the model sent them. `subagent`: the agent that makes the call; None means the main
+    agent.
     """
 
     tool: str
@@ -151,8 +151,8 @@ class Call:
 class Severity(StrEnum):
     """The severity of a finding.
 
-    ERROR: the CLI drops or ignores the part in question, or fails open on it. WARNING: the part was
-    probably not intended.
+    ERROR: the CLI drops or ignores the part in question, or treats it as no restriction at all.
+    WARNING: the part was probably not intended.
     """
 
     ERROR = "error"
@@ -161,11 +161,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A fact about a policy file the user should know before a run.
+    """A problem in a policy file that the user should know about before a run.
 
     `rule`: the rule's 1-based number; 0 means the file as a whole. `field`: the key as the file
-    spells it; "" means the rule as a whole. `way_out`: the form that does what was intended, if
-    there is one. `mode`: the only approval mode in which the finding matters; None means any.
+    spells it; "" means the rule as a whole. `way_out`: what to write instead; "" if there is
+    nothing to suggest. `mode`: the only approval mode in which the problem matters; None means all
+    modes.
     """
 
     file: Path | str

@@ -64,13 +64,13 @@ TOOLS: tuple[Tool, ...] = (
     _tool("tracker_add_dependency", "taskId dependencyId"),
     _tool("tracker_visualize"),
 )
-"""Known tools; those that rules name most often come first."""
+"""The tools that gemtui knows; those that rules name most often come first."""
 
 AGENTS = ("generalist", "codebase_investigator", "cli_help", "browser_agent")
-"""The CLI's built-in agents; in rules, their names stand for `invoke_agent` calls."""
+"""The CLI's built-in agents; a rule for such a name is about calls that invoke it."""
 
 ALIASES: Mapping[str, str] = MappingProxyType({"search_file_content": "grep_search"})
-"""Maps older tool names to the current ones; rules match calls by either name.
+"""Maps older tool names to the current ones; rules may use either name.
 
 See assets/gemini-cli.md#tool-names.
 """
@@ -95,7 +95,7 @@ CLASSES: Mapping[str, str] = MappingProxyType(
         "invoke_agent": "AgentTool",
     }
 )
-"""The CLI's tools, with the class names that tools.core and tools.exclude accept.
+"""Maps tools to their class names, which tools.core and tools.exclude also accept.
 
 The search tool is called RipGrepTool on systems with ripgrep.
 """
@@ -125,16 +125,16 @@ FORMER: Mapping[str, str] = MappingProxyType(
         "WriteTodos": "write_todos",
     }
 )
-"""Names that no rule matches, each with the tool's actual name.
+"""Maps names under which a tool is known elsewhere to its actual name.
 
-They come from screens, settings, older versions and other agents.
+No rule matches these names. They come from screens, settings, older versions and other agents.
 """
 
 GONE = ("delegate_to_agent", "save_memory")
 """Tools that only older versions have."""
 
 _OF_OTHERS = ("mcp_", "discovered_tool_")
-"""Prefixes of tool names from MCP servers, and from a command in the settings."""
+"""The prefixes of tool names from MCP servers, and from a command in the settings."""
 
 BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
     {
@@ -148,7 +148,7 @@ BUILT_IN: Mapping[ApprovalMode, str] = MappingProxyType(
         ApprovalMode.YOLO: "everything is allowed, unless a policy file has a matching rule",
     }
 )
-"""A summary of the CLI's own rules, which rank below those in all policy files."""
+"""Describes, for each mode, the CLI's own rules; all policy files rank above them."""
 
 _BY_NAME = {each.name: each for each in TOOLS}
 
@@ -164,9 +164,10 @@ def tool(name: str) -> Tool | None:
 
 
 def problem_with(name: str) -> str | None:
-    """Return a hint for a name that no tool can have; None if a tool can have it.
+    """Return why no tool can have this name, with a hint; None if a tool can have it.
 
-    Older versions name MCP servers' tools `server__tool`. Extensions provide their tools by MCP.
+    Names of MCP tools are accepted, including the form `server__tool` of older versions. Extensions
+    provide their tools by MCP, so their names are accepted as well.
     """
     own = tool(name) is not None or name in (*AGENTS, *GONE)
     if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):
@@ -177,7 +178,7 @@ def problem_with(name: str) -> str | None:
 
 
 def nearest(name: str) -> str | None:
-    """Return the tool or agent that was probably meant by an unknown name."""
+    """Return the tool or agent that was probably meant by an unknown name, or None."""
     if name in FORMER:
         return FORMER[name]
     names = (*_BY_NAME, *AGENTS)

@@ -1,4 +1,7 @@
-"""Group calls by what one rule would allow: a program, a folder, or another tool."""
+"""Group calls by what one rule would allow, and plan a rule for each group.
+
+A group is a program's commands, the files in a folder, or the calls of another tool.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +31,22 @@ from gemtui.policy.suggest.replay import tool_may_exist
 EDITS = ("replace", "write_file")
 EXAMPLES = 3
 LONGEST = 20_000
-"""The longest command, in characters, that is parsed; longer ones get no rule."""
+"""The maximum length, in characters, of a command that is parsed.
+
+No rule is suggested for longer ones.
+"""
 
 REDIRECTING = (ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO)
-"""Approval modes in which an allow rule also allows redirections."""
+"""The modes in which a rule that allows a command also allows redirections."""
 
 
 class CallGroup:
-    """Calls for which any rule makes the same decision.
+    """Calls that are so similar that any rule decides them alike.
 
     `call`: one of the calls, reduced to the arguments that rules check. `project`: the folder of
     its session; None if unknown. `refused`: why the tool itself refuses the calls; None if it
-    doesn't. `calls`: how many calls there are. `sessions`: the sessions in which they were made.
-    `examples`: the first few calls.
+    doesn't. `calls`: how many calls there are. `sessions`: the ids of the sessions in which they
+    were made. `examples`: the first few calls.
     """
 
     def __init__(self, call: Call, project: Path | None, *, refused: str | None = None) -> None:
@@ -50,7 +56,7 @@ class CallGroup:
         self.examples: list[Reference] = []
 
     def add(self, recorded: RecordedCall) -> None:
-        """Count another call, and keep it as an example if there are few."""
+        """Count another call, and keep it as an example if there are only a few so far."""
         self.calls += 1
         self.sessions.add(recorded.session)
         if len(self.examples) < EXAMPLES:
@@ -61,7 +67,7 @@ class CallGroup:
 class RefusedGroup:
     """Why no rule is suggested for a group of calls.
 
-    `what`: the command prefix, file or tool in question. `why`: a clause.
+    `what`: the command prefix, file or tool in question. `why`: the reason, as a clause.
     """
 
     what: str
@@ -70,11 +76,11 @@ class RefusedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePlan:
-    """A rule to suggest, without its final priority and modes.
+    """A rule to suggest, whose priority and modes are not final.
 
     `about`: a description of what the rule is for. `opens`: a description of what else the rule
-    allows. `evidence`: the groups of calls the rule would allow. `again`: builds the plan for a
-    part of the evidence.
+    would allow. `evidence`: the groups of calls that the rule would allow. `again`: a function that
+    builds the same kind of plan for only a part of the evidence.
     """
 
     rule: Rule
@@ -84,9 +90,9 @@ class RulePlan:
     again: Callable[[Sequence[CallGroup]], RulePlan]
 
     def without(self, failed: set[int]) -> RulePlan | None:
-        """Return the plan without the evidence in `failed`; None if nothing is left.
+        """Return the plan without some of its groups of calls; None if no group is left.
 
-        `failed`: the evidence's `id()` values.
+        `failed`: the `id()` values of the groups to leave out.
         """
         kept = [done for done in self.evidence if id(done) not in failed]
         if not kept:
@@ -97,7 +103,7 @@ class RulePlan:
         return replace(again, rule=replace(again.rule, priority=rule.priority, modes=rule.modes))
 
     def raised(self, priority: int, mode: ApprovalMode) -> RulePlan:
-        """Return the plan with this priority, for this mode only."""
+        """Return the plan with this priority, and for this mode only."""
         return replace(self, rule=replace(self.rule, priority=priority, modes=(mode.in_rules,)))
 
 
@@ -105,7 +111,7 @@ Left = tuple[CallGroup, RefusedGroup]
 
 
 def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
-    """Return a call's group key, and the call with only the arguments rules check.
+    """Return the key of a call's group, and the call reduced to what rules check.
 
     Any suggested rule makes the same decision for all calls with the same key.
     """
@@ -126,7 +132,7 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
 def planned(
     wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
 ) -> tuple[list[RulePlan], list[Left]]:
-    """Plan rules for groups of calls.
+    """Plan a rule for each kind of call among `wanted`.
 
     `engine`: decides what is already allowed. Returns the plans, and the groups for which there is
     no plan, each with the reason.
@@ -160,8 +166,8 @@ def _commands(
 ) -> list[RulePlan]:
     """Return a plan for each program, with a prefix for each of its subcommands.
 
-    There is also a plan for each command that agents ran in forms that no prefix covers. `left`:
-    collects the groups for which there is no plan.
+    There is also a plan for each command that agents ran in forms that no prefix covers. Groups for
+    which there is no plan are added to `left`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -188,9 +194,10 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the prefix of a command that no prefix but a pattern can allow, or None.
+    """Return the prefix of the command proper, if only a pattern can allow the group.
 
-    `found`: the result of `_prefixes` for the command.
+    An example is `cd src && npm test | tail`, for which this returns `npm test`. Returns None if
+    prefixes suffice, or if no pattern fits. `found`: the result of `_prefixes` for the group.
     """
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
@@ -206,7 +213,7 @@ def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
 
 
 def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
-    """Return the plan for a command in the forms in which agents run it."""
+    """Return a plan that allows a command in all forms in which agents run it."""
     words = tuple(prefix.text.split())
     rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
     beware = prefix.opens.partition("; ")[2]
@@ -220,7 +227,10 @@ def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
-    """Return the prefixes that a command needs, one per part, or why there are none."""
+    """Return the prefixes needed to allow a command, one per part.
+
+    Parts that are already allowed need none. Returns a RefusedGroup if there is no suitable prefix.
+    """
     command = done.call.args.get("command", "")
     reading = parse_command(command) if len(command) <= LONGEST else None
     if reading is None or not reading.parsed or not reading.parts:
@@ -250,7 +260,8 @@ def _start(command: str) -> str:
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """Return whether a rule already allows this part of a command.
 
-    The CLI's own classification of safe commands doesn't count, because it is about whole commands.
+    An allow that the CLI grants because it considers the part safe doesn't count, because the CLI
+    judges only whole commands in this way.
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
@@ -299,7 +310,7 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
     """Return a plan per top-level folder of a project, and one for the other files.
 
-    `left`: collects the groups for which there is no plan.
+    Groups for which there is no plan are added to `left`.
     """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
@@ -321,7 +332,10 @@ _Found = Sequence[tuple[CallGroup, WrittenFile]]
 
 
 def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
-    """Return one plan, or several if its pattern would be too long for the CLI."""
+    """Return one plan for these files, or several if one pattern would be too long.
+
+    `top`: the top-level folder; "" means files outside folders.
+    """
     plan = _folder_plan(top, found)
     if len(plan.rule.args_pattern or "") <= LENGTH:
         return [plan]
@@ -387,7 +401,7 @@ _NOT = {
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
     """Return one plan per tool, using the tool's current name.
 
-    `left`: collects the groups for which there is no plan.
+    Groups for which there is no plan are added to `left`.
     """
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:

@@ -1,9 +1,9 @@
 """Choose the command prefix to suggest for a shell command, or a reason for none.
 
-A rule with a prefix disables the CLI's own check for safe and dangerous commands
+A rule with a prefix switches off the CLI's own check for dangerous commands
 (assets/gemini-cli.md#safe-commands): everything that begins with the prefix is allowed. So a prefix
-is suggested only if no arguments can make it delete, gain rights, publish, or run arbitrary
-commands.
+is suggested only if no arguments can make the command delete, gain rights, publish, or run
+arbitrary commands.
 """
 
 from __future__ import annotations
@@ -19,28 +19,31 @@ _ASSIGNED = re.compile(r"\w+\+?=", re.ASCII)
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 _PIP = re.compile(r"pip[\d.]*")
 _BLANKS = re.compile(r"[ \t\n]+")
-"""Bash's word separators; the CLI and `str.split()` have more, such as U+00A0."""
+"""Matches what separates words in Bash; `str.split()` splits at more characters."""
 _SECONDS = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """A value for a rule's commandPrefix; `opens` describes what else it allows."""
+    """A prefix to suggest as a rule's commandPrefix.
+
+    `opens`: a description of what else the prefix allows.
+    """
 
     text: str
     opens: str
 
     @property
     def program(self) -> str:
-        """The program, which is the first word."""
+        """The name of the program, which is the prefix's first word."""
         return self.text.partition(" ")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoPrefix:
-    """Why no prefix is suggested.
+    """Why no prefix is suggested for a command.
 
-    `what`: the words that the prefix would have had. `why`: a clause.
+    `what`: the words that the prefix would have had. `why`: the reason, as a clause.
     """
 
     what: str
@@ -53,7 +56,7 @@ _CODE = "with any arguments; it runs code, which can do anything that a program 
 
 
 def prefix_of(text: str) -> Prefix | NoPrefix:
-    """Return the prefix for one command.
+    """Return the prefix to suggest for one command, or why there is none.
 
     `text`: one part of a command line, without surrounding whitespace, as the engine checks it. The
     prefix is the program's name, followed by the subcommand for programs that have some, and by a
@@ -69,7 +72,10 @@ def prefix_of(text: str) -> Prefix | NoPrefix:
 
 
 def _words(text: str) -> list[str]:
-    """Return the leading words that need no quoting, separated by single spaces."""
+    """Return a command's leading words, up to the first one that would need quoting.
+
+    Returns [] if the command begins with an assignment to a variable.
+    """
     found: list[str] = []
     for word in text.split(" "):
         if not _PLAIN.fullmatch(word) or (not found and _ASSIGNED.match(word)):
@@ -79,7 +85,10 @@ def _words(text: str) -> list[str]:
 
 
 def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix for the program `words[at]`; earlier words only start it."""
+    """Return the prefix for the program `words[at]`, or why there is none.
+
+    The words before it belong to a program that starts this one, such as `npx`.
+    """
     if at >= len(words):
         return _no(words, RUNS)
     name = _name(words[at])
@@ -108,7 +117,10 @@ def _prefix(words: list[str], at: int) -> Prefix | NoPrefix:
 
 
 def _name(word: str) -> str:
-    """Return a program's name without its folder and version."""
+    """Return a program's name without its folder.
+
+    For Python and pip, the version is removed as well.
+    """
     name = word.rsplit("/", 1)[-1]
     if _PYTHON.fullmatch(name):
         return "python"
@@ -120,7 +132,10 @@ def _no(words: list[str], why: str) -> NoPrefix:
 
 
 def _started(words: list[str], at: int) -> Prefix | NoPrefix:
-    """Return the prefix of a program started by another, such as `npx eslint`."""
+    """Return the prefix if one program starts another, as in `npx eslint`.
+
+    `at`: the position of the program that is started.
+    """
     if at >= len(words) or words[at].startswith("-"):
         return _no(words[:at], RUNS)
     found = _prefix(words, at)
@@ -143,7 +158,7 @@ def _python(words: list[str], at: int) -> Prefix | NoPrefix:
 def _file(words: list[str], at: int) -> Prefix | NoPrefix:
     """Return the prefix for an interpreter and the script it runs.
 
-    There is no prefix if an option comes first, because that could run anything.
+    No prefix is suggested if an option follows the interpreter, because it could run anything.
     """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
         return _no(words[: at + 2], "it runs any code that it is given")

@@ -1,9 +1,9 @@
 """Replay recorded calls under a policy, and count the decisions by rule.
 
 A call is decided the way the current CLI would decide it, with the recorded name and arguments.
-Names are not translated, except for the one alias the engine itself knows
-(assets/gemini-cli.md#tool-names). A tool the CLI no longer has is not offered, and is counted
-separately.
+Names are not translated, except for the one alias that the engine itself knows
+(assets/gemini-cli.md#tool-names). A call of a tool that the CLI no longer has would fail as not
+found; such calls are also counted separately.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000
-"""How many references a replay keeps, at about 300 bytes each.
+"""The default maximum number of references that a replay keeps.
 
-Calls beyond that are only counted.
+One takes about 300 bytes. Further calls are counted, but can't be listed.
 """
 
 EXAMPLES = 3
 
 
 class ReplayDecision(StrEnum):
-    """The outcome of a replayed call; each call has exactly one, so the counts add up."""
+    """The outcome of a replayed call; each call has exactly one."""
 
     ALLOW = "allow"
     ASK_USER = "ask_user"
     """The user would be asked; in headless runs, the call would be denied."""
     DENY = "deny"
     NOT_OFFERED = "not_offered"
-    """The call fails as not found: the tool doesn't exist here, or a rule hides it."""
+    """The call fails as not found: the tool doesn't exist, or a rule hides it."""
     TOOL_REFUSES = "tool_refuses"
     """The policy would not deny the call, but the tool itself refuses it."""
 
@@ -47,10 +47,10 @@ _REPLAYED = {each: ReplayDecision(each) for each in Decision}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCount:
-    """The calls for which one rule made one decision.
+    """The calls for which one rule made the same decision.
 
-    `rule`: None if no rule matched, so that the mode decided. `references`: in the order of the
-    calls, up to a limit. `examples`: the first three calls, complete.
+    `rule`: None if no rule decided, but for example the mode, or the tool itself. `references`: in
+    the order of the calls, up to a limit. `examples`: the first few calls, complete.
     """
 
     rule: Rule | None
@@ -62,10 +62,10 @@ class RuleCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayCounts:
-    """The counts of the calls so far.
+    """How many replayed calls had each outcome, in total and by rule.
 
     `by_rule`: sorted by the number of calls, then by the first call. `unknown`: maps each tool that
-    the current CLI lacks to its number of calls, which the other counts include.
+    the current CLI lacks to its number of calls; these calls are included in the other counts.
     """
 
     calls: int
@@ -79,7 +79,7 @@ class ReplayCounts:
 
 
 class _Share:
-    """A `RuleCount` under construction."""
+    """A `RuleCount` whose calls are still being counted."""
 
     def __init__(self, rule: Rule | None, decision: ReplayDecision) -> None:
         self.rule, self.decision = rule, decision
@@ -98,7 +98,10 @@ class _Share:
 
 
 class ReplayCounter:
-    """Replays calls one by one; `counts` returns the counts so far. Not thread-safe."""
+    """Replays calls in any number of steps. Not thread-safe.
+
+    `keep`: the maximum number of references to keep, for all rules together.
+    """
 
     def __init__(self, engine: Engine, *, keep: int = KEPT) -> None:
         self._engine = engine
@@ -108,7 +111,7 @@ class ReplayCounter:
         self._known: dict[str, bool] = {}
 
     def feed(self, calls: Iterable[RecordedCall]) -> None:
-        """Decide and count more calls."""
+        """Decide more calls, and add them to the counts."""
         for recorded in calls:
             outcome = self._engine.outcome(recorded.call)
             decision, rule = replay_decision(outcome), outcome.rule
@@ -160,14 +163,17 @@ def refusal_of_tool(recorded: RecordedCall, mode: ApprovalMode) -> str | None:
 
 
 def tool_may_exist(tool: str) -> bool:
-    """Return whether the current CLI has a tool with this name, or may have it by MCP."""
+    """Return whether the current CLI may have a tool with this name.
+
+    Any name of an MCP tool may exist, because that depends on the servers.
+    """
     return tool.startswith("mcp_") or known_tool(tool) is not None
 
 
 def replay(calls: Iterable[RecordedCall], engine: Engine, *, keep: int = KEPT) -> ReplayCounts:
-    """Return the counts of `engine`'s decisions for all calls.
+    """Decide all calls with `engine`, and return the counts.
 
-    `keep`: the number of references to keep.
+    `keep`: the maximum number of references to keep, for all rules together.
     """
     run = ReplayCounter(engine, keep=keep)
     run.feed(calls)

@@ -1,4 +1,4 @@
-"""Suggest rules, with evidence, to allow the recorded calls that succeeded.
+"""Suggest rules that allow recorded calls that succeeded, each with its evidence.
 
 Nothing is changed: the user reads the suggestions and picks some. A suggested rule is for one
 approval mode only, because in another mode it would allow more: writes in plan mode, or
@@ -34,9 +34,9 @@ _HIGHEST = 999
 class Suggestion:
     """A suggested rule and the evidence for it.
 
-    `about`: a description of what the rule allows. `opens`: a description of what else it allows.
-    `calls`: how many recorded calls, in `sessions` sessions, the rule would newly allow; some may
-    need other suggested rules as well. `examples`: up to three of these calls.
+    `about`: a description of what the rule is for. `opens`: a description of what else it would
+    allow. `calls`: how many recorded calls, in `sessions` sessions, the rule would newly allow;
+    some may need other suggested rules as well. `examples`: up to three of these calls.
     """
 
     rule: Rule
@@ -78,10 +78,10 @@ class Suggestions:
 
 
 class Evidence:
-    """Collects recorded calls and suggests rules for them.
+    """Collects recorded calls, and suggests rules to allow them.
 
     Memory use grows with the number of different commands, files and tools, not with the number of
-    calls. Two threads must not use an instance at once.
+    calls. Not thread-safe.
     """
 
     def __init__(
@@ -140,12 +140,11 @@ class Evidence:
         )
 
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans with mode and priority, adjusted to the existing rules.
+        """Return the plans with a mode, and a priority that suits the existing rules.
 
         The planned rules are first tried with priority 0, to see which existing rules override
-        them. A rule that denies exactly this tool counts as intended and stays in force. A rule
-        that asks, or that denies all tools, is outranked. `refused`: collects the calls that remain
-        denied.
+        them. A rule that denies exactly this tool counts as intended and stays in force: the calls
+        are added to `refused`. A rule that asks, or that denies all tools, is outranked.
         """
         plans = [plan.raised(0, self._mode) for plan in plans]
         engine = self._engine_of(self._policy + of([plan.rule for plan in plans]))
@@ -166,10 +165,11 @@ class Evidence:
         return found
 
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
-        """Give a plan a priority above the rules `over`, but below any guarding rules.
+        """Return the plan with a priority above the rules `over`, as a list of one.
 
-        A guarding rule asks about, or denies, other calls. If there is no such priority, returns an
-        empty list and adds the plan's calls to `refused`.
+        The priority must also be below that of any rule that asks about, or denies, some of the
+        calls that the plan would allow. If there is no such priority, the list is empty, and the
+        plan's calls are added to `refused`.
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
@@ -192,9 +192,9 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans without the calls that all plans together wouldn't allow.
+        """Return the plans without calls that would be blocked even with all of the plans.
 
-        These calls are added to `refused`.
+        The calls that would still be blocked are added to `refused`.
         """
         rules = [
             replace(plan.rule, source="the suggested rules", index=place)
@@ -211,10 +211,10 @@ class Evidence:
         return [plan for plan in kept if plan is not None]
 
     def _suggestion(self, plan: RulePlan) -> Suggestion:
-        """Turn a plan into a suggestion.
+        """Return a plan as a suggestion.
 
-        In modes that edit files, an allow rule also allows redirections, so `opens` has to mention
-        them.
+        In modes that edit files, a rule that allows a command also allows redirections, so `opens`
+        has to mention them.
         """
         redirects = plan.rule.command_prefixes and self._mode in REDIRECTING
         more = "; in this mode, output redirection may write to any file" if redirects else ""
@@ -229,7 +229,7 @@ class Evidence:
 
 
 class _Refusals:
-    """Collects the calls for which no rule is suggested, by subject and reason."""
+    """Collects the groups of calls for which no rule is suggested, by reason."""
 
     def __init__(self) -> None:
         self._found: dict[RefusedGroup, list[CallGroup]] = {}
@@ -258,7 +258,7 @@ def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, 
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:
-    """Return up to three references, preferably with different arguments."""
+    """Return up to three references, with as many different arguments as possible."""
     found = list(references)
     by_argument = {(each.tool, each.argument): each for each in reversed(found)}
     return list(reversed(by_argument.values()))[:3]
@@ -269,7 +269,10 @@ def _is_allowed(outcome: Outcome) -> bool:
 
 
 def _blocking(outcome: Outcome) -> Rule | None:
-    """Return the user's, settings' or administrator's rule that blocks a call."""
+    """Return the rule that blocks a call and that suggested rules have to outrank.
+
+    This is a rule of the user, the settings or the administrator; None if there is none.
+    """
     rule = outcome.rule
     if _is_allowed(outcome) or rule is None or rule.tier < Tier.USER:
         return None
@@ -277,13 +280,16 @@ def _blocking(outcome: Outcome) -> Rule | None:
 
 
 def _meant(rule: Rule) -> bool:
-    """Return whether a rule was evidently meant to deny this tool."""
+    """Return whether a rule was evidently meant to deny its tool.
+
+    Administrators' rules count as meant, and so do denials that name tools.
+    """
     named = bool(rule.tools) and "*" not in rule.tools
     return rule.tier is Tier.ADMIN or (named and rule.decision is Decision.DENY)
 
 
 def _guards(rule: Rule, proposed: Rule) -> bool:
-    """Return whether a rule asks about, or denies, some calls that `proposed` allows."""
+    """Return whether a rule asks about or denies some calls that `proposed` allows."""
     named = not rule.tools or bool({"*", *proposed.tools}.intersection(rule.tools))
     return named and rule.conditional and rule.decision is not Decision.ALLOW
 
@@ -308,10 +314,10 @@ def suggest(
     interactive: bool = False,
     setup: Setup | None = None,
 ) -> Suggestions:
-    """Suggest the smallest set of rules that, with `policy`, allows these calls.
+    """Suggest rules that, together with `policy`, allow the calls that succeeded.
 
-    Only calls that succeeded are considered. `mode` and `interactive` describe the run the rules
-    are for. `setup`: other facts its decisions depend on, such as settings.
+    `mode` and `interactive` describe the run that the rules are for. `setup`: the other facts on
+    which its decisions depend, such as settings.
     """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)

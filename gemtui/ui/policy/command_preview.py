@@ -14,18 +14,22 @@ from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft
 
 NAMED = (Origin.OURS, Origin.FILE)
-"""Origins whose files gemtui passes to a run by name; Gemini CLI finds the others."""
+"""The origins of policy files that gemtui passes to a run with `--policy`.
+
+Gemini CLI loads policy files of other origins by itself.
+"""
 RUN = "RUN"
-"""Placeholder for the folder and id of a run that doesn't exist yet."""
+"""Stands for the folder and the id of the run in the preview; there is no run yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPreview:
-    """The command of a run, and its arguments.
+    """The command of a run that would use the policy, or why there is none.
 
-    `script`: the same as lines for bash or zsh, reading the prompt from `prompt.txt`. `recipient`:
-    the program that receives the arguments. `environ`: the environment variables set for that
-    program. `problem`: why there is no command. `notes`: notes on the command.
+    `script`: the command as lines to paste into bash or zsh, where the prompt is read from
+    `prompt.txt`. `recipient`: the program that receives the arguments. `environ`: the environment
+    variables to set, as NAME=VALUE. `argv`: the program and its arguments. `problem`: why there is
+    no command. `notes`: what the user should know about the command.
     """
 
     script: str = ""
@@ -39,9 +43,10 @@ class CommandPreview:
 def command_preview(
     draft: Draft, machine: Machine, recipient: str, *, runs: Path, cwd: Path
 ) -> CommandPreview:
-    """Return the command of a run with this policy and mode.
+    """Return the command of a run in `cwd` with the draft's policy and mode.
 
-    Blocking: checks which files exist.
+    `machine`: facts about the installed Gemini CLI. `recipient`: the program that would receive the
+    arguments. `runs`: the folder of all runs' own files. Blocking: checks which files exist.
     """
     file = None if draft.opened is None else draft.opened.file
     if file is None:

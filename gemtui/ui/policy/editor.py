@@ -1,4 +1,4 @@
-"""The policy being edited, along with its file, its context and its command."""
+"""The policy being edited: open and save it, and find out what affects it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class PolicyEditor:
     """Edits one policy at a time, `draft`, as it would apply to runs in `folder`.
 
-    `changed` is called when there is something new to show. `begun` is set once the first policy
-    has been opened or none has been found.
+    `changed`: called when there is something new to show. `begun` is set once the first policy has
+    been opened, or none has been found.
     """
 
     def __init__(self, app: AppBase, folder: Path, *, changed: Callable[[], None]) -> None:
@@ -43,7 +43,7 @@ class PolicyEditor:
     async def begin(self) -> None:
         """Open the policy of this folder's last run, or else the first of gemtui's own.
 
-        Afterwards, load everything the run's command depends on.
+        Afterwards, load everything on which the run's command depends.
         """
         files = await self._files()
         used = await asyncio.to_thread(last_policies, self._app.adapter.runs, self.folder)
@@ -60,7 +60,10 @@ class PolicyEditor:
         return await asyncio.to_thread(files.relevant_policies, self.folder)
 
     async def load_context(self) -> None:
-        """Load the policy's context, and find out what the installed Gemini CLI supports."""
+        """Load what affects the draft's decisions and command besides its own rules.
+
+        These are the other policy files, the settings, and the installed Gemini CLI.
+        """
         draft = self.draft
         found = draft.around
         with self._app.reporting():
@@ -74,7 +77,7 @@ class PolicyEditor:
         self._changed()
 
     def preview(self) -> CommandPreview:
-        """Return the command of a run with the policy as it is saved."""
+        """Return the command of a run with the policy as it was last saved."""
         if self._machine is None:
             return CommandPreview()
         machine, recipient = self._machine
@@ -82,7 +85,7 @@ class PolicyEditor:
         return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
 
     def mode_findings(self) -> tuple[Finding, ...]:
-        """Return the findings about the file's rules in the selected mode."""
+        """Return findings that concern the selected mode, about the draft's own rules."""
         draft = self.draft
         own = draft.document.source
         try:
@@ -92,12 +95,16 @@ class PolicyEditor:
         return tuple(each for each in found if str(each.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
-        """Return the file's examples, each with what the file's own rules decide."""
+        """Return the file's examples, each with the decision of the file's own rules."""
         document = self.draft.document
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file when another program writes it, unless the draft has changes."""
+        """Reload the file whenever another program writes it.
+
+        If the draft has unsaved changes, it is only marked as changed on disk. Runs until
+        cancelled, or until the file's folder can't be watched.
+        """
         async for fresh in watch_file(file):
             draft = self.draft
             if draft.opened is None or draft.opened.file.path != file.path:
@@ -112,10 +119,10 @@ class PolicyEditor:
             self._changed()
 
     async def edit(self, make: Make) -> EditedDocument | None:
-        """Change the draft; return the edit, or None if nothing was changed.
+        """Apply an edit to the draft; return the result, or None if nothing was changed.
 
-        The edited file is checked first, in a thread, because that takes a while for a large file.
-        If the draft changes in the meantime, the edit is applied to the new draft.
+        The edited file is checked in a thread first, because that takes a while for a large file.
+        If the draft changes in the meantime, the edit is applied to the changed draft instead.
         """
         while True:
             draft, seen = self.draft, self.draft.document
@@ -133,7 +140,7 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open another file, unless the user edits the current draft in the meantime."""
+        """Open another file, unless the user edits the current draft while it is read."""
         seen = self.draft.document
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
@@ -143,9 +150,9 @@ class PolicyEditor:
     async def open_own_policy(self, wanted: Sequence[Path]) -> None:
         """Open one of gemtui's own policies, so that a rule can be added to it.
 
-        This is one of `wanted` if possible, or else the policy that is open, the first one, or a
-        new one. Gemini CLI's own files are never chosen, because they affect every session. A draft
-        with unsaved changes stays open.
+        If possible, this is one of `wanted`; else the policy that is open, if it is gemtui's own;
+        else the first one, or a new one. Gemini CLI's own files are never chosen, because they
+        affect every session. A draft with unsaved changes stays open.
         """
         opened = self.draft.opened
         if self.draft.changed:
@@ -162,7 +169,7 @@ class PolicyEditor:
             await self.open(target)
 
     async def save(self) -> bool:
-        """Save the draft and return whether that worked."""
+        """Save the draft, and return whether it was saved."""
         saved = await files.save_draft(self._app, self.draft)
         await self.load_context()
         return saved

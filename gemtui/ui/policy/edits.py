@@ -1,4 +1,4 @@
-"""Pure functions that edit a policy's rules, each returning a new document.
+"""Pure functions that edit a policy's rules; each returns a new document.
 
 They all raise PolicyError if the file is locked.
 """
@@ -23,8 +23,9 @@ NEW_RULE = Rule(decision=Decision.ALLOW, priority=FIRST_PRIORITY)
 class EditedDocument(NamedTuple):
     """The result of an edit.
 
-    `what`: a description of the edit. `place`: the index of the edited rule, or None if it no
-    longer exists. `description`: a message about effects that can't be seen in the table of rules.
+    `what`: a description of the edit, for undo. `place`: the index of the edited rule; None if
+    there is none, as after a deletion. `description`: a message about effects that can't be seen in
+    the table of rules.
     """
 
     document: Document
@@ -34,7 +35,7 @@ class EditedDocument(NamedTuple):
 
 
 Make = Callable[[Document], EditedDocument | None]
-"""A function that edits the document it is given; returns None to change nothing."""
+"""A function that returns an edited document, or None to change nothing."""
 
 
 def add(document: Document, rule: Rule) -> EditedDocument:
@@ -53,9 +54,9 @@ def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
 
 
 def add_missing(document: Document, rules: Sequence[Rule]) -> EditedDocument | None:
-    """Append those rules that the document doesn't contain yet.
+    """Append the rules that the document doesn't contain yet.
 
-    Returns None if the document contains all of them.
+    Returns None if it contains them all.
     """
     missing = document.missing_rules(rules)
     return add_all(document, missing) if missing else None
@@ -67,10 +68,11 @@ def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
 
 
 def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
-    """Return the edit made in a form: a new rule, or a change to an existing one.
+    """Return an edit that applies what the user entered into a form.
 
-    `seen`: the document that the form was opened with. The edit finds the rule even if it has been
-    moved since then, and raises PolicyError if it has been removed or changed.
+    `seen`: the document with which the form was opened. `place`: the index of the rule to change in
+    `seen`; None adds `rule` instead. The edit finds the rule even if it has been moved since, and
+    raises PolicyError if it has been removed or changed.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -88,9 +90,9 @@ def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
 
 
 def edit_by_index(seen: Document, make: Make) -> Make:
-    """Return an edit that refers to rules by their index in `seen`.
+    """Return an edit like `make` that is safe although it refers to rules by index.
 
-    The edit raises PolicyError if the document is no longer the same.
+    It raises PolicyError if the document to edit is no longer `seen`.
     """
 
     def change(document: Document) -> EditedDocument | None:
@@ -122,7 +124,10 @@ def switch(document: Document, place: int) -> EditedDocument:
 
 
 def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
-    """Move a rule past another one in the table; return None if that is impossible."""
+    """Move a rule past another one; return None if one of them can't be read.
+
+    `above`: move it directly above the rule `other`, otherwise directly below.
+    """
     found = move_rule(document, place, other, above=above)
     if found is None:
         return None
@@ -145,8 +150,8 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
 
 
 def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
-    """Return the document with a simple policy's levels or tool lists written to it.
+    """Write a simple policy's levels and tool lists into the document's rules.
 
-    `what`: the change, in words, for undo. Raises OptionError for a tool name that can't exist.
+    `what`: the change in words, for undo. Raises OptionError for a name that no tool can have.
     """
     return EditedDocument(with_levels(document, simple), what, None)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 SUGGESTED = "work"
-"""The suggested name for the first policy."""
+"""The name suggested for a new policy."""
 
 
 def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
@@ -49,9 +49,10 @@ def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """Return the other policies and the settings that affect a run in `folder`.
+    """Return what affects decisions in `folder` besides the opened policy file.
 
-    Blocking: reads files.
+    These are the other policy files and the settings. `opened`: None means that the policy has no
+    file yet. Blocking: reads files.
     """
     found = effective_policy(workspace=folder)
     files = [each for path in found.files for each in _files_of(path)]
@@ -68,9 +69,9 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
 
 
 def _files_of(path: Path) -> list[Path]:
-    """Return the policy files at a path, in the order in which Gemini CLI loads them.
+    """Return the policy files at `path`, in the order in which Gemini CLI loads them.
 
-    `path`: a file or a folder.
+    For a file, this is the file itself.
     """
     if not is_folder(path):
         return [path]
@@ -83,17 +84,17 @@ def _files_of(path: Path) -> list[Path]:
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:
-    """Load a file; if it can't be read, show why and return None."""
+    """Read a policy file; if that fails, tell the user why and return None."""
     with app.reporting():
         return await asyncio.to_thread(store.open_policy, file)
     return None
 
 
 async def save_draft(app: AppBase, draft: Draft) -> bool:
-    """Save the draft and return whether that worked.
+    """Save the draft, and return whether that worked.
 
-    Asks for a name if the draft has none, and for confirmation if the file isn't one of gemtui's
-    own.
+    The user is asked for a name if the draft has none, and for confirmation if the file isn't one
+    of gemtui's own.
     """
     opened = draft.opened
     if opened is None:
@@ -144,7 +145,10 @@ async def _write(
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Ask which version to keep, because the file has changed on disk or is gone."""
+    """Let the user choose between the draft and the file, which is changed or gone.
+
+    Returns whether the draft was saved.
+    """
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if path_exists(opened.file.path):
         head, said = "The file has changed on disk", "Another program changed it."
@@ -169,12 +173,18 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 
 def _name_problem(name: str) -> str:
-    """Return what is wrong with a name; other problems show up on creation."""
+    """Return what is wrong with a policy's name, or "".
+
+    Only a missing name is reported here; other problems are reported by creating the policy.
+    """
     return "" if name.strip() else "Enter a name for the policy."
 
 
 async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
-    """Create a gemtui policy with this text, asking for a name until one is valid."""
+    """Create one of gemtui's policies with this text; return False if cancelled.
+
+    The user is asked for a name until one is valid.
+    """
     name = SUGGESTED
     while True:
         asked = await app.push_screen_wait(
@@ -191,7 +201,10 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
 
 
 async def ask_new_name(app: AppBase, file: PolicyFile) -> Path | None:
-    """Rename one of gemtui's policies; return its new path, or None if cancelled."""
+    """Ask for a new name and rename one of gemtui's policies.
+
+    Returns its new path; None if the user cancels or renaming fails.
+    """
     asked = await app.push_screen_wait(
         AskScreen(clean_line(f"New name for {file.name}"), value=file.name, problem=_name_problem)
     )
@@ -203,7 +216,10 @@ async def ask_new_name(app: AppBase, file: PolicyFile) -> Path | None:
 
 
 async def confirm_deletion(app: AppBase, file: PolicyFile) -> bool:
-    """Delete one of gemtui's policies after asking the user."""
+    """Ask the user, then delete one of gemtui's policies.
+
+    Returns whether it was deleted.
+    """
     if file.origin is not Origin.OURS:
         app.show_message("Only policies created with gemtui can be deleted here.", problem=True)
         return False
@@ -219,7 +235,10 @@ async def confirm_deletion(app: AppBase, file: PolicyFile) -> bool:
 
 
 async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
-    """Return whether the draft may be closed, asking about any unsaved changes."""
+    """Return whether the draft may be closed; ask the user about unsaved changes.
+
+    `leaving`: what happens next, as a verb, such as "quit".
+    """
     if not draft.changed:
         return True
     answer = await app.push_screen_wait(
@@ -239,9 +258,10 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask which version a run should use: "save" the draft first, or the "saved" one.
+    """Ask whether a run should use the draft or the file without unsaved changes.
 
-    Returns None if the user cancels.
+    Returns "save" if the draft is to be saved first, "saved" if the file is to be used as it is,
+    and None if the user cancels.
     """
     return await app.push_screen_wait(
         ChooseScreen(
@@ -256,7 +276,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 
 async def save_to_run(app: AppBase) -> bool:
-    """Ask whether to save a policy that has no file yet, so that a run can use it."""
+    """Ask whether to save a policy that has no file yet; a run can't use it otherwise."""
     return await confirm(
         app,
         Clean("Save the new policy?"),
@@ -275,14 +295,14 @@ def edit_saved(app: AppBase, draft: Draft) -> None:
 
 
 STEP = 50
-"""Milliseconds of silence before a change is reported."""
+"""Milliseconds without further writes before a change to a file is reported."""
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
-    """Yield the file whenever it is written; stop if its folder can't be watched.
+    """Yield the file once, and then again whenever it has been written.
 
-    The file is also yielded once at the start, because it may have changed before. A file that is
-    missing or can't be read right now is skipped.
+    It is yielded at the start because it may have changed since the caller read it. Whenever it is
+    missing or can't be read, nothing is yielded. Ends if its folder can't be watched.
     """
     stop = asyncio.Event()
     name = file.path.name
@@ -305,7 +325,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
             async for _ in batches:
                 if (fresh := await asyncio.to_thread(_read, file)) is not None:
                     yield fresh
-    except (OSError, RuntimeError):  # watchfiles raises RuntimeError
+    except (OSError, RuntimeError):  # RuntimeError: raised by watchfiles
         return
     finally:
         stop.set()
@@ -327,7 +347,7 @@ _ORIGINS = {
 
 
 class FileAction(StrEnum):
-    """What the user can do with a policy file."""
+    """What the user can do in the list of policy files."""
 
     OPEN = "open"
     NEW = "new"
@@ -336,16 +356,16 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What the user has chosen to do, and with which file (None for a new one)."""
+    """What the user has chosen to do, and with which file; None means a new file."""
 
     what: FileAction
     file: PolicyFile | None = None
 
 
 class PolicyFilesScreen(DialogScreen[FileChoice]):
-    """A dialog that returns a `FileChoice`, or None.
+    """A dialog with all policy files; it returns the user's choice, or None.
 
-    `current`: the file being edited.
+    `current`: the path of the file being edited, which is marked.
     """
 
     BINDINGS = bindings(Where.POLICY_FILES)

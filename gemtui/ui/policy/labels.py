@@ -1,4 +1,4 @@
-"""Texts of the policy pane: title, empty state and mode. All functions are pure."""
+"""Pure functions that return texts of the policy pane, such as its title."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ START_KEYS = ("policy.suggest", "policy.add", "policy.levels", "policy.files", "
 
 
 def hint(id: str, glyphs: Glyphs) -> Content:
-    """Return a key with a description of what it does."""
+    """Return a line with a key and what it does; `id`: the key's id in the key table."""
     key = BY_ID[id]
     face = key.footer(ascii=glyphs.ascii)
     return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
 
 
 def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return the text to show if there are no rules."""
+    """Return the text that explains, in place of the table, that there are no rules."""
     fresh = draft.opened is None
     head = "No policy yet." if fresh else f"No rules in {clean_line(draft.name)}.toml yet."
     said = (
@@ -53,7 +53,7 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def _others(draft: Draft) -> Iterator[str]:
-    """Yield a sentence about the other policy files that apply, if there are any."""
+    """Yield a sentence about how many other policy files apply, if any do."""
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
@@ -62,7 +62,7 @@ def _others(draft: Draft) -> Iterator[str]:
 
 
 def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
-    """Return the text to show for a file that can't be edited rule by rule."""
+    """Return the text that explains why a file can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")
     return Content("\n").join(
@@ -71,7 +71,10 @@ def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
-    """Yield the policy's name, its number of rules, and the sort order."""
+    """Yield the parts of the pane's title: the policy's name and its number of rules.
+
+    `shown`: the number of rules that match the search. `simple`: whether the simple view is shown.
+    """
     mark = "*" if draft.changed else ""
     yield Content.styled(f"{clean_line(draft.name)}{mark}", "bold")
     total = len(draft.entries)
@@ -85,7 +88,10 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 
 
 def whose(draft: Draft) -> Iterator[Content]:
-    """Yield facts about the file, most important first."""
+    """Yield facts about the draft's file, most important first.
+
+    For example, that it is read-only, or has been changed on disk.
+    """
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")
     if draft.moved_on:
@@ -95,15 +101,15 @@ def whose(draft: Draft) -> Iterator[Content]:
 
 
 def folder_words(folder: Path, glyphs: Glyphs) -> Content:
-    """Shorten a folder's path to its end, which is its most significant part."""
+    """Return a folder's path, cut at its beginning if it is too long."""
     path = fit_end(clean_line(short_path(folder)), PATH_ROOM, own(glyphs.ellipsis))
     return Content.styled(path, "dim")
 
 
 def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
-    """Yield how the draft differs from its file, if it does.
+    """Yield whether the draft is saved, or its number of unsaved changes, and a hint.
 
-    `fixable`: whether a fix can be suggested for the rule under the cursor.
+    `fixable`: whether the hint says that `x` fixes the finding shown beside it.
     """
     if draft.changed:
         yield Content(counted(changes, "unsaved change"))
@@ -124,7 +130,10 @@ def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
 
 
 def simple_words(others: int, meaning: str) -> Sequence[Content]:
-    """Return the lines below the simple view: what the choice means, and hidden rules."""
+    """Return the lines below the simple view.
+
+    `others`: how many rules it doesn't show. `meaning`: what the choice under the cursor means.
+    """
     lines = [Content(meaning)]
     if others:
         more = f"{counted(others, 'rule')} not shown in this view. Press l to see all rules."

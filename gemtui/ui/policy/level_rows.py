@@ -1,4 +1,4 @@
-"""The simple view of a policy as rows: levels, the mode and lists of tools."""
+"""The simple view of a policy as rows: levels, approval mode and lists of tools."""
 
 from __future__ import annotations
 
@@ -57,7 +57,11 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A row: a heading, a choice or a list. `id` is "" for a heading."""
+    """A row of the simple view: a heading, a choice of values, or a list of tools.
+
+    `id`: the level, the list or "mode"; "" for a heading. `choices`: the possible values; () for a
+    list. `value`: the current value.
+    """
 
     label: str
     id: str = ""
@@ -66,7 +70,7 @@ class LevelRow:
 
 
 def fields(simple: SimplePolicy, mode: ApprovalMode) -> Iterator[LevelRow]:
-    """Yield the rows from top to bottom."""
+    """Yield the rows of the simple view from top to bottom."""
     yield LevelRow("Levels")
     for name, label in _CAPABILITIES.items():
         yield LevelRow(label, name, (*Level, UNSET), simple.levels.get(name, UNSET))
@@ -85,7 +89,7 @@ def _listed(name: str, names: Sequence[str] | None) -> str:
 
 
 def draw_level(field: LevelRow, look: Look) -> Pieces:
-    """Render a heading, a choice with all its values, or a list."""
+    """Render a heading, a choice with all its possible values, or a list."""
     if not field.id:
         return (Piece(own(field.label), look[Role.HEADING]),)
     label = Piece(own(f"  {field.label:<15}  "), look[Role.TEXT])
@@ -104,20 +108,21 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The rows of the simple view.
 
-    `Chosen` is posted when the user changes a choice, and `Opened` when they want to edit a list.
+    `Chosen` is posted when the user selects another value, and `Opened` when they want to edit a
+    list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     @dataclass
     class Chosen(Message):
-        """Request to set `field` to another value."""
+        """Posted when the user wants to set `field` to another value."""
 
         field: LevelRow
         value: str
 
     others = 0
-    """The number of rules that this view can't show."""
+    """The number of the policy's rules that this view can't show."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -125,21 +130,21 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         )
 
     def show_levels(self, draft: Draft) -> None:
-        """Show a draft's levels; the cursor stays on its row."""
+        """Show a draft's levels and lists; the cursor stays on the same row."""
         simple, row = read(draft.document), self.cursor
         self.others = simple.others
         self.show(tuple(fields(simple, draft.mode)))
         self.go(row)
 
     def meaning(self) -> str:
-        """Return what the choice or list under the cursor means."""
+        """Return an explanation of the choice or list under the cursor."""
         field = self.chosen
         if field is None:
             return ""
         return MEANINGS[field.value if field.choices else field.id]
 
     def action_choose(self, step: int) -> None:
-        """Select the value to the right (`step` 1) or left (`step` -1)."""
+        """Select the value to the right (`step` 1) or to the left (`step` -1)."""
         field = self.chosen
         if field is not None and field.choices:
             at = field.choices.index(field.value) + step
@@ -147,7 +152,10 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
                 self.post_message(self.Chosen(field, field.choices[at]))
 
     def action_open(self) -> None:
-        """Edit the list under the cursor, or select the choice's next value in turn."""
+        """Edit the list under the cursor, or select the next value of a choice.
+
+        After the last value comes the first one.
+        """
         field = self.chosen
         if field is not None and field.choices:
             at = (field.choices.index(field.value) + 1) % len(field.choices)
@@ -157,7 +165,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
 
 
 def with_level(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
-    """Return the policy with one level set or unset."""
+    """Return the policy with one capability's level set; `UNSET` removes the level."""
     levels = {key: level for key, level in simple.levels.items() if key != name}
     if value != UNSET:
         levels[name] = Level(value)
@@ -165,7 +173,7 @@ def with_level(simple: SimplePolicy, name: str, value: str) -> SimplePolicy:
 
 
 def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> SimplePolicy:
-    """Return the policy with one list replaced; an empty list is removed."""
+    """Return the policy with one list of tools replaced; () removes the list."""
     if name == "only":
         return replace(simple, only=tools or None)
     return (
@@ -174,13 +182,17 @@ def with_list(simple: SimplePolicy, name: str, tools: tuple[str, ...]) -> Simple
 
 
 def with_choice(field: LevelRow, value: str) -> Make:
-    """Return an edit that sets or unsets one level."""
+    """Return an edit that sets a capability's level to `value`, or unsets it."""
     what = f"{field.label.lower()}: {value}"
     return lambda document: set_levels(document, with_level(read(document), field.id, value), what)
 
 
 async def edit_tool_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
-    """Let the user edit a list of tools; return the edit, which may change nothing."""
+    """Let the user edit a list of tools, and return the edit.
+
+    `field`: the list's row. If the user cancels, or if the row is no list, the edit changes
+    nothing.
+    """
     if field is None or field.id not in LISTS:
         return _nothing
     before = getattr(read(draft.document), field.id) or ()
@@ -200,7 +212,10 @@ def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """A dialog that returns tool names, or None for no change; () removes the list."""
+    """A dialog that returns the names of tools for a list.
+
+    It returns () if the list is to be removed, and None if the user cancels.
+    """
 
     BINDINGS = bindings(Where.DIALOG)
 

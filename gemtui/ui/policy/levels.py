@@ -1,8 +1,9 @@
 """The simple view of a policy: three levels and three lists.
 
-Its rules are the ones that `gemtui.policy.file.levels` writes. They are recognised by their form:
-one tool, no condition, headless only, and a priority from 997 to 999. In a file, a deny rule also
-applies to interactive sessions. All other rules in the file are left unchanged.
+Its rules are those that `gemtui.policy.file.levels` creates. They are recognised by their form: one
+tool, no condition, headless only, and a priority from 997 to 999. Unlike there, a rule that denies
+with priority 999 applies to interactive sessions as well. All other rules in a file are left
+unchanged.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _LEVEL_RULES = {
 class SimplePolicy:
     """What the simple view shows.
 
-    `levels`: the level of each capability; if one is missing, it is unset and the mode decides.
-    `only`: the only tools that may be used, or None for no such limit. `others`: the number of
-    rules that the view can't show.
+    `levels`: the level of each capability; a missing one is unset, so that the mode decides.
+    `only`: the only tools that may be used; None means any. `approved`: tools that need no
+    approval. `disallowed`: tools that are denied. `others`: the number of rules that the view can't
+    show.
     """
 
     levels: dict[str, Level]
@@ -38,7 +40,7 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Return whether a rule has the form that levels and lists are written in."""
+    """Return whether a rule has the form in which levels and lists are written."""
     plain = Rule(
         decision=rule.decision,
         priority=rule.priority,
@@ -53,12 +55,18 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Return whether a rule denies one tool in all modes, headless and interactive."""
+    """Return whether a rule denies with priority 999.
+
+    Such rules of the simple view may also apply to interactive sessions.
+    """
     return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
-    """Return a simple rule's decision and priority, or None for any other rule."""
+    """Return the decision and priority that tell which level or list a rule is for.
+
+    Returns None if it is for none of them.
+    """
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):
         return kind if kind == (Decision.DENY, 998) else None
@@ -73,7 +81,7 @@ def _simple_rules(entries: Sequence[RuleEntry]) -> Iterator[tuple[int, Rule]]:
 
 
 def read(document: Document) -> SimplePolicy:
-    """Return the levels and lists of a document."""
+    """Return the levels and lists that a document's rules define."""
     found = [rule for _, rule in _simple_rules(document.rules)]
     named: dict[tuple[Decision, int], list[str]] = {}
     for rule in found:
@@ -99,9 +107,9 @@ def _only(named: dict[tuple[Decision, int], list[str]]) -> tuple[str, ...] | Non
 
 
 def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
-    """Return the rules for levels and lists; unset levels get none.
+    """Return the rules that define these levels and lists; an unset level needs none.
 
-    Raises OptionError for a tool name that can't exist.
+    Raises OptionError for a name that no tool can have.
     """
     found = rules(
         Permissions(
@@ -116,12 +124,11 @@ def level_rules(simple: SimplePolicy) -> tuple[Rule, ...]:
 
 
 def with_levels(document: Document, simple: SimplePolicy) -> Document:
-    """Return the document with these levels and lists.
+    """Return the document with its rules changed to define these levels and lists.
 
-    Rules that are still needed stay where they are. New rules that restrict something are added at
-    the start, because the first of several equal rules wins; new rules that allow something are
-    added at the end. Raises OptionError for a tool name that can't exist, and PolicyError if the
-    document is locked.
+    Rules that are still needed stay where they are. Among rules of equal priority, the first one
+    wins; so new rules that deny or ask are added at the start, and new rules that allow at the end.
+    Raises OptionError for a name that no tool can have, and PolicyError if the document is locked.
     """
     wishes = {_identity(rule): rule for rule in level_rules(simple)}
     kept = set()

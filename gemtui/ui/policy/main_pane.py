@@ -23,10 +23,10 @@ from gemtui.ui.rules.draft import Draft
 
 
 class PolicyMain(Vertical):
-    """Shows a draft, and posts the user's actions to the pane as messages."""
+    """Shows a draft, and posts messages about what the user does."""
 
     class Moved(Message):
-        """Posted when the cursor is on a different rule, or the rules have changed."""
+        """Posted when the cursor is on another rule, or the rules have changed."""
 
     def __init__(self) -> None:
         super().__init__(id="policy-main")
@@ -34,7 +34,7 @@ class PolicyMain(Vertical):
         self._words = ""
 
     def compose(self) -> ComposeResult:
-        """Build all parts from top to bottom; CSS classes decide which are visible."""
+        """Build all parts from top to bottom; CSS classes decide which ones are visible."""
         yield BarLine(id="policy-title")
         yield FilterBar()
         yield Static(id="no-rules")
@@ -48,41 +48,42 @@ class PolicyMain(Vertical):
 
     @property
     def rules(self) -> RuleTable:
-        """The table of rules."""
         return self.query_one(RuleTable)
 
     @property
     def levels(self) -> LevelRows:
-        """The simple view."""
         return self.query_one(LevelRows)
 
     @property
     def simple(self) -> bool:
-        """Whether the simple view is shown."""
+        """Whether the simple view is shown instead of the table of rules."""
         return self.has_class("-levels")
 
     @property
     def searching(self) -> bool:
-        """Whether the rules are filtered by a search."""
+        """Whether only the rules that match a search are shown."""
         return bool(self._words)
 
     @property
     def typing(self) -> bool:
-        """Whether the user is typing a search or is about to."""
+        """Whether the search field has the focus, or is about to get it."""
         return self.query_one(FilterBar).typing
 
     @property
     def place(self) -> int | None:
-        """The index in the file of the rule under the cursor, or None in the simple view."""
+        """The index in the file of the rule under the cursor; None in the simple view."""
         return None if self.simple else self.rules.place
 
     # --- contents ------------------------------------------------------------------------------
 
     begun = False
-    """Whether a policy has been opened, or none has been found."""
+    """Whether the first policy has been opened, or none has been found."""
 
     def show(self, draft: Draft, place: int | None = None) -> None:
-        """Show the draft, with the cursor on the rule at index `place`."""
+        """Show the draft.
+
+        `place`: the index of the rule to move the cursor to; None leaves the cursor where it is.
+        """
         self._draft = draft
         stuck, glyphs = bool(draft.document.locked), glyphs_of(self.app)
         words = locked_text(draft, glyphs) if stuck else no_rules(draft, glyphs)
@@ -96,7 +97,7 @@ class PolicyMain(Vertical):
         self._say_level()
 
     def show_command(self, shown: CommandPreview) -> None:
-        """Show a short form of the command, for screens without the side pane."""
+        """Show the command in brief; this is for screens that have no side pane."""
         self.query_one("#brief", Static).update(brief_command(shown, glyphs_of(self.app)))
 
     def _say_title(self, draft: Draft) -> None:
@@ -112,23 +113,23 @@ class PolicyMain(Vertical):
     # --- view ----------------------------------------------------------------------------------
 
     def switch(self, *, simple: bool) -> None:
-        """Show the simple view or the rules."""
+        """Show the simple view, or else the table of rules."""
         self.set_class(simple, "-levels")
         if self._draft is not None:
             self.show(self._draft)
         self.call_after_refresh(self.take_focus)
 
     def take_focus(self) -> None:
-        """Focus the rows that are visible."""
+        """Focus the table of rules or the simple view, whichever is visible."""
         (self.levels if self.simple else self.rules).focus()
 
     def search(self) -> None:
-        """Open the search."""
+        """Show the table of rules and open the search field."""
         self.remove_class("-levels")
         self.query_one(FilterBar).open()
 
     def end_search(self) -> None:
-        """Close the search and show all rules again."""
+        """Close the search field, and show all rules again."""
         self.query_one(FilterBar).close()
 
     @on(FilterBar.Changed)

@@ -1,4 +1,4 @@
-"""The app's policy mode: the pane, unsaved changes, and questions on exit.
+"""The policy pane as the rest of the app uses it.
 
 The pane's modules are imported only when the pane is shown for the first time.
 """
@@ -22,7 +22,7 @@ UNSAVED = "*"
 
 
 class PolicyMode:
-    """The app's policy mode."""
+    """Shows the policy pane, and asks about unsaved changes before gemtui exits."""
 
     def __init__(self, app: AppBase) -> None:
         self._app = app
@@ -41,7 +41,7 @@ class PolicyMode:
         return None if self._made is None else self._made.draft
 
     def sign(self) -> str:
-        """Return the policy mode's symbol for unsaved changes, or "" if there are none."""
+        """Return the sign for unsaved changes in the pane's tab; "" if there are none."""
         draft = self.draft
         return UNSAVED if draft is not None and draft.changed else ""
 
@@ -52,12 +52,18 @@ class PolicyMode:
         return self._made
 
     async def allow(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show the policy pane with a rule that would allow a call made by a run."""
+        """Show the policy pane with a form for a rule that would allow a run's call.
+
+        `policies`: the policy files of the run.
+        """
         screen = await self.show()
         screen.rule_keys.offer(call, policies)
 
     async def ready_to_start(self, policies: Sequence[Path]) -> bool:
-        """Return whether a run can start with these files, asking about unsaved changes."""
+        """Return whether a run may start with these policy files.
+
+        If the user has unsaved changes in one of them, they are asked what to do.
+        """
         draft, screen = self.draft, self._made
         opened = None if draft is None else draft.opened
         if draft is None or screen is None or opened is None or not draft.changed:
@@ -70,7 +76,7 @@ class PolicyMode:
         return answer == "saved" or (answer == "save" and await screen.editor.save())
 
     async def may_leave(self) -> bool:
-        """Return whether gemtui may exit, asking about unsaved changes."""
+        """Return whether gemtui may exit; the user is asked about unsaved changes."""
         draft = self.draft
         if draft is None or not draft.changed or self._app.start.demo:
             return True

@@ -1,4 +1,4 @@
-"""The policy pane as its parts see it: the draft and the widgets that show it."""
+"""The policy pane's base class, by which its parts reach the draft and widgets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PolicyPane(DialogGuardScreen[None]):
 
     @property
     def main(self) -> PolicyMain:
-        """The half with the rules or levels."""
+        """The left half, with the rules or levels."""
         return self.query_one(PolicyMain)
 
     @property
     def side(self) -> PolicySide:
-        """The half with the command, the file and the findings."""
+        """The right half, with the command, the file and the findings."""
         return self.query_one(PolicySide)
 
     @property
@@ -33,11 +33,14 @@ class PolicyPane(DialogGuardScreen[None]):
         return self.editor.draft
 
     def show(self, place: int | None = None) -> None:
-        """Show the current draft, with the cursor on the rule at index `place`."""
+        """Show the current draft.
+
+        `place`: the index of the rule to move the cursor to; None leaves the cursor where it is.
+        """
         raise NotImplementedError
 
     async def edit(self, make: Make) -> None:
-        """Apply an edit and show the result; a message reports effects that can't be seen."""
+        """Apply an edit, and show the result and any message about it."""
         made = await self.editor.edit(make)
         if made is not None:
             self.show(made.place)
@@ -46,4 +49,4 @@ class PolicyPane(DialogGuardScreen[None]):
 
 
 class PolicyPart(ScreenPart[PolicyPane]):
-    """A part of the policy pane."""
+    """Handles some of the policy pane's keys."""

@@ -1,4 +1,4 @@
-"""Keys that change rules or act on the policy's file."""
+"""The policy pane's keys that change rules, or act on the policy's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RuleKeys(PolicyPart):
     """Adds, changes and removes rules; every change can be undone."""
 
     better: Rule | None = None
-    """The suggested fix for the rule under the cursor, or None."""
+    """The fix that is suggested for the rule under the cursor; None if there is none."""
 
     @dialog
     async def action_add(self) -> None:
@@ -45,14 +45,14 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def open_list(self) -> None:
-        """Edit the list of tools under the cursor in the simple view."""
+        """Let the user edit the list of tools under the cursor in the simple view."""
         screen = self.screen
         chosen = screen.main.levels.chosen
         await screen.edit(await level_rows.edit_tool_list(screen.gemtui, screen.draft, chosen))
 
     @dialog
     async def open_rule(self) -> None:
-        """Edit the rule under the cursor."""
+        """Show a form to edit the rule under the cursor."""
         place = self.screen.main.place
         rule = None if place is None else self.screen.draft.entries[place].rule
         if rule is not None:
@@ -78,9 +78,9 @@ class RuleKeys(PolicyPart):
 
     @dialog
     async def offer(self, call: Call, policies: Sequence[Path]) -> None:
-        """Show a form with the rule that would allow a call, so that it can be added.
+        """Show a form with a rule that would allow a call, so that the user can add it.
 
-        `policies`: the policy files of the run that made the call; if one of them is gemtui's own,
+        `policies`: the policy files of the run that made the call. If one of them is gemtui's own,
         the rule is added there.
         """
         screen, editor = self.screen, self.screen.editor
@@ -103,7 +103,7 @@ class RuleKeys(PolicyPart):
         await self._edit_chosen(edits.switch)
 
     async def action_move(self, step: int) -> None:
-        """Move the rule below the next one (`step` 1) or above the previous one (-1)."""
+        """Move the rule below the next one (`step` 1), or above the previous one (-1)."""
         if (other := self.screen.main.rules.neighbour(step)) is not None:
             await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
 
@@ -131,7 +131,10 @@ class RuleKeys(PolicyPart):
             self.screen.gemtui.show_message("Nothing to redo.")
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether undo or redo would only say that there is nothing to do."""
+        """Return whether a key would only show a message that there is nothing to do.
+
+        `action`: "undo" or "redo"; False is returned for any other action.
+        """
         draft = self.screen.draft
         return {"undo": not draft.can_undo, "redo": not draft.can_redo}.get(action, False)
 
@@ -141,7 +144,7 @@ class RuleKeys(PolicyPart):
 
 
 class FileKeys(PolicyPart):
-    """Actions on the file as a whole and on its command."""
+    """Acts on the policy's file as a whole, and on the command of a run."""
 
     @dialog
     async def action_save(self) -> None:
@@ -152,7 +155,7 @@ class FileKeys(PolicyPart):
         await self.screen.editor.choose()
 
     def action_open_file(self) -> None:
-        """Open the file in the editor, and reload it once it has been saved there."""
+        """Open the file in the user's editor; it is reloaded once it has been saved there."""
         files.edit_saved(self.screen.gemtui, self.screen.draft)
 
     @dialog

@@ -24,16 +24,20 @@ from gemtui.ui.rules.draw import column, decision_pieces, summary
 _DECISION = 5
 """Width in cells of a decision's name."""
 _NARROW, _WIDE = 16, 22
-"""Width of the tools column in cells: in a table below 60 cells, and otherwise."""
+"""Widths of the tools column in cells: in a table below 60 cells, and otherwise."""
 
 
 _BESIDE = GUTTER + 1
-"""Cells of the table besides its rows, for the cursor and the scroll bar."""
+"""How many cells of the table's width the cursor and the scroll bar take up."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A row: a rule with its index in the file and its worst finding."""
+    """A rule as a row of the table.
+
+    `place`: the rule's index in the file. `worst`: the severity of its worst finding; None if it
+    has no finding.
+    """
 
     place: int
     entry: RuleEntry
@@ -41,7 +45,10 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """Return the rows that match all words of a search, highest priority first."""
+    """Return the rows of rules that match a search, highest priority first.
+
+    `words`: a rule matches if it contains all of these words; "" matches all rules.
+    """
     wanted = words.lower().split()
     made = (
         _row(place, draft.entries[place], draft.document.problems[place])
@@ -63,12 +70,11 @@ def _searched(entry: RuleEntry) -> str:
 
 
 class Headings(Widget):
-    """The column headings of the table below."""
+    """The column headings above the table of rules."""
 
     DEFAULT_CSS = "Headings { height: 1; }"
 
     def render(self) -> Content:
-        """Return the line of headings."""
         room = _room(self.size.width - _BESIDE)
         return Content.styled(f"{'':{GUTTER}} {'pri':>4}  decision {'tool':<{room}} when", "dim")
 
@@ -78,7 +84,7 @@ def _room(width: int) -> int:
 
 
 def draw_rule(row: RuleRow, look: Look) -> Pieces:
-    """Render a rule's worst finding, priority, decision, tools and conditions."""
+    """Render a rule: its worst finding, priority, decision, tools and conditions."""
     rule = row.entry.rule
     if rule is None:
         return _unreadable(row, look)
@@ -129,7 +135,7 @@ def _unreadable(row: RuleRow, look: Look) -> Pieces:
 
 
 class RuleTable(RowList[RuleRow], inherit_bindings=False):
-    """The table of rules; it posts messages that the pane acts on."""
+    """The table of rules; messages tell the pane what the user does."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
@@ -140,13 +146,14 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
 
     @property
     def place(self) -> int | None:
-        """The index in the file of the rule under the cursor, or None."""
+        """The index in the file of the rule under the cursor; None if there are no rows."""
         return None if self.chosen is None else self.chosen.place
 
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
-        """Show the draft's rules.
+        """Show the draft's rules that match a search.
 
-        `place`: the index of the rule to move the cursor to; None leaves the cursor where it is.
+        `words`: as for `rows`. `place`: the index of the rule to move the cursor to; None leaves
+        the cursor where it is.
         """
         row = self.cursor
         self.show(rows(draft, words))
@@ -156,14 +163,17 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
             self.go(min(row, len(self.items) - 1))
 
     def neighbour(self, step: int) -> int | None:
-        """Return the index in the file of the rule `step` rows further, or None."""
+        """Return the index in the file of the rule `step` rows below the cursor, or None.
+
+        A negative `step` means above.
+        """
         at = self.cursor + step
         return self.items[at].place if 0 <= at < len(self.items) else None
 
     def next_problem(self) -> bool:
         """Move the cursor to the next rule with a finding, wrapping around at the end.
 
-        Return False if no rule has one.
+        Returns False if no rule has a finding.
         """
         count = len(self.items)
         around = ((self.cursor + step) % count for step in range(1, count + 1))

@@ -44,7 +44,10 @@ _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
 class PolicyScreen(PolicyPane):
-    """Edits one policy at a time, `draft`, as it would apply to runs in `folder`."""
+    """The policy pane, which edits one policy at a time.
+
+    It shows the policy as it would apply to runs in `folder`.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.POLICY)
     AUTO_FOCUS = "RuleTable"
@@ -74,7 +77,7 @@ class PolicyScreen(PolicyPane):
 
     @work(exclusive=True, group="look again")
     async def on_screen_resume(self) -> None:
-        """Reload other files, settings and facts about Gemini CLI; they may have changed."""
+        """Reload what may have changed: other files, settings and facts about Gemini CLI."""
         if self.editor.begun.is_set():
             await self.editor.load_context()
 
@@ -85,7 +88,10 @@ class PolicyScreen(PolicyPane):
     # --- contents ------------------------------------------------------------------------------
 
     def show(self, place: int | None = None) -> None:
-        """Show the current draft, with the cursor on the rule at index `place`."""
+        """Show the current draft in all parts of the pane.
+
+        `place`: the index of the rule to move the cursor to; None leaves the cursor where it is.
+        """
         draft = self.draft
         self.main.begun = self.editor.begun.is_set() or draft.changed
         self.main.show(draft, place)
@@ -111,7 +117,7 @@ class PolicyScreen(PolicyPane):
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
-        """Show what is known about the rule under the cursor."""
+        """Show the findings about the rule under the cursor, and any fix."""
         draft, place = self.draft, self.main.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
@@ -129,11 +135,11 @@ class PolicyScreen(PolicyPane):
 
     @property
     def _covered(self) -> bool:
-        """Whether the rules are covered by another part of the pane."""
+        """Whether the side pane or the table of tools covers the rules."""
         return self.has_class("-side") or self.has_class("-tools")
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available right now."""
+        """Return whether the key for an action is available right now."""
         if self.main.typing and action not in _WHILE_TYPING:
             return False
         if action in _OF_RULES and self._covered:
@@ -182,7 +188,7 @@ class PolicyScreen(PolicyPane):
     @on(PolicyTools.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """Try a call of the tool whose row has been opened."""
+        """Let the user try a call of a tool after they have opened its row."""
         await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group=DIALOG)
@@ -194,7 +200,7 @@ class PolicyScreen(PolicyPane):
         await self._take(launch.suggest_rules(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[Taken]) -> None:
-        """Add the rules the user has accepted on a screen, as a single edit."""
+        """Wait for the rules that the user accepts on a screen, and add them as one edit."""
         rules = await asked
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
@@ -207,11 +213,17 @@ class PolicyScreen(PolicyPane):
         self.main.search()
 
     def action_preview(self) -> None:
-        """Show the command, file and findings, which on a narrow screen cover the rules."""
+        """Show or hide the command, file and findings.
+
+        On a narrow screen, they cover the rules; otherwise, they only get the focus.
+        """
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
-        """Show the decision for each tool; on a narrow screen, the table covers the rules."""
+        """Show or hide the table with the decision for each tool.
+
+        On a narrow screen, it covers the rules; otherwise, it only gets the focus.
+        """
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 
     def _put_over(self, name: str, target: Widget) -> None:

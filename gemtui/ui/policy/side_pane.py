@@ -1,4 +1,4 @@
-"""The right half of the policy pane: command, changes to the file, and findings."""
+"""The right half of the policy pane: command, file, examples and findings."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ MOST_FINDINGS = 50
 _PATH = re.compile(r"(?<![^=])/.*/")
 OURS = "the command to run"
 LONGEST = 2_000
-"""Maximum number of characters of a line to show."""
+"""The maximum number of characters of a line to show."""
 
 
 def part_heading(words: str, more: str = "") -> Content:
-    """Return the heading for a part of the pane."""
+    """Return the heading for a part of the side pane; `more`: a remark beside it."""
     return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
 
 
 def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return the command, one shell word per line, followed by notes."""
+    """Return the command with one word per line, followed by notes as comments."""
     lines = []
     if shown.problem:
         lines.append(Content.styled(f"{glyphs.warning} {clean(shown.problem)}", "$text-warning"))
@@ -53,13 +53,13 @@ def command_content(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def with_home(word: str) -> str:
-    """Return a shell word with the home folder replaced by `$HOME`."""
+    """Return a word of a command with the home folder's path replaced by `$HOME`."""
     home = str(Path.home())
     return re.sub(rf"(?<![^=]){re.escape(home)}(?=/|$)", "$HOME", word)
 
 
 def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return a heading and the command as one line, with paths reduced to file names."""
+    """Return a heading and the command on one line, without the folders of paths."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
     else:
@@ -68,7 +68,10 @@ def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
 
 
 def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterator[Content]:
-    """Yield a finding as lines: its place and message, followed by the suggested fix."""
+    """Yield a finding as lines: its place and message, then the suggested fix.
+
+    `fixable`: whether the key `x` applies the fix.
+    """
     sign, style = finding_sign(finding, glyphs)
     where = f"rule {finding.rule}" if finding.rule else "file"
     field = f", {finding.field}" if finding.field else ""
@@ -80,7 +83,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
-    """Return an example as a line: whether it passed, and its call."""
+    """Return an example as a line: whether it passed, its call, and any problem."""
     example = tried.example
     call = example.text.partition(": ")[2]
     if tried.passes:
@@ -93,12 +96,12 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first error, or else the first finding, or None."""
+    """Return the first error, or else the first finding; None if there are none."""
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield one line with the first error or, if there is none, the first finding."""
+    """Yield a line with the first error, or else the first finding, if there is any."""
     if (finding := worst_of(findings)) is not None:
         sign, style = finding_sign(finding, glyphs)
         field = f"{finding.field}: " if finding.field else ""
@@ -129,7 +132,6 @@ class PolicySide(Vertical):
             yield Static(id="findings")
 
     def show_command(self, shown: CommandPreview) -> None:
-        """Show this command."""
         self.query_one("#command-heading", Static).update(
             part_heading("Command", shown.recipient or OURS)
         )
@@ -143,9 +145,10 @@ class PolicySide(Vertical):
         fixable: Collection[Finding] = (),
         more: Sequence[Finding] = (),
     ) -> None:
-        """Show the draft, scrolled to the rule at index `place`.
+        """Show the draft's file and findings, scrolled to a rule.
 
-        `fixable`: the findings that a key can fix. `more`: findings besides those of the draft.
+        `place`: the rule's index. `fixable`: the findings that a key can fix. `more`: findings to
+        show besides those of the draft.
         """
         texts = draft.saved, draft.document.text
         before, self._text = self._text, texts[1]
@@ -170,7 +173,11 @@ class PolicySide(Vertical):
         self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
-        """Scroll to these lines of the new text and to the lines they replace."""
+        """Scroll to some lines of the file, and to the removed lines above them.
+
+        `lines`: all lines of the diff that is shown. `wanted`: the 1-based numbers of the lines in
+        the file.
+        """
         toml = self.query_one("#toml", LineView)
         at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
         while at and lines[at - 1].sign == "-":
@@ -180,7 +187,7 @@ class PolicySide(Vertical):
             toml.scroll_to(y=max(0, at - 2), animate=False)
 
     def show_examples(self, tried: Sequence[Tried]) -> None:
-        """Show the examples, failing ones first."""
+        """Show the examples, those that fail first."""
         lines: list[Content] = []
         if tried:
             passed = sum(each.passes for each in tried)
@@ -207,13 +214,16 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """Count findings by severity, as in `1 error, 3 warnings`, or return `none`."""
+    """Return how many errors and warnings there are, as in `1 error, 3 warnings`.
+
+    Returns `none` if there are none.
+    """
     counts = [(sum(each.severity is kind for each in findings), kind) for kind in Severity]
     return ", ".join(counted(count, str(kind)) for count, kind in counts if count) or "none"
 
 
 def rule_number(draft: Draft, place: int | None) -> int:
-    """Return the number that findings use for the rule at this index, or 0."""
+    """Return the number by which findings refer to the rule at an index, or 0."""
     if place is None or place >= len(draft.entries):
         return 0
     rule = draft.entries[place].rule
@@ -224,7 +234,10 @@ _SIGNS = {"+": Role.ADDED, "-": Role.REMOVED, "…": Role.MUTED, " ": Role.TEXT}
 
 
 def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[Line]:
-    """Return the diff's lines, with a bar beside the lines of the selected rule."""
+    """Render a diff, with a bar beside the lines of the selected rule.
+
+    `here`: the 1-based numbers of these lines in the file.
+    """
     if not lines:
         return [Line((Piece(Clean("The file is empty."), look[Role.MUTED]),))]
     code = "\n".join(visible(line.text[:LONGEST].removesuffix("\r")) for line in lines)
@@ -237,7 +250,7 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
 
 @lru_cache(maxsize=2)
 def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
-    """Return highlighted code; cached because the cursor moves often."""
+    """Return highlighted lines of TOML; cached because the cursor moves often."""
     return tuple(highlight(code, own("toml"), look))
 
 

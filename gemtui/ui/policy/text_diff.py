@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 MOST_LINES = 2_000
-"""Maximum number of lines to show in full; a longer text shows only its changes."""
+"""The maximum number of lines to show; a longer diff is cut to its changes."""
 _AROUND = 3
 _MOST_COMPARED = 4_000
 
@@ -15,8 +15,8 @@ _MOST_COMPARED = 4_000
 class TextDiffLine(NamedTuple):
     """A line of a diff.
 
-    `sign`: "+", "-" or " ", or "…" where lines have been left out. `line`: 1-based line number in
-    the new text, or None.
+    `sign`: "+", "-" or " ", or "…" where lines have been left out. `line`: the 1-based line number
+    in the new text; None if the line isn't in it.
     """
 
     sign: str
@@ -25,7 +25,7 @@ class TextDiffLine(NamedTuple):
 
 
 class TextDiff(NamedTuple):
-    """The lines of a diff, and how many places have changed."""
+    """The lines of a diff, and how many separate changes there are."""
 
     lines: tuple[TextDiffLine, ...]
     changes: int
@@ -34,7 +34,8 @@ class TextDiff(NamedTuple):
 def text_diff(old: str, new: str) -> TextDiff:
     """Return the new text as a diff, with removed lines where they used to be.
 
-    If the part that differs is thousands of lines long, it isn't compared and counts as one change.
+    If the part that differs is thousands of lines long, its lines aren't compared with each other,
+    and it counts as one change.
     """
     before, after = _split(old), _split(new)
     blocks = list(_blocks(before, after))
@@ -46,9 +47,9 @@ def text_diff(old: str, new: str) -> TextDiff:
 
 
 def lines_changed(old: str, new: str) -> range:
-    """Return which lines of the new text (1-based) differ from the old text.
+    """Return the 1-based numbers of the lines in `new` that differ from `old`.
 
-    The range includes everything between the common start and the common end.
+    The result is one range: everything between the common beginning and the common end.
     """
     before, after = _split(old), _split(new)
     start = _common(before, after)
@@ -61,7 +62,10 @@ def _split(text: str) -> list[str]:
 
 
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Yield difflib's opcodes without comparing the equal lines at the start and end."""
+    """Yield the differences in the form of `SequenceMatcher.get_opcodes`.
+
+    For speed, equal lines at the beginning and at the end are not compared again.
+    """
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
     last, until = len(old) - end, len(new) - end
@@ -94,7 +98,10 @@ def _lines(
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
-    """Yield the changed lines with some context, up to a limit, marking the gaps."""
+    """Yield only the changed lines and some lines around them, up to a limit.
+
+    A line with the sign "…" replaces lines that are left out.
+    """
     near = {
         each
         for at, line in enumerate(lines)

@@ -1,4 +1,4 @@
-"""What the current policy decides for each tool, headless and interactive."""
+"""A table of the current policy's decisions by tool, headless and interactive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
 
 _BAR = 1
-"""Cells reserved for the scroll bar."""
+"""How many cells are reserved for the scroll bar."""
 
 
 class PolicyTools(Vertical):
@@ -36,7 +36,7 @@ class PolicyTools(Vertical):
 
     @dataclass
     class Opened(Message):
-        """Posted when the user wants to see details about a tool."""
+        """Posted when the user wants to see how calls of a tool are decided."""
 
         tool: str
 
@@ -49,7 +49,7 @@ class PolicyTools(Vertical):
         yield self.rows
 
     def show(self, draft: Draft) -> None:
-        """Show the decisions for a draft, which are computed in a thread."""
+        """Show the decisions under a draft; they are computed in a thread."""
         self._decide(draft.policy, draft.mode, draft.setup)
 
     @work(exclusive=True)
@@ -68,12 +68,11 @@ class PolicyTools(Vertical):
 
 
 class _Head(Widget):
-    """The column headings above the rows."""
+    """The column headings above the table."""
 
     DEFAULT_CSS = "_Head { height: 1; }"
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """Return the line of headings."""
         look = look_of(self.app, self.size.width)
         front = Piece(own(" " * GUTTER), look[Role.MUTED])
         line = Line((front, *tool_head(look.narrowed(GUTTER + _BAR))))
@@ -83,7 +82,7 @@ class _Head(Widget):
 
 
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
-    """For each tool, return what the policy decides if the arguments are unknown.
+    """Return what the policy decides for each tool, for a call without arguments.
 
     Slow: call this from a worker thread.
     """
@@ -108,7 +107,7 @@ def _names(setup: Setup) -> Iterator[str]:
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
-    """Return how many rules from files depend on this tool's arguments."""
+    """Return how many rules in files depend on a tool's arguments, in this mode."""
     return sum(
         rule.conditional
         and rule.tier > Tier.BUILTIN

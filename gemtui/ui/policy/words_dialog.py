@@ -1,4 +1,4 @@
-"""Create rules from sentences, with a preview of the resulting rules."""
+"""A dialog to create rules from sentences, with a preview of the resulting rules."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gemtui.ui.rules.draft import Draft
 
 _OFFERED = 6
 _NAMED = 5
-"""Maximum number of tools to list per decision; the pane's table lists them all."""
+"""The maximum number of tools to list per decision; the pane's table lists all."""
 _FOLDERS = 200
-"""Maximum number of the project's folders to offer as completions."""
+"""The maximum number of the project's folders to offer as completions."""
 _STYLES = {
     Decision.ALLOW: "$text-success",
     Decision.ASK_USER: "$text-warning",
@@ -39,17 +39,17 @@ _STYLES = {
 
 
 class _Made(NamedTuple):
-    """The sentences parsed from a text, and what would then be decided for each tool."""
+    """The sentences in a text, and each tool's decision with the rules they create."""
 
     sentences: tuple[Sentence, ...]
     tools: tuple[tuple[Decision, str], ...]
 
 
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
-    """A dialog that returns the rules, or None.
+    """A dialog that returns the rules that the user's sentences create, or None.
 
-    `project`: the folder for relative paths. `draft`: the policy that the rules would be added to;
-    it also affects the decisions in the preview.
+    `project`: the folder to which paths are relative. `draft`: the policy to which the rules would
+    be added; it also affects the decisions in the preview.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -77,7 +77,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
         self._look()
 
     def _complete(self, text: str) -> str | None:
-        """Return the text with its last sentence completed; None if that is impossible."""
+        """Return `text` with its last sentence completed; None if there is no completion."""
         return next(iter(sentence_completions(text, folders=self._folders)), None) if text else None
 
     @on(Input.Changed)
@@ -100,7 +100,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the rules, unless there is a problem with a sentence."""
+        """Close the dialog and return the rules, unless a sentence has a problem."""
         text = self.query_one("#sentences", Input).value
         made = await asyncio.to_thread(read_sentences, text, self._project)
         if made and not any(each.problem for each in made):
@@ -108,7 +108,7 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
 
 
 def _folders(project: Path) -> tuple[str, ...]:
-    """Return the project's visible folders, or none if the project can't be read."""
+    """Return the project's folders that aren't hidden; () if they can't be read."""
     try:
         named = [each.name for each in project.iterdir() if each.is_dir()]
     except OSError:
@@ -128,7 +128,10 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the rules and notes on them, starting with the last sentence."""
+    """Yield problems and rules, then what the rules don't cover, by sentence.
+
+    Of the latter, the last sentence's come first, because the user is typing it.
+    """
     for each in sentences:
         if each.problem:
             words = f"{glyphs.failed} {each.text}: {each.problem}"

@@ -1,4 +1,4 @@
-"""The rows of a review and how they are rendered: files, hunks and diff lines."""
+"""The rows of a review: files and hunks, and the lines of a diff."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ from gemtui.ui.draw.lines import Piece, Pieces, own, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role
 
 MOST_LINES = 2_000
-"""Maximum number of lines of a hunk to show."""
+"""The maximum number of lines of a hunk to show."""
 _LETTERS = {"added": "A", "modified": "M", "deleted": "D"}
 _DIGITS = 5
 _LONGEST = 2_000
-"""Maximum number of characters of a line to show."""
+"""The maximum number of characters of a line to show."""
 
 
 class ReviewRow(NamedTuple):
-    """A row of the list of files and hunks; `hunk` is None for a file's own row."""
+    """A row of the list of files and hunks; `hunk` is None in a file's own row."""
 
     file: ReviewedFile
     hunk: ReviewHunk | None
 
     @property
     def key(self) -> str:
-        """A key that identifies this row."""
+        """The id of the row's file or hunk, by which the list recognises the row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
     def hunks(self) -> Sequence[ReviewHunk]:
-        """The row's hunks: all of a file's, or the one of this row."""
+        """The hunks the row is about: all of the file's, or the row's own."""
         return self.file.hunks if self.hunk is None else (self.hunk,)
 
 
 class DiffRow(NamedTuple):
-    """A row of the diff.
+    """A row of a file's diff.
 
-    `sign`: "@" for a hunk header, "." for a note, or else the line's sign. `line`: the line number
-    in the current file or, for a removed line, in the old file; 0 if there is none.
+    `sign`: "@" for a hunk's header, "." for a note, or else the line's sign: "+", "-" or " ".
+    `line`: the line's number in the current file or, for a removed line, in the old file; 0 for
+    other rows.
     """
 
     file: ReviewedFile
@@ -82,7 +83,11 @@ def _rows(file: ReviewedFile, hunk: ReviewHunk) -> Iterator[DiffRow]:
 
 
 def draw_review_row(row: ReviewRow, look: Look, reverted: Collection[str], comments: int) -> Pieces:
-    """Render a file with its status letter, or a hunk with its author and its mark."""
+    """Render a file with its status letter, or a hunk with its author.
+
+    `reverted`: the ids of the hunks that are marked to be reverted. `comments`: how many comments
+    the user has written in the file.
+    """
     muted, marked = look[Role.MUTED], [each.id in reverted for each in row.hunks]
     right = [*_counts(row.hunks, look)]
     if comments:
@@ -109,7 +114,10 @@ def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
 
 
 def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
-    """Render a line with its number, sign and comment."""
+    """Render a row of a diff, with the line's number, its sign and its comment.
+
+    `reverted`: as for `draw_review_row`. `comment`: "" if there is none.
+    """
     muted = look[Role.MUTED]
     if row.sign == "@":
         owner = clean_line(owner_words(row.hunk.owner))

@@ -53,29 +53,36 @@ from gemtui.ui.review.rows import (
 )
 
 WAIT = 1.0
-"""Seconds between checks of whether the run has ended."""
+"""How many seconds to wait between checks of whether the run has ended."""
 _CONTEXT = 2
-"""Lines of context before and after a commented line."""
+"""How many lines before and after a commented line are sent with the comment."""
 _MOST_LISTED = 200
 _Place = tuple[bytes, str, int]
-"""Where a comment belongs: the file's name, and the line's sign and number."""
+"""Identifies the line of a comment: the file's path, the line's sign and number."""
 
 
 def review_session(summary: Summary, title: str) -> ReviewScreen:
-    """Return the screen that reviews a stored session."""
+    """Return the screen to review a stored session's changes."""
     return ReviewScreen(subject_of(summary), title)
 
 
 def review_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewScreen:
-    """Return the screen that reviews a run; `calls` are the run's tool calls so far."""
+    """Return the screen to review a run's changes.
+
+    `folder`: the folder in which it works. `session`, `run`: their ids. `calls`: the tool calls
+    that the run has made so far. `prompt`: the run's prompt, which is the title.
+    """
     subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
 
 
 class ReviewScreen(DialogGuardScreen[str]):
-    """A screen that returns a prompt made of the user's comments, or None."""
+    """The screen to review changes.
+
+    It returns a prompt that contains the user's comments, or None if there are none to send.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REVIEW)
     AUTO_FOCUS = "#review-list"
@@ -91,12 +98,11 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @property
     def files(self) -> RowList[ReviewRow]:
-        """The list of files and hunks."""
         return cast("RowList[ReviewRow]", self.query_one("#review-list", RowList))
 
     @property
     def diff(self) -> RowList[DiffRow]:
-        """The list of a file's diff lines."""
+        """The rows of the selected file's diff."""
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
@@ -118,7 +124,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="read")
     async def action_reload(self) -> None:
-        """Compare the files again."""
+        """Compare the files again, because they may have changed."""
         await self._read()
 
     async def _read(self) -> None:
@@ -144,7 +150,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         self._show_file(self.files.chosen)
 
     def _show_file(self, row: ReviewRow | None) -> None:
-        """Show the diff of the row's file, scrolled to the row's hunk."""
+        """Show the diff of a row's file, scrolled to the row's hunk."""
         if row is None or row.file is not self._shown:
             self._shown = None if row is None else row.file
             self.diff.show(() if row is None else diff_rows(row.file), fresh=True)
@@ -167,7 +173,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
     def _say_state(self) -> None:
-        """Show what is marked, and what isn't certain about the changes."""
+        """Show how many hunks are marked, and notes on what is uncertain."""
         if self._review is None:
             return
         words = [counted(len(self._review.files), "file")]
@@ -204,7 +210,10 @@ class ReviewScreen(DialogGuardScreen[str]):
         self.files.focus()
 
     def action_close(self) -> None:
-        """Go from the diff to the list, or close, asking first if anything would be lost."""
+        """Go from the diff to the list; from the list, close the screen.
+
+        The user is asked first if comments or marks would be lost.
+        """
         if self.diff.has_focus:
             self._to_list()
         else:
@@ -224,7 +233,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @property
     def _hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks under the cursor."""
+        """The hunks that keys act on: the one under the cursor, or all of a file's."""
         if self.diff.has_focus:
             row = self.diff.chosen
             return () if row is None else (row.hunk,)
@@ -254,7 +263,10 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_apply(self) -> None:
-        """Revert the marked hunks after asking the user, waiting while a run is active."""
+        """Ask the user, then revert the marked hunks.
+
+        If an agent is working in the folder, wait until it is done.
+        """
         if self._subject.folder is None:
             return
         idle = await asyncio.to_thread(is_idle, self._subject.folder)
@@ -274,7 +286,10 @@ class ReviewScreen(DialogGuardScreen[str]):
             self._wait_and_revert()
 
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
-        """Describe the marked hunks by file, and when they will be reverted."""
+        """Return lines with the marked hunks by file, for the user to confirm.
+
+        `idle`: whether they can be reverted now, as no agent is working in the folder.
+        """
         words = (
             []
             if idle
@@ -292,7 +307,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group="wait")
     async def _wait_and_revert(self) -> None:
-        """Revert the marked hunks once no agent is working in the folder any more."""
+        """Wait until no agent is working in the folder, then revert the marked hunks."""
         assert self._subject.folder is not None
         self._waiting = True
         self._say_state()
@@ -338,7 +353,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_comment(self) -> None:
-        """Comment on the line under the cursor; an empty text removes the comment."""
+        """Ask for a comment on the line under the cursor; an empty text removes it."""
         row = self.diff.chosen
         if row is None or not row.line:
             self.gemtui.show_message("Move to a line of the diff to comment on it.")
@@ -388,7 +403,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             self.action_reload()
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available right now."""
+        """Return whether the key for an action is available right now."""
         some = self._review is not None and bool(self._review.files)
         if action == "apply":
             return bool(self._marked) and not self._waiting
@@ -406,7 +421,7 @@ def _place(row: DiffRow) -> _Place:
 
 
 def _context(rows: Sequence[DiffRow], at: int) -> tuple[str, ...]:
-    """Return the lines around a row as in a diff, each with its number."""
+    """Return the lines of a diff around a row, each with its number and sign."""
     near = rows[max(0, at - _CONTEXT) : at + _CONTEXT + 1]
     mine = (row for row in near if row.hunk is rows[at].hunk and row.line)
     return tuple(f"{row.line:>5} {row.sign} {row.text}" for row in mine)

@@ -1,7 +1,7 @@
 """A policy that is being edited, with undo and redo.
 
 This module does not use Textual. The policy pane and the simulator read a `Draft` and change it
-only through its methods. Every edit changes its `revision`.
+only through its methods. Everything that can change decisions or the text increases `revision`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from gemtui.policy.model.rules import ApprovalMode, Finding
 
 UNNAMED = "new policy"
 MOST_STEPS = 500
-"""How many edits can be undone."""
+"""The maximum number of edits that can be undone."""
 
 
 class Revision(NamedTuple):
-    """A state of the document, and a description of the edit that led to it."""
+    """A document, and a description of the edit that led to it."""
 
     document: Document
     what: str
@@ -30,11 +30,11 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyContext:
-    """Everything other than the edited file that influences decisions.
+    """Everything besides the edited file that influences decisions.
 
-    `before`, `after`: the rules from other files that a run loads before and after the edited file.
-    `setup`: the settings and the workspace. `problems`: which settings can't be read, and what to
-    do about it.
+    `before`, `after`: the policies from other files that a run loads before and after the edited
+    file. `setup`: the settings and the workspace. `problems`: which settings can't be read, and
+    what to do about it.
     """
 
     before: Policy = field(default_factory=Policy)
@@ -44,11 +44,12 @@ class PolicyContext:
 
 
 class Draft:
-    """A policy file in the editor.
+    """A policy file in the editor, with the user's unsaved changes.
 
-    `opened`: the file as it was read, or None if the policy has never been saved. `mode`: the
-    approval mode, used for decisions and for runs started from the policy pane; it isn't part of
-    the file. `moved_on`: whether the file has been changed elsewhere since it was read.
+    `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
+    mode, used for decisions and for runs started from the policy pane; it isn't part of the file.
+    `around`: everything else that influences decisions. `moved_on`: whether another program has
+    changed the file since it was read.
     """
 
     def __init__(
@@ -71,12 +72,11 @@ class Draft:
 
     @property
     def document(self) -> Document:
-        """The document as it would be saved now."""
+        """The policy with all changes, as it would be saved now."""
         return self._steps[-1].document
 
     @property
     def name(self) -> str:
-        """The name of the policy."""
         return UNNAMED if self.opened is None else self.opened.file.name
 
     @property
@@ -86,12 +86,12 @@ class Draft:
 
     @property
     def changed(self) -> bool:
-        """Whether saving would change the file."""
+        """Whether there are unsaved changes."""
         return self.document.text != self._saved
 
     @property
     def read_only(self) -> str:
-        """Why the file can't be saved, or "" if it can."""
+        """Why the file can't be saved; "" if it can be."""
         return "" if self.opened is None else self.opened.file.read_only
 
     @property
@@ -101,7 +101,7 @@ class Draft:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The errors and warnings about the file."""
+        """The errors and warnings about the draft."""
         return self.document.findings
 
     @property
@@ -121,20 +121,21 @@ class Draft:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run with this policy, in loading order."""
+        """All rules of a run that uses this policy, in loading order."""
         return self.around.before + self.document.policy + self.around.after
 
     @property
     def setup(self) -> Setup:
-        """Everything other than rules that influences decisions."""
+        """The settings and the workspace, which influence decisions besides rules."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
 
     def change(self, document: Document, what: str) -> bool:
-        """Replace the document in one undoable step; return False if nothing has changed.
+        """Replace the document; this counts as one edit that can be undone.
 
-        `what`: a description of the edit, such as "delete rule 3".
+        Returns False if the text is the same as before. `what`: a description of the edit, such as
+        "delete rule 3".
         """
         if document.text == self.document.text:
             return False
@@ -144,7 +145,7 @@ class Draft:
         return True
 
     def undo(self) -> str:
-        """Undo the last edit and return its description, or "" if there is none."""
+        """Undo the last edit, and return its description; "" if there is none."""
         if not self.can_undo:
             return ""
         step = self._steps.pop()
@@ -153,7 +154,7 @@ class Draft:
         return step.what
 
     def redo(self) -> str:
-        """Redo the last undone edit and return its description, or "" if there is none."""
+        """Redo the last undone edit, and return its description; "" if there is none."""
         if not self._undone:
             return ""
         step = self._undone.pop()
@@ -162,21 +163,22 @@ class Draft:
         return step.what
 
     def set_context(self, around: PolicyContext) -> None:
-        """Use other files and settings for decisions from now on."""
+        """Set which other policies and settings influence decisions."""
         self.around = around
         self.revision += 1
 
     def decide_for(self, mode: ApprovalMode) -> None:
-        """Set the approval mode."""
+        """Set the approval mode for decisions and runs."""
         self.mode = mode
         self.revision += 1
 
     # --- saving and reloading ----------------------------------------------------------------
 
     def wrote(self, opened: Opened) -> None:
-        """Record that the document has been saved to this file.
+        """Record that the draft has been saved to a file.
 
-        The undo steps are kept, and so are any edits made while the file was being saved.
+        The edits can still be undone. Any that were made while the file was being saved are kept,
+        too.
         """
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
@@ -184,14 +186,14 @@ class Draft:
         self.revision += 1
 
     def read(self, opened: Opened) -> None:
-        """Replace the document with the reloaded file in one undoable step."""
+        """Replace the document with the file's new contents; this can be undone."""
         self.change(opened.document, "reload the file")
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         self.revision += 1
 
 
 def next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """Return the approval mode after this one, or the first one after the last."""
+    """Return the approval mode after this one; after the last comes the first."""
     modes = list(ApprovalMode)
     return modes[(modes.index(mode) + 1) % len(modes)]
 
@@ -200,7 +202,7 @@ def next_mode(mode: ApprovalMode) -> ApprovalMode:
 
 
 def priority_order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
-    """Return the rules' indices by descending priority, then in file order.
+    """Return the rules' indexes by descending priority, then in file order.
 
     Rules that can't be read come last.
     """
@@ -213,7 +215,10 @@ def priority_order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 
 
 class MovedRule(NamedTuple):
-    """A document with a moved rule: the rule's new index, and any new priority."""
+    """A document in which a rule has been moved.
+
+    `place`: the rule's new index. `priority`: its new priority; None if that hasn't changed.
+    """
 
     document: Document
     place: int
@@ -223,8 +228,8 @@ class MovedRule(NamedTuple):
 def move_rule(document: Document, place: int, other: int, *, above: bool) -> MovedRule | None:
     """Move the rule at index `place` directly above or below the one at `other`.
 
-    If their priorities differ, the rule takes on the other's priority. Returns None if one of the
-    two can't be read.
+    If their priorities differ, the moved rule gets the other's priority. Returns None if one of the
+    two rules can't be read.
     """
     rule, neighbour = document.rules[place].rule, document.rules[other].rule
     if rule is None or neighbour is None:

@@ -1,7 +1,7 @@
 """Render rules, decisions and explanations of the policy engine (pure functions).
 
-Decisions are shown as a symbol and a word. Rules are shown with the number that the engine sorts
-them by.
+Decisions are shown as a symbol and a word. Rules are shown with the number by which the engine
+sorts them.
 """
 
 from __future__ import annotations
@@ -62,38 +62,44 @@ def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
-    """Return the text for a tool that isn't offered to the model."""
+    """Return what is shown in place of a decision for a tool that isn't offered.
+
+    The words are padded to `room` cells.
+    """
     words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
     return (Piece(words, look[Role.MUTED]),)
 
 
 def outcome(found: Outcome, look: Look, *, room: int = 0) -> Pieces:
-    """Describe what happens to a call: the decision, or that the tool isn't offered."""
+    """Return a call's decision, or that its tool isn't offered to the model.
+
+    The words are padded to `room` cells.
+    """
     if not found.offered:
         return hidden(look, room=room)
     return decision_pieces(found.decision, look, room=room)
 
 
 def finding_sign(finding: Finding, glyphs: Glyphs) -> tuple[str, str]:
-    """Return a finding's symbol and the style of its text."""
+    """Return a finding's symbol, and the name of the style for its text."""
     error = finding.severity is Severity.ERROR
     return (glyphs.failed, "$text-error") if error else (glyphs.warning, "$text-warning")
 
 
 def rank(rule: Rule) -> Clean:
-    """Return the number the engine sorts rules by, with three decimals: 4.100."""
+    """Return the number by which the engine sorts a rule, as in "4.100"."""
     return own(f"{rule.effective:.3f}")
 
 
 def summary(rule: Rule) -> Clean:
-    """Return a rule as one line: its decision, its tools and its conditions."""
+    """Return a rule on one line: its decision, its tools and its conditions."""
     conditions = condition_words(rule)
     end = f"  {conditions}" if conditions else ""
     return own(f"{decision_word(rule.decision)}  {tools_words(rule)}{end}")
 
 
 def call_subject(call: Call) -> Clean:
-    """Return what a call is about as one line: a command, a file or a pattern."""
+    """Return on one line what a call is about: a command, a file or a pattern."""
     recorded = ToolCall(id="", name=call.tool, args=call.args, status=ToolStatus.RUNNING)
     return command_line(target(recorded)[:LONG])
 
@@ -102,7 +108,7 @@ def call_subject(call: Call) -> Clean:
 
 
 def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return the text padded or cut to exactly `width` cells."""
+    """Return text padded or cut to exactly `width` cells."""
     shown = ellipsis(text, width, mark=look.glyphs.ellipsis)
     piece = Piece(shown, style)
     return Piece(own(shown + " " * (width - width_of((piece,)))), style)
@@ -112,7 +118,7 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
 
 
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
-    """Render the decision, its rule and reason, and then all the rules considered.
+    """Render the decision, its rule and reason, and then all rules considered.
 
     `between`: lines to show before the rules considered.
     """

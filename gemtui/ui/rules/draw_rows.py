@@ -1,4 +1,4 @@
-"""Render rows about policies: calls, counts, proposals and tools (pure functions)."""
+"""Render rows about calls, counts, suggestions and tools (pure functions)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.rules.draw import column, decision_pieces, hidden, outcome, rank
 
 _ROOMY = 100
-"""Width of a row in cells from which a rule's source is shown in full."""
+"""The width, in cells, from which a row shows a rule's source in full."""
 VERDICT = 14
-"""Width in cells of a decision's symbol and word."""
+"""The width, in cells, of the column with a decision's symbol and word."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowHeading:
-    """A heading, which the cursor skips."""
+    """A heading between rows; the cursor skips it.
+
+    `more`: a remark beside it.
+    """
 
     text: Clean
     more: Clean = EMPTY
@@ -32,7 +35,7 @@ class RowHeading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of `of` calls got this decision."""
+    """How many of all replayed calls, `of`, got this decision."""
 
     decision: ReplayDecision
     calls: int
@@ -41,7 +44,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Calls to a tool that the current Gemini CLI doesn't have."""
+    """How many calls used a tool that the current Gemini CLI doesn't have."""
 
     tool: str
     calls: int
@@ -52,7 +55,7 @@ ReplayRow = RowHeading | Total | RuleCount | Missing
 
 @dataclass(frozen=True, slots=True)
 class ProposalRow:
-    """A proposed rule, and whether the user has selected it."""
+    """A suggested rule, and whether the user has selected it."""
 
     suggestion: Suggestion
     chosen: bool
@@ -63,9 +66,9 @@ SuggestRow = RowHeading | ProposalRow | LeftOut
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
-    """The decisions for a tool.
+    """What is decided for a tool, in headless and in interactive runs.
 
-    `rules`: how many rules depend on the tool's arguments.
+    `rules`: how many rules depend on the tool's arguments, and so may decide differently.
     """
 
     tool: str
@@ -80,7 +83,8 @@ class ToolRow:
 def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
     """Place pieces at both ends of a row.
 
-    The left end is cut to fit. The right end is left out if it takes up more than half the row.
+    The left pieces are cut to fit. The right ones are left out if they would take up more than half
+    of the row.
     """
     if width_of(right) > look.width // 2:
         right = ()
@@ -94,7 +98,7 @@ def _muted(text: str, look: Look) -> Piece:
 
 
 def draw_heading(row: RowHeading, look: Look) -> Pieces:
-    """Render a heading and the text after it."""
+    """Render a heading and the remark beside it."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
@@ -112,13 +116,16 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_search_text(call: Reference, session: Summary | None) -> str:
-    """Return the text that a filter searches for a call."""
+    """Return the text about a call that a filter searches.
+
+    `session`: the call's session; None if unknown.
+    """
     title = "" if session is None else session.title
     return f"{call.tool} {call.argument} {call.ended} {title} {call.session}"
 
 
 def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
-    """Render a call: result, tool and subject, and on the right its session and age."""
+    """Render a call: how it ended, its tool and subject; at the right, its session."""
     glyphs = look.glyphs
     sign, role = {
         CallStatus.SUCCEEDED: (glyphs.ok, Role.SUCCESS),
@@ -138,7 +145,7 @@ def call_row(call: Reference, session: Summary | None, look: Look) -> Pieces:
 
 
 def _from_project(argument: str, session: Summary | None) -> str:
-    """Return a path inside the session's project as a relative path."""
+    """Remove the session's project folder from the beginning of a call's argument."""
     project = "" if session is None or session.project is None else session.project.rstrip("/")
     return argument.removeprefix(f"{project}/") if project else argument
 
@@ -153,7 +160,7 @@ def _session(session: Summary | None, look: Look) -> Pieces:
 
 
 def session_row(session: Summary, look: Look) -> Pieces:
-    """Render a session: its title, and on the right its project, call count and age."""
+    """Render a session: its title; at the right, its project, calls and age."""
     calls = counted(session.tool_calls, "call") if session.tool_calls else ""
     project = flat((session.project or "").rpartition("/")[2][:40])
     right = _muted(f"{project}  {calls:>10}  {relative(session.when, look.now):>3}", look)
@@ -164,7 +171,7 @@ def session_row(session: Summary, look: Look) -> Pieces:
 
 
 def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
-    """Return a replay's result as rows."""
+    """Return the rows that show a replay's result: totals, rules, missing tools."""
     counts = {
         ReplayDecision.ALLOW: found.allow,
         ReplayDecision.ASK_USER: found.ask_user,
@@ -185,7 +192,7 @@ def replay_rows(found: ReplayCounts) -> list[ReplayRow]:
 
 
 def replay_row(row: ReplayRow, look: Look) -> Pieces:
-    """Render a row of a replay's result."""
+    """Render one row of a replay's result."""
     match row:
         case RowHeading():
             return draw_heading(row, look)
@@ -226,7 +233,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 
 
 def _place(rule: Rule, look: Look) -> str:
-    """Return a rule's source and priority, shortened in a narrow window."""
+    """Return a rule's source and priority; in a narrow window, only a short source."""
     if look.width >= _ROOMY:
         return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
@@ -237,7 +244,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Render a proposed rule with its checkbox, or calls without a proposed rule."""
+    """Render a suggested rule with its checkbox, or calls for which there is none."""
     match row:
         case RowHeading():
             return draw_heading(row, look)
@@ -276,7 +283,7 @@ def tool_head(look: Look) -> Pieces:
 
 
 def tool_room(look: Look) -> int:
-    """Return the width in cells of the column with tool names."""
+    """Return the width, in cells, of the column with tool names."""
     return max(12, min(24, look.width - 2 * VERDICT - 12))
 
 
@@ -292,7 +299,7 @@ def tool_row(row: ToolRow, look: Look) -> Pieces:
 
 
 def _deciding(row: ToolRow, look: Look) -> Pieces:
-    """Return the deciding rule.
+    """Render which rule decides a tool's headless calls.
 
     If any rules depend on the tool's arguments, their number comes first, because one of them may
     decide instead.

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 
 def completes(known_names: Sequence[str]) -> Complete:
-    """Return a function that completes the last of several names separated by commas."""
+    """Return a function that completes the last name in a comma-separated list."""
 
     def complete(text: str) -> str | None:
         front, last = _last_name(text)
@@ -97,7 +97,7 @@ def _last_name(value: str) -> tuple[str, str]:
 class RuleReview(NamedTuple):
     """The findings about a rule, and a suggested fix.
 
-    `better`: the fixed rule, or None. `fixable`: the findings that it fixes.
+    `better`: the fixed rule; None if nothing can be fixed. `fixable`: the findings that it fixes.
     """
 
     findings: tuple[Finding, ...]
@@ -108,7 +108,8 @@ class RuleReview(NamedTuple):
 def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview:
     """Check a rule as if it were at index `place` of the document.
 
-    If `place` is None, the rule is checked as if it were appended.
+    `place`: None means as if the rule were added at the end. If the document can't be edited, the
+    result contains this as the only error.
     """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
@@ -122,10 +123,11 @@ def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview
 
 
 class RuleForm(FormScreen[Rule]):
-    """A dialog that returns the rule, or None if cancelled.
+    """A dialog to edit a rule; it returns the rule, or None if cancelled.
 
-    `project`: the folder that the folder field is relative to. `place`: the rule's index in the
-    document, or None for a new rule. `about`: why the form has been opened.
+    `document`: the policy the rule belongs to. `rule`: the values to begin with. `project`: the
+    folder to which the folder field is relative. `place`: the rule's index in the document; None
+    for a new rule. `about`: why the form has been opened, to be shown above the fields.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -235,7 +237,7 @@ class RuleForm(FormScreen[Rule]):
         self.query_one("#rule-findings", Static).update(Content("\n").join(lines))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the fix if there is none."""
+        """Return False for the key that applies a fix if there is none."""
         del parameters
         return self._looked.better is not None if action == "fix" else True
 
@@ -256,7 +258,7 @@ class RuleForm(FormScreen[Rule]):
         return rule_of(self._values(), self._rule, self._project)
 
     def _fill(self, rule: Rule) -> None:
-        """Set all fields to a rule's values, and check the rule just once."""
+        """Set all fields to a rule's values; check the rule once, not after each field."""
         self._filling = True
         values = values_of(rule)
         for field in self.query(Input):
@@ -273,7 +275,7 @@ class RuleForm(FormScreen[Rule]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the rule, unless Gemini CLI would ignore or misread it."""
+        """Close the form and return the rule, if Gemini CLI would read it as intended."""
         rule = self._wanted()
         if isinstance(rule, FieldProblem):
             self.query_one(f"#{rule.field}").focus()
@@ -305,7 +307,10 @@ def _allows_anything(rule: Rule) -> bool:
 
 
 def tool_hint(text: str) -> Content:
-    """Return a hint about the tool name being typed, or about the names typed so far."""
+    """Return a hint about the last name in the field for tools.
+
+    This may be the tool's arguments, completions, or a similar name. `text`: the field's text.
+    """
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None
     if found is not None and found.name == last:

@@ -1,8 +1,8 @@
-"""Convert a rule to the texts of a form, and back (pure functions).
+"""Convert a rule to the texts of a form's fields, and back (pure functions).
 
 Names are separated by commas. Because a command prefix may contain commas, a single prefix is
-written as it is, and several prefixes are put in double quotes and separated by commas. A pattern
-that matches exactly the files under one folder is shown as that folder.
+written as it is, but several are put in double quotes and separated by commas. A pattern that
+matches exactly the files under one folder is shown as that folder.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = folder_pattern("", ()).partition("/(?!")[0]
-"""The start of a pattern that doesn't name a project's folder."""
+"""How a folder's pattern begins if it accepts no project folder before the path."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def pattern_folder(pattern: str) -> str:
-    """Return the folder, such as "src/", if a pattern matches exactly its files.
+    """Return the folder, such as "src/", whose files a pattern matches.
 
-    This includes files in nested folders. Returns "" if the pattern matches anything else.
+    Files in nested folders are included. Returns "" if the pattern matches anything else.
     """
     words = describe_files(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
@@ -37,8 +37,9 @@ def pattern_folder(pattern: str) -> str:
 def pattern_for_folder(folder: str, project: str, before: str = "") -> str:
     """Return a pattern for the files under a folder of the project.
 
-    `before`: the rule's current pattern; if it is for a folder too, the projects it names are kept.
-    Raises ValueError if the text doesn't name a folder of the project.
+    `folder`: as typed by the user. `project`: the project's path; "" if unknown. `before`: the
+    rule's current pattern; if it is for a folder as well, the projects for which it is valid are
+    kept. Raises ValueError if `folder` isn't a folder of the project.
     """
     name = _name(folder, project.rstrip("/"))
     if old := pattern_folder(before).rstrip("/"):
@@ -68,18 +69,21 @@ MODES = ("default", "autoEdit", "plan", "yolo")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldProblem:
-    """What is wrong with a field; `field` is the field's name."""
+    """What is wrong with a field of the form.
+
+    `field`: the field's name.
+    """
 
     field: str
     message: str
 
 
 Values = Mapping[str, str]
-"""The text of each field of the form; modes are names separated by spaces."""
+"""The texts in the form, by field; modes are names separated by spaces."""
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """Return a rule as the form's texts, with control characters made visible."""
+    """Return a rule as the texts of a form, with control characters made visible."""
     return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
 
 
@@ -134,9 +138,9 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
     """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: the rule the form was filled with. Whatever the user hasn't changed is taken from
-    `base`, including characters that can't be shown and everything the form has no field for.
-    `project`: the folder that the folder field is relative to, or "" if unknown.
+    `base`: the rule with which the form was filled. Whatever the user hasn't changed is taken from
+    it, including characters that can't be shown and everything for which the form has no field.
+    `project`: the folder to which the folder field is relative; "" if unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -179,7 +183,7 @@ def _command_prefixes(text: str) -> dict[str, Any]:
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
-    """Return a function that reads a field as a string, or as None if it is empty."""
+    """Return a function that takes a field's text as it is; an empty one becomes None."""
     return lambda text: {name: text or None}
 
 
@@ -202,7 +206,7 @@ _READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Split a text at commas into names, without duplicates."""
+    """Split text at commas into names; duplicates and empty names are left out."""
     return tuple(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
 
 

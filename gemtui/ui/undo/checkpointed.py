@@ -1,4 +1,4 @@
-"""Which prompts and calls have checkpoints, for panes to mark."""
+"""Find out which prompts and calls have checkpoints, so that panes can mark them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def read_checkpoints(session: Summary) -> Checkpointed:
-    """Return a session's readable checkpoints. Blocking: reads files."""
+    """Return which of a session's prompts and calls have checkpoints.
+
+    If the checkpoints can't be read, the result is empty. Blocking: reads files.
+    """
     try:
         return checkpointed(session)
     except (GemtuiError, OSError):
@@ -24,10 +27,10 @@ def read_checkpoints(session: Summary) -> Checkpointed:
 
 
 def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> CheckpointMarks:
-    """Return which prompts and calls of a transcript have checkpoints.
+    """Return which prompts and calls in a transcript have checkpoints.
 
-    `session`: the id of the stored session; the transcript may show only part of it. If the
-    checkpoints can't be read, the result is empty.
+    `session`: the id of the stored session, of which the transcript may show only a part. If the
+    checkpoints can't be read, the result is empty. Blocking: reads files.
     """
     try:
         summary = find_stored(app, session)

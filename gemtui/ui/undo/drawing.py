@@ -1,4 +1,4 @@
-"""Render an undo's effects as rows, and what happens to one file as lines."""
+"""Render what an undo does: a row for each file, and lines about a single file."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.transcript.card_body import draw_diff
 
 _PROMPT = 60
-"""Maximum width in cells of the prompt in the title."""
+"""The maximum width, in cells, of the prompt in the title."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRow:
-    """A row about an undo: a file (`step`), the chat or a note.
+    """A row about one effect of an undo: on a file (`step`), on the chat, or a note.
 
-    `sign`: the attribute of `Glyphs` that holds the row's symbol. `why`: a reason, shown on the
-    right if there is room. `about`: for a row without a file, what to show when the cursor is on
-    it.
+    `sign`: the name of the attribute of `Glyphs` that holds the row's symbol. `word`: the effect.
+    `name`: the file, or a description. `why`: the reason, shown at the right if there is room.
+    `about`: if the row isn't about a file, what to show when the cursor is on it.
     """
 
     sign: str
@@ -54,13 +54,14 @@ _ACTIONS = {
     Action.REMOVE: _Words(Role.REMOVED, "remove", "removed"),
     Action.MERGE: _Words(Role.MODEL, "merge", "merged"),
 }
-"""The actions in display order; those that need attention come first."""
+"""The words for each action, in display order: what needs attention comes first."""
 
 
 def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool) -> list[UndoRow]:
-    """Return the effects of a planned or finished (`done`) undo as rows.
+    """Return the effects of an undo as rows: on the chat, on files, then notes.
 
-    `prompts`: the session's prompts, empty for a redo. `chat`: whether a new chat is created.
+    `prompts`: the session's prompts; empty for a redo. `chat`: whether a new chat is created.
+    `done`: whether the undo is finished, not only planned.
     """
     return [
         *([_chat_row(undone, prompts, done=done)] if chat else ()),
@@ -114,7 +115,7 @@ def _note_row(note: str) -> UndoRow:
 
 
 def totals_words(undone: Undone, *, done: bool) -> str:
-    """Count the files by effect, as in "2 restored, 1 left alone"."""
+    """Count the files by action, as in "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are not changed"
     kinds = [each.action for each in undone.files.steps]
@@ -127,7 +128,7 @@ def totals_words(undone: Undone, *, done: bool) -> str:
 
 
 def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
-    """Describe the undo or redo in one line."""
+    """Return the title: the prompt to go back to, or the undo that is reversed."""
     if redo:
         return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
@@ -135,7 +136,7 @@ def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 
 
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
-    """Render a row's symbol, effect and file, and if there is room, the reason."""
+    """Render a row's symbol, effect and file, and the reason if there is room for it."""
     glyph = own(f"{getattr(look.glyphs, row.sign)} ")
     front = (
         Piece(glyph, look[row.role]),
@@ -149,7 +150,7 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
-    """Return the heading above the change to a row's file."""
+    """Return the heading above what is shown for a row."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
         return [Content.styled(own(words.rstrip()), "bold")]
@@ -160,27 +161,32 @@ def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
 
 
 class StateView(NamedTuple):
-    """A view of a file: its title, and a function that renders its lines."""
+    """One way to look at a file, such as its text before the prompt.
+
+    `draw`: renders its lines.
+    """
 
     title: str
     draw: TextDrawing
 
 
 class TextDrawing:
-    """Renders a text, or the change from one text to another."""
+    """Renders a file's text, or the change to it.
+
+    `before`: the text before the change; None means to render `text` itself.
+    """
 
     def __init__(self, name: str, text: StateText, before: StateText | None = None) -> None:
         self._name, self._text, self._before = name, text, before
 
     def __call__(self, look: Look) -> Sequence[Line]:
-        """Render the text or the change."""
         if self._before is None:
             return _text_lines(self._name, self._text, look)
         return _change_lines(self._name, self._before, self._text, look)
 
 
 def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
-    """Return the views of a file, most informative first."""
+    """Return the ways to look at a file, the most informative one first."""
     name = os.fsdecode(step.path)
     states = [
         StateView("before the prompt", TextDrawing(name, texts.target)),
@@ -194,7 +200,10 @@ def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
 
 
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
-    """Return the lines beside the list: the change, or why the file is left alone."""
+    """Return the lines to show beside the list of files for one of them.
+
+    They show the change, or why the file is left alone.
+    """
     name = os.fsdecode(step.path)
     if step.action is not Action.KEEP:
         before, after = step.now, step.result
@@ -220,7 +229,7 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
 
 
 def wrapped_lines(words: Clean, look: Look) -> list[Line]:
-    """Return a text as lines, wrapped to the width."""
+    """Return text as lines that fit the width."""
     lines = words.split("\n")
     return [
         row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)

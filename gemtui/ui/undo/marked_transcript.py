@@ -14,7 +14,7 @@ from gemtui.transcript.tools import may_write
 class CheckpointMarks(NamedTuple):
     """What to mark in a transcript.
 
-    `prompts`: the 1-based numbers of prompts with a checkpoint just before them. `calls`: the ids
+    `prompts`: the 1-based numbers of prompts before which there is a checkpoint. `calls`: the ids
     of calls whose changes are in a checkpoint.
     """
 
@@ -25,7 +25,8 @@ class CheckpointMarks(NamedTuple):
 class MarkedTranscript:
     """Marks the prompts and calls in a transcript that have checkpoints.
 
-    The outline object of an unchanged message is reused, because views recognise messages by it.
+    The outline of an unchanged message stays the same object, because views recognise messages by
+    it.
     """
 
     def __init__(self) -> None:
@@ -33,14 +34,14 @@ class MarkedTranscript:
         self._outlines: dict[str, tuple[Outline, Outline]] = {}
 
     def replace(self, marks: CheckpointMarks) -> bool:
-        """Set what to mark; return whether this is a change."""
+        """Set what to mark; return False if it is the same as before."""
         if marks == self.marks:
             return False
         self.marks, self._outlines = marks, {}
         return True
 
     def mark(self, transcript: Transcript) -> Transcript:
-        """Return the transcript with its prompts and calls marked."""
+        """Return a transcript in which the prompts and calls are marked."""
         if self.marks == CheckpointMarks():
             return transcript
         prompts, outlines, number = set[int](), list[Outline](), 0

@@ -1,4 +1,4 @@
-"""Open the screens for undo, redo and fork when their keys are pressed."""
+"""Open the screens for undo, redo and fork after their keys have been pressed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 Number = Callable[[Sequence[Prompt]], int]
-"""A function that returns the 1-based number of one of a session's prompts.
+"""A function that chooses one of a session's prompts; returns its 1-based number.
 
 It may raise UndoError.
 """
 
 
 def prompt_at(transcript: Transcript, message: int) -> Number:
-    """Return a function that finds the prompt that a message belongs to.
+    """Return a function that finds the prompt to which a message belongs.
 
-    Messages before the first prompt belong to that prompt. Because the transcript may show only the
-    beginning or the end of the session, its prompts are looked up among the session's prompts,
-    starting from the end.
+    A message before the first prompt belongs to the first one. `message`: the message's index in
+    the transcript. The transcript may show only the beginning or the end of the session, so the
+    function is given the session's prompts, and looks for those of the transcript among them, from
+    the end.
     """
     shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
     words = [outline.excerpt for _, outline in shown]
@@ -65,20 +66,27 @@ def find_stored(app: AppBase, session: str) -> Summary:
 async def show_undo(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Preview an undo to just before a prompt, and carry it out if the user confirms."""
+    """Preview an undo to just before a prompt; the user can then carry it out.
+
+    `find`: returns the session. `number`: chooses the prompt. `folder`: the session's project, if
+    known. `home`: Gemini CLI's folder.
+    """
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
 
 
 async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
-    """Preview reversing the newest undo in a folder; do so if the user confirms."""
+    """Preview the reversal of a folder's newest undo; the user can then carry it out."""
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
 async def show_fork(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Ask for the fork's options, create the fork, and show it in the run pane."""
+    """Ask how to fork a session at a prompt, fork it, and show it in the run pane.
+
+    The parameters are those of `show_undo`.
+    """
     with app.reporting("The chat was not forked"):
         session, prompts, at = await asyncio.to_thread(_place, find, number)
         about = (clean_line(prompts[at - 1].text), Clean(""))

@@ -61,7 +61,7 @@ _SECOND = 1.0
 
 
 class UndoScope(StrEnum):
-    """What to undo; the value is the name shown on screen."""
+    """What to undo; each value is the name shown on the screen."""
 
     BOTH = "files and chat"
     FILES = "files only"
@@ -74,11 +74,12 @@ class _Stage(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRequest:
-    """A request to undo or redo in the project `folder` (None if unknown).
+    """A request to undo a session's changes, or to redo.
 
-    `find`: returns the session; called in a thread. None means to redo the newest undo in the
-    folder. `number`: returns the number of the prompt to go back to; may raise UndoError. `home`:
-    Gemini CLI's folder.
+    `folder`: the project; None if unknown. `home`: Gemini CLI's folder. `find`: returns the
+    session, and is called in a thread; None means to redo the newest undo in the folder. `number`:
+    returns the number of the prompt to go back to, and may raise UndoError; by default, this is the
+    last prompt.
     """
 
     folder: Path | None
@@ -89,7 +90,11 @@ class UndoRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """A planned undo; `refused` says why it is impossible right now, or is ""."""
+    """A planned undo or redo.
+
+    `session`: None for a redo. `prompts`: the session's prompts. `refused`: why it can't be carried
+    out right now; "" if it can be.
+    """
 
     undone: Undone
     session: Summary | None
@@ -98,7 +103,7 @@ class _Plan:
 
 
 class UndoScreen(BesideScreen[None, UndoRow]):
-    """Makes a plan in a thread, shows it, and carries it out when the user confirms."""
+    """Plans an undo or redo, shows the plan, and carries it out if the user confirms."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO)
     AUTO_FOCUS = "RowList"
@@ -210,7 +215,10 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             view.show(lambda look: side_lines(step, texts, look))
 
     async def _texts(self, step: Step) -> StepTexts | None:
-        """Return a file's texts; if they can't be read, show why and return None."""
+        """Return the versions of a file's text; None if they can't be read.
+
+        The reason is then shown beside the list.
+        """
         folder = self._folder
         if folder is None:
             return None
@@ -235,7 +243,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action is available at this stage."""
+        """Return whether the key for an action is available at this stage."""
         del parameters
         plan, stage = self._plan, self._stage
         if action == "confirm":
@@ -260,7 +268,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             self._do(self._plan)
 
     def action_scope(self) -> None:
-        """Switch the scope: files and chat, only files, or only the chat."""
+        """Plan again with the next scope: files and chat, only files, or only the chat."""
         every = list(UndoScope)
         self._scope = every[(every.index(self._scope) + 1) % len(every)]
         self._begin(_Stage.PLANNING)
@@ -293,7 +301,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             self.app.post_message(ChatRequested(folder, chat.session_id, chat.path, prompt))
 
     def action_close(self) -> None:
-        """Close the screen, unless files are being written."""
+        """Close the screen, but not while files are being written."""
         if self._stage is not _Stage.DOING:
             self.dismiss()
 
@@ -350,7 +358,7 @@ def _sentence(error: Exception) -> str:
 
 
 class UndoFileScreen(FullScreen[None]):
-    """Shows the views of a file in turn."""
+    """Shows one file in several ways, one at a time; keys switch between them."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO_FILE)
     AUTO_FOCUS = "LineView"
@@ -366,7 +374,6 @@ class UndoFileScreen(FullScreen[None]):
         yield from self.framed(LineView(what="the text"))
 
     def on_mount(self) -> None:
-        """Show the first view."""
         self._show()
 
     def _show(self) -> None:
@@ -377,6 +384,6 @@ class UndoFileScreen(FullScreen[None]):
         self.query_one(LineView).show(page.draw)
 
     def action_turn(self, step: int) -> None:
-        """Show the next view (`step` 1) or the previous one (`step` -1)."""
+        """Show the file in the next way (`step` 1) or the previous one (`step` -1)."""
         self._at = (self._at + step) % len(self._pages)
         self._show()
