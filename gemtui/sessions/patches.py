@@ -72,7 +72,10 @@ class ProjectPatch:
         self._files: dict[PurePath, _Changes] = {}
 
     def add(self, write: RecordedWrite) -> None:
-        """Add a write with its change, in any order; writes that failed are ignored."""
+        """Add a write, whose `change` must have been read, in any order.
+
+        Writes that failed are ignored.
+        """
         if write.written:
             self._files.setdefault(write.path, _Changes()).add(write)
 
@@ -123,7 +126,10 @@ class _Changes:
         self._ends = [ends[0], ends[-1]]
 
     def patch(self, path: PurePath, name: str) -> FilePatch:
-        """Return all writes as one patch; `name`: the path to use in it, with slashes."""
+        """Return all writes as one patch.
+
+        `name`: the path to use in the patch, relative to the project and with slashes.
+        """
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="its contents after the write are not recorded")

@@ -165,9 +165,9 @@ class Replay:
         self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
-        """Apply `$rewindTo`: drop that message and all later ones.
+        """Apply `$rewindTo`: drop the message with the id `target` and all later ones.
 
-        If the message is unknown, all messages are dropped.
+        If there is no such message, all messages are dropped.
         """
         id = None
         while self._entries and id != target:
@@ -179,7 +179,7 @@ class Replay:
             self._dropped[entry.id] = (entry, why)
 
     def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
-        """Record messages as dropped, with one reason for each prompt and its answers.
+        """Record messages as dropped, with the same reason for a prompt and its answers.
 
         If a prompt has no answer, the reason is that the prompt failed.
         """
@@ -194,7 +194,7 @@ class Replay:
                 turn.append(entry)
 
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
-        """Return those dropped messages that were not restored under a new id.
+        """Return those of the dropped messages that were not restored under a new id.
 
         When an interactive request is cancelled, the CLI rewrites the whole history with new ids. A
         message's twin has the same content and appeared later. The twin takes over the fields that
@@ -247,7 +247,7 @@ class Replay:
         """Return the same object for equal outlines, because views compare by identity.
 
         `known`: other facts about the message that must be equal, too, such as which of its calls
-        that exist only as parts have had a reply so far.
+        have had a reply.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -295,7 +295,7 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """Add to `entry` the fields that it lost but the earlier record `old` still has.
+    """Return `entry` with its lost fields restored from the earlier record `old`.
 
     `restored`: whether the message was restored from `old`. If not, its line replaces the earlier
     record, so it gets only the fields that `old` had itself taken from a still earlier record.

@@ -10,11 +10,14 @@ from gemtui.files import is_file, read_small
 from gemtui.sessions.projects import folder_names
 
 _MOST = 4096
-"""The largest `.git` file of a worktree, in bytes."""
+"""Maximum size of a worktree's `.git` file, in bytes."""
 
 
 class ProjectFolders:
-    """The folders whose sessions belong to a project: its own, and its repository's worktrees."""
+    """The folders whose sessions belong to a project; use `in` to test one.
+
+    They are the project's own folder and the worktrees of its repository.
+    """
 
     def __init__(self, project: Path) -> None:
         self._repositories = {repository_of(name) for name in folder_names(project)}
@@ -29,7 +32,7 @@ class ProjectFolders:
 
 @lru_cache(maxsize=4096)
 def repository_of(folder: str) -> str:
-    """Return the repository of a worktree's folder, or `folder` itself.
+    """Return the repository of the worktree at `folder`, or else `folder` itself.
 
     A deleted worktree is recognised if gemtui created it, or if Gemini CLI created it in the
     repository's `.gemini/worktrees` (assets/gemini-cli.md#places).
