@@ -43,7 +43,10 @@ def objects(value: object) -> list[Part]:
 
 
 def parts_of(content: object) -> list[Part]:
-    """Return content as a list of parts, leaving out other values."""
+    """Return content as a list of parts; strings become text parts.
+
+    Values that are neither strings nor objects are left out.
+    """
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, dict):

@@ -132,12 +132,12 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """Convert a stored message record. Never raises, whatever the record contains.
+    """Convert a stored message record to the Claude-compatible format.
 
-    `record`: a message of a `.jsonl` log or of a `.json` file. Tool calls that exist only as
-    `functionCall` parts, as in restored histories, become tool_use blocks; `functionResponse` parts
-    become tool_result blocks. `reply`: returns the functionResponse for the id of such a call from
-    another record, or None.
+    Never raises, whatever the record contains. `record`: a message of a `.jsonl` log or of a
+    `.json` file. Tool calls that exist only as `functionCall` parts, as in restored histories,
+    become tool_use blocks; `functionResponse` parts become tool_result blocks. `reply`: returns the
+    functionResponse for the id of such a call from another record, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
