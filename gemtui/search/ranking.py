@@ -1,4 +1,4 @@
-"""Score, rank, and count the matches from several sources."""
+"""Score, rank, and count the matches in several text indexes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from gemtui.sessions.query import Query, Term
 from gemtui.text import clean_line, or_list
 
 _RANKED = 2000
-"""Maximum number of matches ranked by all criteria; if there are more, only the newest are."""
+"""Maximum number of matches that are ranked by all criteria.
+
+If there are more, only the newest are ranked.
+"""
 _BRIEF = 50
 """Number of words up to which a text counts as brief."""
 _MONTH = 30 * 24 * 3600
@@ -51,7 +54,9 @@ class SearchedIndex(NamedTuple):
 class SearchRequest(NamedTuple):
     """A search request.
 
-    `limit`: the maximum number of hits to show. `page`: the page to show; None means the first one.
+    `dropped`: search messages that are no longer part of the conversation instead of those that
+    are. `limit`: the maximum number of hits to show. `page`: the page to show; None means the first
+    one.
     """
 
     query: Query
@@ -80,7 +85,7 @@ Filtering the matches afterwards is then faster.
 
 
 class Matches:
-    """The matches from several sources, and the number of matches in each file.
+    """The matches in several text indexes, and the number of matches in each file.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
     from which ages are measured; None means the present. Only some matches are fetched; the others
@@ -104,7 +109,7 @@ class Matches:
         self._uncounted: list[tuple[SearchedIndex, Engine, Mapping[int, int]]] = []
 
     def add(self, source: SearchedIndex, ask: SearchRequest) -> None:
-        """Search one more source."""
+        """Search one more text index, and add its matches."""
         whole = len(source.files) >= _NEARLY * source.total
         if not (whole and self._add(source, ask, None)):
             self._add(source, ask, source.files)
@@ -112,8 +117,9 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        `files`: the numbers of the files; None means all. Matches may be missing if too many
-        matches in other files take up the number that is fetched.
+        `files`: the numbers of the files to search; None means all files in the index, of which
+        only matches in `source.files` are added. In this case, matches may be missing if those in
+        other files take up the number that is fetched.
         """
         known = source.files
         ask_engine = partial(
@@ -214,7 +220,7 @@ def results_of(
 
 
 def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None]:
-    """Return a page's matches, best first, and the page that follows."""
+    """Return a page's matches, best first, and the next page; None if it is the last."""
     page = ask.page
     if page is None:
         return nsmallest(ask.limit, found.matches, key=_rank), None

@@ -24,17 +24,17 @@ from gemtui.search.words import analyzer
 WORDS = "words"
 """The name under which `analyzer()` is registered in the index."""
 CHECKED = "checked"
-"""The name of the file that lists the index files whose checksums have been verified."""
+"""The name of the file that lists the files whose checksums have been verified."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Maximum length of a text in words; longer texts count as this long."""
+"""Maximum stored length of a text in words; longer texts count as this long."""
 LATEST = 2**53
 """A time in seconds that is later than any real one."""
 _MOST_FILES = 60_000
-"""Maximum number of files for which the engine counts matches separately."""
+"""Maximum number of files whose matches the search library counts separately."""
 
 
 class TooMuch(Exception):
@@ -46,7 +46,7 @@ class TooMuch(Exception):
 
 @contextmanager
 def _engine() -> Iterator[None]:
-    """Turn the search library's errors and panics into IndexDamaged or TooMuch."""
+    """Convert the search library's errors and panics to IndexDamaged or TooMuch."""
     try:
         yield
     except IndexDamaged:
@@ -62,8 +62,9 @@ def _engine() -> Iterator[None]:
 class FoundDocument(NamedTuple):
     """A matching document.
 
-    `file`: its file's number. `time`: seconds since 1970; 0 if unknown. `order`: as in
-    `SearchDocument`. `length`: how many words it has, up to a maximum.
+    `file`: the document number, which identifies its file. `time`: seconds since 1970; 0 if
+    unknown. `order`: as in `SearchDocument`. `length`: how many words it has, up to a maximum.
+    `at`: the document's address in the index.
     """
 
     score: float
@@ -115,8 +116,8 @@ def schema() -> tantivy.Schema:
 class TextIndex:
     """Documents indexed by their words.
 
-    `folder`: the index's folder; None keeps the index in memory. `new`: create the index there.
-    Raises IndexDamaged if the folder doesn't contain a valid index.
+    `folder`: the index's folder; None keeps the index in memory. `new`: create an empty index in
+    the folder. Otherwise, IndexDamaged is raised if the folder doesn't contain a valid index.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
@@ -133,14 +134,14 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add a file's documents under the file's number."""
+        """Add documents under the number of their file."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
 
     def remove(self, files: Iterable[int]) -> None:
         """Remove all documents with these file numbers."""
-        if numbers := list(files):  # a term query does not find unsigned numbers
+        if numbers := list(files):  # deleting by term does not find unsigned numbers
             asked = tantivy.Query.term_set_query(schema(), "file", numbers)
             self._written().delete_documents_by_query(asked)
 
@@ -207,8 +208,8 @@ class TextReader:
     def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
         """Restrict a query to about its `most` newest matches; None if it has none.
 
-        The newest matches are determined first, because most queries have either many matches or
-        hardly any, and because sorting by time loses the scores.
+        A first search, sorted by time, finds out how old these matches are. Its results can't be
+        used, because sorting by time loses the scores.
         """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
         if len(newest) < most or most == self._searcher.num_docs:
