@@ -1,8 +1,9 @@
 """The list of indexed session files and their versions, in SQLite.
 
-A file's documents carry a number that identifies the file; a file indexed in parts has several
-numbers. A changed file gets a new number, and no number is used twice. Documents whose numbers are
-not in the list are never found, so nothing is found twice if indexing is interrupted.
+All documents of a file carry the same document number, which identifies the file; a file indexed in
+parts has several such numbers. A changed file gets a new number, and no number is used twice.
+Documents whose numbers are not in the list are never found, so nothing is found twice if indexing
+is interrupted.
 """
 
 from __future__ import annotations
@@ -67,10 +68,10 @@ class NoIndex(Exception):
 class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
-    `numbers`: the numbers that its documents carry. `stamp`: the `ChatFile.stamp` of the indexed
-    version. `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`:
-    the result of `session_of`, which is the same for all files of one session; "" if the file
-    contains no session.
+    `numbers`: the numbers of its documents. `stamp`: the `ChatFile.stamp` of the indexed version.
+    `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`: the
+    result of `session_of`, which is the same for all files of one session; "" if the file contains
+    no session.
     """
 
     numbers: tuple[int, ...]
@@ -99,7 +100,7 @@ class FileList:
     """The list of indexed files at `path`.
 
     `name`: the name of the folder with the text index that belongs to this list. Creating an
-    instance raises sqlite3.Error, and NoIndex if there is no list of this version.
+    instance may raise sqlite3.Error; it raises NoIndex if there is no list of this version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -119,7 +120,10 @@ class FileList:
 
     @classmethod
     def create(cls, path: Path, name: str) -> FileList:
-        """Create an empty list that only the user can read."""
+        """Create an empty list that only the user can read.
+
+        `name`: as in `FileList`.
+        """
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         database = connect(path, wait=_WAIT)
         with database:
@@ -169,7 +173,7 @@ class FileList:
         return dict(zip(names, files, strict=True))
 
     def replaced(self) -> list[int]:
-        """Return the document numbers of which no file needs the documents any more.
+        """Return the document numbers that no file uses any more.
 
         Their documents still have to be deleted.
         """

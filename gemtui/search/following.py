@@ -29,7 +29,10 @@ _LIVE = 600.0
 _OPEN = 16
 """Number of messages at the end of a log that may still change."""
 _MANY = 64
-"""Number of unchanging messages above which they get their own number."""
+"""More new settled messages than this get a document number of their own.
+
+Fewer of them stay with the messages that may still change.
+"""
 
 
 class Following:

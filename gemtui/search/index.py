@@ -207,7 +207,7 @@ class WriteIndex:
     def commit(self, gone: Iterable[str] = ()) -> None:
         """Commit all additions, and remove the files in `gone` from the index.
 
-        Raises OSError.
+        `gone`: paths of files. Raises OSError if the index can't be written.
         """
         gone, removed = list(gone), self._list.replaced()
         if not (gone or removed or self._taken):

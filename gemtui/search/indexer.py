@@ -96,7 +96,7 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Index what has changed in a store, newest files first; drop deleted files.
+    """Index the changed files of a store, newest first, and remove deleted ones.
 
     `following`: growing logs, of which only the new part is read; None reads every file in full.
     `told`: called with the number of indexed files and the total. `cancelled`: once it returns

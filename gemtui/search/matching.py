@@ -49,7 +49,7 @@ def engine_query(
 ) -> Engine:
     """Return the search library's query for the documents that match `query`.
 
-    * `files`: numbers of the files to search; None means all.
+    * `files`: document numbers of the files to search; None means all.
     * `likeness`: how to search for the terms in `missing`; all other terms are matched exactly.
     * `dropped`: search messages that are no longer part of the conversation instead of those that
       are.

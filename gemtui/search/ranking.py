@@ -42,8 +42,8 @@ _WEIGHTS = {
 class SearchedIndex(NamedTuple):
     """A text index to search.
 
-    `words`: its reader. `files`: the names of the files to search, by number. `total`: how many
-    files the whole text index has.
+    `words`: a reader for it. `files`: the paths of the files to search, by document number.
+    `total`: how many files the whole text index has.
     """
 
     words: TextReader
@@ -78,9 +78,9 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index's files above which the whole index is searched.
+"""Share of an index's files from which the whole index is searched.
 
-Filtering the matches afterwards is then faster.
+Removing the matches in other files afterwards is then faster.
 """
 
 
@@ -117,9 +117,9 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        `files`: the numbers of the files to search; None means all files in the index, of which
-        only matches in `source.files` are added. In this case, matches may be missing if those in
-        other files take up the number that is fetched.
+        `files`: the document numbers of the files to search; None means all files in the index, of
+        which only matches in `source.files` are added. In this case, matches may be missing if
+        those in other files take up the number that is fetched.
         """
         known = source.files
         ask_engine = partial(

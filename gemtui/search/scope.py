@@ -69,7 +69,7 @@ class SearchScope(Protocol):
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, for the path of each subagent's file."""
+        """The path of the calling session's file, by the path of the subagent's file."""
 
 
 # --- sessions of a snapshot ----------------------------------------------------------------------
@@ -104,7 +104,10 @@ class SnapshotScope:
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
-        """Split the files to search into indexed files (by number) and files to read."""
+        """Split the files to search into indexed files and files to read.
+
+        See `SearchScope.divided` for the details.
+        """
         known: dict[int, str] = {}
         unread: list[Summary] = []
         for name, file in self._files.items():
@@ -125,7 +128,7 @@ class SnapshotScope:
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, for the path of each subagent's file."""
+        """The path of the calling session's file, by the path of the subagent's file."""
         sessions = self._sessions.items()
         return {name: session.name for name, session in sessions if session.name != name}
 
@@ -191,7 +194,10 @@ class StoreScope:
         return {session.partition(" ")[2] for session in self._sessions.values()}
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[ChatFile]]:
-        """Split the files to search into indexed files (by number) and files to read."""
+        """Split the files to search into indexed files and files to read.
+
+        See `SearchScope.divided` for the details.
+        """
         lost = [each for name, each in self._places.items() if name not in rows]
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
@@ -214,7 +220,7 @@ class StoreScope:
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, for the path of each subagent's file."""
+        """The path of the calling session's file, by the path of the subagent's file."""
         return {
             name: self._asker_of(name)
             for name, file in self._places.items()
@@ -245,7 +251,7 @@ class StoreScope:
         return found
 
     def _take(self, files: Sequence[ChatFile]) -> None:
-        """Read the summaries of files."""
+        """Read the summaries of files, and keep them for later."""
         for session in self._index.sessions_in(files):
             for each in (session, *session.copies):
                 self._read[each.name] = each

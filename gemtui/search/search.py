@@ -300,7 +300,7 @@ def _matches(
 
 
 def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]:
-    """Return the required terms that occur nowhere and may be matched loosely."""
+    """Return the required terms that occur nowhere, except those in quotation marks."""
 
     def occurs(term: Term) -> bool:
         alone = Query(text=term.text, terms=(term,))

@@ -86,9 +86,9 @@ class DocumentPlace(NamedTuple):
 
 
 def minor_version() -> str:
-    """Return the version of the search library on which the index format depends.
+    """Return the search library's major and minor version, such as `0.27`.
 
-    For example, `0.27`.
+    The format of the index depends on it.
     """
     found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
     return "" if found is None else found[0]
@@ -134,13 +134,13 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add documents under the number of their file."""
+        """Add documents under the document number of their file."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
 
     def remove(self, files: Iterable[int]) -> None:
-        """Remove all documents with these file numbers."""
+        """Remove all documents with these document numbers."""
         if numbers := list(files):  # deleting by term does not find unsigned numbers
             asked = tantivy.Query.term_set_query(schema(), "file", numbers)
             self._written().delete_documents_by_query(asked)
@@ -224,7 +224,10 @@ class TextReader:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
 
     def files(self, query: tantivy.Query) -> dict[int, int]:
-        """Map the number of each file with matches to how many matches it has."""
+        """Return how many matches each file has, by document number.
+
+        Files without matches are left out.
+        """
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():
@@ -232,7 +235,7 @@ class TextReader:
         return {int(each["key"]): each["doc_count"] for each in answer["files"]["buckets"]}
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all files that have documents."""
+        """Return the document numbers of all documents in the index."""
         return list(self.files(tantivy.Query.all_query()))
 
     def place(self, found: FoundDocument) -> DocumentPlace:

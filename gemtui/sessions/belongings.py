@@ -43,7 +43,7 @@ def is_plain_id(id: str) -> bool:
 
 
 def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
-    """Yield the existing folders, besides the log, of the sessions in these files.
+    """Yield the existing folders of tool outputs and plans for these session files.
 
     They are the folders described in `belongings`. Only the first eight characters of a session's
     id are compared, because file names contain no more.

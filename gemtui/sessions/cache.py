@@ -157,7 +157,7 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
-        """Return each file's cached head; None if there is none for its current state.
+        """Return each file's cached `Head`; None if none is cached for its current state.
 
         `places`: all files of the store. The cache rows of files that no longer exist are deleted.
         """
@@ -168,7 +168,10 @@ class Cache(Generic[T]):
         return found
 
     def put_heads(self, places: Sequence[ChatFile], heads: Sequence[Head | None]) -> None:
-        """Store the heads of all files, replacing earlier ones."""
+        """Store the `Head` of every file, replacing those stored earlier.
+
+        `places`: all files of the store.
+        """
         self._put_of_all("heads", places, heads)
 
     def lines(self, places: Sequence[ChatFile]) -> list[SessionLine | None]:
@@ -227,7 +230,7 @@ class Cache(Generic[T]):
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Store rows, replacing earlier rows of the same files."""
+        """Store each file's data, replacing earlier data of the same files."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             if (data := _packed(each)) is not None:
@@ -403,7 +406,7 @@ def _packed(known: object) -> bytes | None:
 
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
-    """Replace a row's values by shared objects if other rows have equal ones.
+    """Replace a row's values with shared objects if other rows have equal ones.
 
     This saves memory, because a store may have 10,000 rows. `shared`: the objects used so far.
     """

@@ -101,7 +101,7 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Assign sessions to this folder if they name only the hash of its path.
+        """Assign to `project` those sessions that name only the hash of its path.
 
         `quick` and `find` do the same for their `project`.
         """
@@ -237,13 +237,19 @@ class Index:
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
 
     def lines(self) -> dict[str, SessionLine]:
-        """Return the cached JSON of each file that hasn't changed since, by path."""
+        """Return the cached JSON of sessions, by the path of their file.
+
+        Files that have changed since are left out.
+        """
         files = self.files()
         lines = zip(files, self._cache.lines(files), strict=True)
         return {file.name: line for file, line in lines if line is not None}
 
     def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
-        """Replace all cached `SessionLine`s with these, given by file path."""
+        """Replace the cached JSON of all sessions.
+
+        `lines`: the JSON by the path of the session's file.
+        """
         files = self.files()
         self._cache.put_lines(files, [lines.get(file.name) for file in files])
 
@@ -314,7 +320,7 @@ class Index:
         return alone.sessions(_now())[0]
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
-        """Return a session with all its copies, after reading files that may be some."""
+        """Return a session with all its copies, reading the files that may be copies."""
         likely = [place for place in store.files() if resolve.name_fits(place, session.id)]
         found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)

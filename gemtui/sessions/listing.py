@@ -149,7 +149,7 @@ class ListQuery:
         return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the (start, end) of each required word in a string, in order.
+        """Return the (start, end) of each required word found in a string, in order.
 
         The spans don't overlap.
         """
@@ -587,7 +587,7 @@ def group_of(summary: Summary) -> str:
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
-    """Return a short label for each project, by group.
+    """Return a short label for each project, by the key from `group_of`.
 
     The label is the name of the project's folder. If two projects have the same name, the label
     also includes the parent folder's name.

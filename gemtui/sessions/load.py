@@ -110,7 +110,7 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield each of the entries with its record, completed with its tool calls.
+    """Yield each entry with its record, to which missing tool calls are added.
 
     A call that a message names only in a `functionCall` part is added to that message's record as a
     `toolCalls` entry with its result, and removed from all other records

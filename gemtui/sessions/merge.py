@@ -83,8 +83,8 @@ def is_live(file: Summary, now: datetime) -> bool:
     """Return whether a session has been written to within the last minute.
 
     Both the file's modification time and the session's own last update must be recent, because the
-    file may just have been copied. Future times don't count. Sessions read only in part and
-    archived sessions are never live.
+    file may just have been copied. Future times don't count. Sessions read only in part and files
+    in the vault are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False

@@ -121,7 +121,10 @@ class NewestSessions:
         return wanted
 
     def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
-        """Yield the sessions in these groups of files, newest first."""
+        """Yield the sessions in these groups of files, newest first.
+
+        `wanted`: the sorted result of `_wanted`.
+        """
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:

@@ -61,7 +61,7 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
 
 
 class ProjectPatch:
-    """Combines writes into one patch per file under the folder `root`.
+    """Combines file writes into one patch for each file under the folder `root`.
 
     For each file, only the contents of the first and the last write are held in memory.
     """

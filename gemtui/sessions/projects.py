@@ -84,7 +84,7 @@ class Projects:
         return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:
-        """Return the names of `tmp` folders whose project only their sessions can name."""
+        """Return the names of `tmp` folders whose project is named only in their sessions."""
         return frozenset(
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
@@ -127,7 +127,7 @@ def folder_names(folder: Path) -> frozenset[str]:
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Return the parent folders of absolute file paths, as possible projects.
+    """Return all folders above these absolute file paths; each may be a project.
 
     Invalid paths are left out, as are folders nested too deeply for a project.
     """

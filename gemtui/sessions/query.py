@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gemtui.sessions.summary import Summary
 
 LONGEST = 1000
-"""Maximum number of characters of a query that are used."""
+"""Number of characters of a query that are used; the rest is ignored."""
 
 
 class Field(StrEnum):

@@ -217,7 +217,7 @@ class Replay:
         return lost
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
-        """Give a message the outline object of `old` if both records are equal.
+        """Give a message the outline object of `old`, whose record must be equal.
 
         Views compare outlines by identity, so the message then counts as unchanged.
         """
@@ -237,7 +237,7 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return a message's outline, which also counts calls that exist only as parts."""
+        """Return a message's outline, including calls only named in `functionCall` parts."""
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
@@ -332,7 +332,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
 
 
 def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
-    """Use the earlier record's outline object if a restored message is unchanged."""
+    """Return `entry` with the outline object of `old` if the message is unchanged."""
     mine, theirs = entry.facts, old.facts
     if mine.digest != theirs.digest or entry.id != old.id:
         return entry

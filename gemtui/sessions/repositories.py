@@ -25,7 +25,7 @@ class ProjectFolders:
     def __contains__(self, folder: object) -> bool:
         """Return whether sessions in this folder belong to the project.
 
-        False if the folder is unknown (None).
+        Returns False for None, which means that the folder is unknown.
         """
         return isinstance(folder, str) and repository_of(folder) in self._repositories
 

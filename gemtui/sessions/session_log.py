@@ -35,7 +35,7 @@ A longer line is skipped and reported; the CLI doesn't write lines of that size.
 HELD_LIMIT = 500_000
 """Maximum number of messages, calls, and replies in one session.
 
-They take half a gigabyte of memory.
+This many take half a gigabyte of memory.
 """
 PROBLEMS = 100
 FORKED_FROM = "forkedFrom"

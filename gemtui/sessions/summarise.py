@@ -122,9 +122,9 @@ def _has_header(log: SessionLog) -> bool:
 
 
 def is_resumable(line: Outline) -> bool:
-    """Return whether the CLI can resume from a message: an answer, or a prompt.
+    """Return whether a message lets the CLI resume its session.
 
-    Commands don't count as prompts.
+    Answers do, and prompts that are not commands.
     """
     return line.author is Author.MODEL or (
         line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)

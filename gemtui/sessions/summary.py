@@ -148,7 +148,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
     @property
     def hidden(self) -> bool:
-        """Whether it is a ghost, empty, a subagent, a checkpoint, or a copy.
+        """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
 
         Lists hide such sessions by default.
         """

@@ -107,7 +107,7 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Return whether a text part begins the files that the CLI appended.
+    """Return whether the files that the CLI appended begin with this text part.
 
     `words`: the texts of the parts before it.
     """

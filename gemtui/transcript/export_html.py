@@ -227,7 +227,7 @@ def _display(display: Display) -> str:
 
 
 def _diff(diff: Clean) -> str:
-    """Return the hunks of a diff, with added and removed lines marked."""
+    """Return the hunks of a diff as HTML, with added and removed lines marked."""
     lines = hunks(diff).rstrip("\n").split("\n")
     return f'<pre class="diff">{"".join(map(_diff_line, lines))}</pre>\n'
 

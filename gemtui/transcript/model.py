@@ -225,7 +225,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     * `answer`: the user's answer, in a run that asks for approval.
     * `rule`: a description of the user's own rule that allowed the call in such a run without
       asking.
-    * `hooked`: whether another hook than gemtui's changed the arguments; `args` are the changed
+    * `hooked`: whether a hook other than gemtui's own changed the arguments; `args` has the changed
       ones.
     * `checkpoint`: whether the call's changes to the project's files are in a checkpoint.
     """

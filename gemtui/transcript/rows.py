@@ -1,4 +1,4 @@
-"""Insert messages that are missing in a run's output into its transcript.
+"""Insert messages that are missing from a run's output into its transcript.
 
 These are prompts that the user queued, and calls by subagents that the user was asked about.
 """
@@ -19,9 +19,9 @@ def rows_of(transcript: Transcript) -> list[OutlineRow]:
 
 
 def insert_row(rows: list[OutlineRow], row: OutlineRow) -> None:
-    """Insert a message after the last one that is not newer.
+    """Insert a row by time, after the last one that is not newer.
 
-    It is added at the end if there is no such message or if its time is unknown.
+    It is added at the end if there is no such row or if its time is unknown.
     """
     time = row[0].time
     places = range(len(rows), 0, -1)

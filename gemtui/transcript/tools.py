@@ -115,7 +115,7 @@ def kind_of(name: str) -> ToolKind:
 def may_write(tool: str) -> bool:
     """Return whether a call of this tool can change project files.
 
-    Tools that are not recognized count as able to.
+    This includes all tools that are not built in.
     """
     return kind_of(tool) not in _READING
 
@@ -174,7 +174,10 @@ def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None)
 
 
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
-    """Convert a call that exists only as parts to a `toolCalls[]` entry."""
+    """Convert a call that exists only as API parts to a `toolCalls[]` entry.
+
+    The arguments are the same as for `call_from_parts`.
+    """
     reply = response or {}
     return {
         "id": string(call.get("id")) or string(reply.get("id")),
@@ -185,9 +188,9 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
 
 
 def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored call whose result lacks the replies to other calls.
+    """Return a stored call without the replies to other calls in its result.
 
-    The CLI stores these in the same result when it resumes a session.
+    The CLI adds such replies to a result when it resumes a session.
     """
     parts = parts_of(raw.get("result"))
     own = _of_this_call(string(raw.get("id")), parts)
@@ -255,7 +258,7 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
 def exit_code_of(raw: Mapping[str, Any]) -> int | None:
     """Return the exit code recorded for a stored shell command.
 
-    Returns None if none is recorded, as for success, and for other tools.
+    Returns None for other tools, and if no exit code is recorded, which is usual after a success.
     """
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None

@@ -304,7 +304,7 @@ def _rest(body: Body) -> str:
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """Return the command and the names of the arguments that the card lacks elsewhere.
+    """Return the command and the argument names that only an unfolded card shows.
 
     The command is "" if the first line shows it in full.
     """

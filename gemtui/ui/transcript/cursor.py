@@ -127,7 +127,7 @@ class Folds:
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """Switch to the next of: all unfolded, all folded, the default rules (None).
+        """Cycle to the next state: all unfolded, all folded, or the default rules (None).
 
         Returns the new state. `folded`: whether any visible block is folded; if none is, all folded
         comes first.

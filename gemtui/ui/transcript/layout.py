@@ -295,7 +295,7 @@ class Layout:
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Render messages from `index` on until `rows` are filled; return how many."""
+        """Render messages from `index` on to fill this many rows; return their number."""
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -303,7 +303,7 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Render messages before `index` until `rows` are filled; return how many."""
+        """Render messages before `index` to fill this many rows; return their number."""
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -384,7 +384,7 @@ class Stops:
         return not drawn or self.part(cursor) is self.of(cursor.message)[-1]
 
     def beside(self, cursor: Cursor, step: int) -> Cursor | None:
-        """Return the stop below (`step` 1) or above (`step` -1), or None at the end.
+        """Return the stop below (`step` 1) or above (`step` -1), or None if there is none.
 
         A stop in another message may not exist, because that message isn't rendered yet.
         """

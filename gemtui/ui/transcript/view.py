@@ -68,7 +68,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """Why the last key had no effect, such as "no failed call below"; otherwise ""."""
+        """A note about the last key, such as "no failed call below"; otherwise ""."""
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
@@ -252,9 +252,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
             self.screen.clear_selection()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the click.
+        """Move the cursor to the block that was clicked.
 
-        Clicking the first or last line of the card under the cursor folds or unfolds it.
+        Clicking the first or last line of the card under the cursor folds or unfolds it. Clicking
+        the mark for unseen messages goes to the end.
         """
         offset = event.get_content_offset(self)
         if offset is None or self.text_selection is not None:
@@ -309,7 +310,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.act(self.page.fold, "nothing to fold here")
 
     def action_fold_all(self) -> None:
-        """Switch to the next of: all unfolded, all folded, default folding."""
+        """Cycle to the next state: all unfolded, all folded, or default folding."""
         self._unselect()
         folded = self.page.fold_everything()
         said = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]

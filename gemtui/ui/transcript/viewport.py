@@ -373,7 +373,7 @@ class Viewport:
         return True
 
     def fold_everything(self) -> bool | None:
-        """Switch to the next of: all unfolded, all folded, the default rules (None).
+        """Cycle to the next state: all unfolded, all folded, or the default rules (None).
 
         Returns the new state.
         """
