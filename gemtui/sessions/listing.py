@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sort(StrEnum):
-    """What the list is sorted by."""
+    """The property by which the session list is sorted."""
 
     UPDATED = "updated"
     STARTED = "started"
@@ -60,7 +60,7 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What a list shows, and in which order.
+    """The settings of a session list: its search, order, and scope.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
     `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the

@@ -26,8 +26,8 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
 def replaced_in(summary: Summary) -> Redactor:
     """Redact a whole session file in memory; return the redactor.
 
-    The redactor then tells which secrets the file contains. Raises NotASession, SessionTooLarge, or
-    OSError.
+    `Redactor.replaced` then returns the secrets that the file contains. Raises NotASession,
+    SessionTooLarge, or OSError.
     """
     with SessionLog(summary.path) as log:
         log.refresh()

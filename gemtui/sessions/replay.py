@@ -89,8 +89,8 @@ class Replay:
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
         """Apply one line the way the CLI does.
 
-        Returns a note on anything left out, or None. Unlike in the CLI, messages without an id are
-        applied, too.
+        Returns a note on anything left out, or None. Unlike the CLI, this also applies messages
+        without an id.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -246,7 +246,7 @@ class Replay:
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return the same object for equal outlines, because views compare by identity.
 
-        `known`: other facts about the message that must be equal, too, such as which of its calls
+        `known`: other facts about the message that must also be equal, such as which of its calls
         have had a reply.
         """
         return self._derived.setdefault((outline, known), outline)

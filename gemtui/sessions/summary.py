@@ -69,7 +69,7 @@ _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 
 
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
-    """What lists show about a session.
+    """The facts about a session that lists show.
 
     * `title`: raw and untrusted, on one line, 200 characters at most.
     * `names`: the absolute paths of the session's files: the one in use, then those of `copies`.

@@ -301,7 +301,7 @@ def _differences(
 ) -> frozenset[Path]:
     """Return the changed paths, plus the whole store's path if files came or went.
 
-    The store's path is included then because folders and project markers may have changed, too.
+    The store's path is included because folders and project markers may then also have changed.
     """
     paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
     if before.keys() != now.keys():

@@ -32,7 +32,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, t
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 _COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
-"""Kinds of tools for which the CLI only shows the number of results."""
+"""Kinds of tools whose results the CLI displays only as a number."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')

@@ -58,7 +58,7 @@ class ToolStatus(StrEnum):
     def failed(self) -> bool:
         """Whether this status means that the call did not do what was asked.
 
-        See also `ToolCall.failed`, which considers exit codes, too.
+        Exit codes are not considered; see `ToolCall.failed`.
         """
         return self in _FAILED
 
@@ -103,7 +103,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     @property
     def adds_up(self) -> bool:
-        """Whether the counts add up; False only if all are known and the sum is wrong."""
+        """Whether the counts add up; False only if all are known and the sum differs."""
         parts = (self.input, self.output, self.thoughts, self.tool)
         if self.total is None or any(part is None for part in parts):
             return True

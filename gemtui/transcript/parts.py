@@ -1,4 +1,4 @@
-"""Read values from stored records, in which a value may have any type.
+"""Read values from stored records, where each value may have any type.
 
 No function here raises an exception. In the Gemini API, content is a string, a part, or a list of
 parts and strings.

@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """The letter for what has happened to a file since before the run."""
+    """The letter for the overall change to a file since before the run."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -58,7 +58,7 @@ UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """What has happened to one file since before the run.
+    """The overall change to one file since before the run.
 
     `path`: absolute if the run's folder is known. `added`, `removed`: numbers of lines; None if
     unknown. `net`: True if these numbers come from comparing the file before and now; False if they

@@ -50,7 +50,7 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Maximum number of lines in a folded card, by the kind of result."""
 _SPAN = 16
-"""What a change of style adds to the size of a line, in characters.
+"""Number of characters that a change of style counts as in the size of a line.
 
 Very long lines are cut by this size, because rendering them takes too long.
 """

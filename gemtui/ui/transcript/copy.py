@@ -1,4 +1,4 @@
-"""What can be copied from a message: a block, code within a block, or all of it."""
+"""Copy parts of a message: a block, code within a block, or all of it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """Return the y coordinate that stands for a message's line in selections.
+    """Return the y coordinate by which selections identify a line of a message.
 
     It doesn't depend on the heights of messages, which may change.
     """
@@ -63,7 +63,7 @@ def row_of(message: int, line: int) -> int:
 
 
 def message_and_line(row: int) -> tuple[int, int]:
-    """Return the message index and line that a result of `row_of` stands for."""
+    """Return the message index and line index that `row_of` has encoded."""
     return divmod(row, LINES)
 
 
