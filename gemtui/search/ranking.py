@@ -195,7 +195,7 @@ def results_of(
 ) -> Results:
     """Return the best matches grouped by session.
 
-    Hits in subagents count for the sessions that called them. `complete`, `unindexed`: as in
+    Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`: as in
     `Results`.
     """
     best, following = _page(found, ask)
@@ -247,7 +247,7 @@ def recounted(results: Results, found: Matches, *, scope: SearchScope, complete:
 
 
 def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
-    """Return the number of matches in each session, by path."""
+    """Return the number of matches in each session, by the path of its file."""
     counts = Counter(found.counts)
     for name in scope.askers.keys() & counts.keys():
         counts[scope.askers[name]] += counts.pop(name)

@@ -14,7 +14,7 @@ from gemtui.sessions.summary import Summary
 class Hit(Struct, frozen=True, kw_only=True):
     """A matching block of a message.
 
-    * `session`: the session the hit counts for.
+    * `session`: the session under which the hit is listed.
     * `file`: the session to open, which differs from `session` only for subagents.
     * `message`, `block`: the message's id, and the block's index, in its transcript.
     * `kind`: who or what wrote the block.

@@ -1,4 +1,4 @@
-"""The scope of a search: its files, and the session that each file counts for."""
+"""The scope of a search: its files, and the session under which hits are listed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class File(Protocol):
 
 
 class SearchScope(Protocol):
-    """The files to search, and the session that each file counts for."""
+    """The files to search, and the session under which each file's hits are listed."""
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
         """Split the files to search into indexed files and files to read.
@@ -62,9 +62,9 @@ class SearchScope(Protocol):
         """Return the summary of the file with this path."""
 
     def session(self, name: str) -> Summary:
-        """Return the session a file counts for; a subagent's file counts for its caller.
+        """Return the session under which hits in this file are listed.
 
-        `name`: the file's path.
+        For a subagent's file, it is the session that called the subagent. `name`: the file's path.
         """
 
     @property
@@ -123,7 +123,10 @@ class SnapshotScope:
         return self._files[name]
 
     def session(self, name: str) -> Summary:
-        """Return the session a file counts for; a subagent's file counts for its caller."""
+        """Return the session under which hits in this file are listed.
+
+        For a subagent's file, it is the session that called the subagent.
+        """
         return self._sessions[name]
 
     @cached_property
@@ -213,7 +216,10 @@ class StoreScope:
         return self._read[name]
 
     def session(self, name: str) -> Summary:
-        """Return the session a file counts for; a subagent's file counts for its caller."""
+        """Return the session under which hits in this file are listed.
+
+        For a subagent's file, it is the session that called the subagent.
+        """
         file, mains = self._places[name], [self.file(main) for main in self._askers(name)]
         asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
         return asker or self.file(name)

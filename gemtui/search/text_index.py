@@ -239,7 +239,7 @@ class TextReader:
         return list(self.files(tantivy.Query.all_query()))
 
     def place(self, found: FoundDocument) -> DocumentPlace:
-        """Return the location of a document."""
+        """Return the location of a document: its message, its block, and its line."""
         with _engine():
             message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
         return DocumentPlace(message, block, tool, None if line is None else tuple(line))
@@ -268,6 +268,6 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
 def epoch_seconds(time: datetime | None) -> int:
     """Return a time as the index stores it: whole seconds since 1970.
 
-    Returns 0 if the time is unknown or earlier.
+    Returns 0 if the time is unknown or before 1970.
     """
     return 0 if time is None else max(0, int(time.timestamp()))

@@ -199,7 +199,7 @@ class Index:
     # --- single queries ----------------------------------------------------------------------
 
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
-        """Return all files of the store as of the last scan, or only a project's files.
+        """Return all session files as of the last scan, or only those of a project.
 
         Sessions in a repository's worktrees belong to the repository. Raises StoreUnreadable.
         """

@@ -233,7 +233,7 @@ class Replay:
 
     @property
     def dropped(self) -> list[tuple[ReplayedMessage, Dropped]]:
-        """Messages that later lines dropped and nothing restored, in order of appearance."""
+        """The messages that a later line dropped and no line restored, in original order."""
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:

@@ -222,7 +222,7 @@ class SessionLog:
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
-        """Replay a legacy object; return whether anything changed.
+        """Replay a legacy session from its JSON object; return whether anything changed.
 
         `value`, `cut`, `complete`: the results of `_whole_object`. Messages that haven't changed
         keep their outlines.
@@ -364,7 +364,7 @@ class SessionLog:
 
     @property
     def source(self) -> RecordSource | None:
-        """The source from which to read bodies; None once the log is closed."""
+        """The source from which to read message bodies; None once the log is closed."""
         if self._source is None or self._rewrite is None:
             return self._source
         return RewrittenSource(self._source, self._rewrite)

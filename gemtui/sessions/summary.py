@@ -194,9 +194,10 @@ def iso(when: datetime | None) -> str | None:
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
-    """A file without a summary, because it contains no session or is too large.
+    """A file without a summary, because it can't be read as a session.
 
-    `what`: the reason. The file isn't read again until it changes.
+    `what`: the reason, for example that the file is too large. It isn't read again until it
+    changes.
     """
 
     what: str

@@ -105,9 +105,10 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Give one heading its lower level in place.
+    """Lower one Markdown heading in place, so that it is at `LEVEL` or below.
 
     An underlined heading becomes one with number signs. `first`, `end`: the lines of the heading.
+    `level`: its present level.
     """
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])

@@ -288,7 +288,8 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
     """Return a function that picks values from arguments, renaming their keys.
 
-    For each key, the first of its source names that is set is used.
+    `sources`: for each new key, the names of arguments to take the value from; the first that is
+    set is used.
     """
 
     def pick(args: Part) -> dict[str, Any]:

@@ -190,9 +190,9 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
 
 
 def text_before(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's contents before the first of these successful calls.
+    """Return a file's contents before the first of these calls, or None if unknown.
 
-    Returns None if the contents are unknown.
+    `done`: the successful calls that wrote the file, in order.
     """
     diff = done[0].display if done else None
     if not isinstance(diff, DiffDisplay):
@@ -201,9 +201,9 @@ def text_before(done: Sequence[ToolCall]) -> str | None:
 
 
 def text_after(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's contents after the last of these successful calls.
+    """Return a file's contents after the last of these calls, or None if unknown.
 
-    Returns None if the contents are unknown.
+    `done`: the successful calls that wrote the file, in order.
     """
     text = text_before(done)
     for call in done:

@@ -53,7 +53,10 @@ class Heights:
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """Return the first line of message `index`; for `len(self)`, return the total."""
+        """Return the number of the line on which message `index` begins.
+
+        For `len(self)`, this is the total number of lines.
+        """
         lines = 0
         while index:
             lines += self._sums[index]
