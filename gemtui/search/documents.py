@@ -39,7 +39,7 @@ UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError
 
 
 _BLOCKS = 10
-"""Number of low bits in `SearchDocument.order` that hold a block's index in its message."""
+"""Number of low bits in `SearchDocument.order` that hold the block's index."""
 
 
 class DocumentKind(IntEnum):
@@ -59,10 +59,10 @@ class DocumentKind(IntEnum):
 
 
 class SearchDocument(Struct, frozen=True, kw_only=True):
-    """One block of a message.
+    """One block of a message, prepared for the index.
 
     * `message`: the message's id in the transcript. `block`: the block's index in the message.
-    * `order`: a number that is greater than for any earlier document of the session.
+    * `order`: a number greater than that of any earlier document in the session.
     * `time`: when the message was written, or when the tool ended.
     * `tool`: the tool's name. `paths`: the files that the tool call names.
     * `parts`: the parts of compound names in the text.

@@ -1,8 +1,9 @@
 """The list of indexed session files and their versions, in SQLite.
 
-A file's documents carry a number that identifies the file; a file indexed in parts has several
-numbers. A changed file gets a new number, and no number is used twice. Documents whose numbers are
-not in the list are never found, so nothing is found twice if indexing is interrupted.
+All documents of a file carry the same document number, which identifies the file; a file indexed in
+parts has several such numbers. A changed file gets a new number, and no number is used twice.
+Documents whose numbers are not in the list are never found, so nothing is found twice if indexing
+is interrupted.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def index_folder(cache: Path, home: Path) -> Path:
-    """Return the folder for a store's index, inside gemtui's cache folder.
+    """Return the folder for a store's search index, inside gemtui's cache folder.
 
-    `home`: the folder that contains the store.
+    `home`: the folder that contains the store (`~/.gemini`).
     """
     name = hashlib.sha256(os.fsencode(os.path.realpath(home))).hexdigest()[:16]
     return cache / "search" / name
@@ -67,10 +68,10 @@ class NoIndex(Exception):
 class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
     """A file in the index.
 
-    `numbers`: the numbers that its documents carry. `stamp`: the `ChatFile.stamp` of the indexed
-    version. `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`:
-    the result of `session_of`, which is the same for all files of one session; "" if the file
-    contains no session.
+    `numbers`: the numbers of its documents. `stamp`: the `ChatFile.stamp` of the indexed version.
+    `size`: in bytes. `modified`: seconds since 1970, as in `ChatFile.modified`. `session`: the
+    result of `session_of`, which is the same for all files of one session; "" if the file contains
+    no session.
     """
 
     numbers: tuple[int, ...]
@@ -81,7 +82,7 @@ class IndexedFile(Struct, frozen=True, array_like=True, gc=False):
 
 
 def session_of(kind: SessionKind, id: str) -> str:
-    """Return a session's key, for a row of the list.
+    """Return a key for a session, which is the same for all of its files.
 
     Undecodable characters in an id are replaced; an id may come from a file name.
     """
@@ -98,8 +99,8 @@ class Indexed(NamedTuple):
 class FileList:
     """The list of indexed files at `path`.
 
-    `name`: the name of the folder with the text index that belongs to this list. Raises
-    sqlite3.Error, and NoIndex if there is no list of this version.
+    `name`: the name of the folder with the text index that belongs to this list. Creating an
+    instance may raise sqlite3.Error; it raises NoIndex if there is no list of this version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,7 +112,7 @@ class FileList:
             )
         self._database = connect(path, wait=_WAIT, any_thread=True)
         try:
-            self._database.execute("pragma synchronous = off")  # rebuilt if a power cut corrupts it
+            self._database.execute("pragma synchronous = off")  # a corrupt list is rebuilt
             self.name = self._name()
         except BaseException:
             self.close()
@@ -119,7 +120,10 @@ class FileList:
 
     @classmethod
     def create(cls, path: Path, name: str) -> FileList:
-        """Create an empty list that only the user can read."""
+        """Create an empty list that only the user can read.
+
+        `name`: as in `FileList`.
+        """
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         database = connect(path, wait=_WAIT)
         with database:
@@ -153,7 +157,10 @@ class FileList:
         return self._number("data_version")
 
     def rows(self) -> dict[str, IndexedFile]:
-        """Return all files in the index, by path. Raises Damaged or sqlite3.Error."""
+        """Return an IndexedFile for each file in the index, by path.
+
+        Raises Damaged or sqlite3.Error.
+        """
         paths: list[bytes] = []
         files: list[IndexedFile] = []
         decode = msgspec.msgpack.Decoder(IndexedFile).decode
@@ -166,7 +173,10 @@ class FileList:
         return dict(zip(names, files, strict=True))
 
     def replaced(self) -> list[int]:
-        """Return the numbers that belong to no file but still have documents to delete."""
+        """Return the document numbers that no file uses any more.
+
+        Their documents still have to be deleted.
+        """
         return [number for (number,) in self._database.execute("select number from replaced")]
 
     def change(
@@ -180,8 +190,8 @@ class FileList:
         """Add files with their document numbers and remove others, in one transaction.
 
         `taken`: the files to add. `gone`: paths of files to remove from the list. `replaced`:
-        numbers that no longer belong to any file. `removed`: previously replaced numbers whose
-        documents have been deleted.
+        document numbers that no longer belong to any file. `removed`: previously replaced numbers
+        whose documents have been deleted.
         """
         paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
         new = [_values(place, each) for place, each in taken.items()]

@@ -1,9 +1,9 @@
 """Index logs that are still growing, without indexing all of a log each time.
 
 A log's last messages may still change, because calls get their results later; earlier messages
-rarely change. So a growing log's documents are divided among several numbers (see `file_list.py`),
-and only those under the last number are replaced each time. If earlier messages do change (by a
-rewind, or because the CLI replaced all messages), the whole log is indexed again.
+rarely change. So the documents of a growing log are stored under several document numbers (see
+`file_list.py`), and only those under the last number are replaced each time. If earlier messages do
+change (by a rewind, or because the CLI replaced all messages), the whole log is indexed again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ _LOGS = 4
 _LIVE = 600.0
 """A log counts as growing for this many seconds after its last change."""
 _OPEN = 16
-"""How many messages at the end of a log may still change."""
+"""Number of messages at the end of a log that may still change."""
 _MANY = 64
-"""After this many settled messages, they get a permanent number."""
+"""More new settled messages than this get a document number of their own.
+
+Fewer of them stay with the messages that may still change.
+"""
 
 
 class Following:
-    """The growing logs whose new parts are added to `index`, opened for writing."""
+    """Follows growing logs, and adds their new parts to `index`."""
 
     def __init__(self, index: WriteIndex) -> None:
         self._index = index
@@ -45,7 +48,7 @@ class Following:
             self._logs.popitem()[1].log.close()
 
     def growing(self, places: Sequence[ChatFile]) -> Collection[ChatFile]:
-        """Return those of `places` that are followed, because their logs are growing.
+        """Return those of the files that are growing logs, to be indexed with `add`.
 
         `places` must be sorted newest first.
         """
@@ -58,7 +61,10 @@ class Following:
         return found | {place for place in places if place.name in self._logs}
 
     def add(self, place: ChatFile) -> None:
-        """Index the new part of a log."""
+        """Index the new part of a log.
+
+        A log that can't be read is added without documents.
+        """
         growing = self._logs.pop(place.name, None) or _Growing(place)
         try:
             growing.log.refresh()
@@ -82,7 +88,7 @@ class _Growing:
         self._settled: tuple[int, ...] = ()
 
     def add(self, index: WriteIndex, place: ChatFile) -> None:
-        """Index the messages that have been added to the log."""
+        """Index the messages that have been added to the log since the last call."""
         messages = message_fingerprints(self.log)
         start = len(self._messages)
         if self._replay is not self.log.replay or messages[:start] != self._messages:

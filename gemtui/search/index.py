@@ -1,4 +1,4 @@
-"""A store's index on disk, with many readers and one writer at a time.
+"""A store's search index on disk, with many readers and one writer at a time.
 
 The index is kept in gemtui's cache folder, private to the user, and can be deleted at any time. Its
 folder contains a list of files (`file_list.py`), a folder named in that list with the text index
@@ -36,10 +36,10 @@ _WORDS = f"words-{minor_version()}-"
 
 
 class ReadIndex:
-    """An index opened for searching. Raises NoIndex if there is no usable one.
+    """A search index opened for searching.
 
     `rows`: the indexed files. `words`: a reader for their text index. Both are as of the last
-    `refresh`.
+    `refresh`. Creating an instance raises NoIndex if there is no usable index.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +56,7 @@ class ReadIndex:
     def refresh(self) -> bool:
         """Load what has been indexed since the last call; return whether anything has.
 
-        Raises NoIndex.
+        Raises NoIndex if the index has been replaced or is corrupt.
         """
         with _no_index_if_damaged():
             if not _is_there(self._folder, self._list):
@@ -109,10 +109,10 @@ def _no_index_if_damaged() -> Iterator[None]:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[bool]:
-    """Hold an index's write lock in this context.
+    """Hold an index's write lock in a `with` block.
 
-    Yields False if another program holds the lock. The operating system releases the lock when the
-    program holding it ends, for whatever reason. Raises OSError.
+    Yields True, or False if another program holds the lock. The operating system releases the lock
+    when the program holding it ends, for whatever reason. Raises OSError.
     """
     make_own_folder(folder)
     for private in (folder.parent, folder):
@@ -124,11 +124,12 @@ def only_writer(folder: Path) -> Iterator[bool]:
 
 
 def remove_gone(folder: Path, home: Path) -> None:
-    """Store in an index's folder which store it belongs to; delete outdated indexes.
+    """Delete the indexes of stores that no longer exist.
 
-    `folder`: the index's folder. `home`: the folder that contains the store. Outdated indexes are
-    those of stores that no longer exist, in other folders beside `folder`. An index is not deleted
-    while another program is writing to it. Raises OSError.
+    `folder`: the folder of the current index; the other indexes are in folders beside it. `home`:
+    the folder that contains the current index's store, which is recorded in `folder` so that its
+    index can be deleted in this way later. An index is not deleted while another program is writing
+    to it. Raises OSError.
     """
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
@@ -165,7 +166,7 @@ class WriteIndex:
     def _settled(self) -> set[int]:
         """Delete documents left by an interrupted commit; return all numbers in use.
 
-        A number identifies a file, or a part of it, in the list of files.
+        A document number identifies a file, or a part of it, in the list of files.
         """
         with _no_index_if_damaged():
             listed = {number for row in self._list.rows().values() for number in row.numbers}
@@ -192,7 +193,7 @@ class WriteIndex:
         return row is not None and row.stamp == place.stamp
 
     def add(self, place: ChatFile, contents: FileDocuments, *, keep: tuple[int, ...] = ()) -> int:
-        """Add the contents of a file's current version; return the documents' new number.
+        """Add the documents of a file's current version; return their new number.
 
         `keep`: numbers under which other documents of this file have been added. All other
         documents of the file are replaced.
@@ -206,7 +207,7 @@ class WriteIndex:
     def commit(self, gone: Iterable[str] = ()) -> None:
         """Commit all additions, and remove the files in `gone` from the index.
 
-        Raises OSError.
+        `gone`: paths of files. Raises OSError if the index can't be written.
         """
         gone, removed = list(gone), self._list.replaced()
         if not (gone or removed or self._taken):
@@ -224,7 +225,7 @@ class WriteIndex:
 
 
 def _remove_unless_file(entry: Path) -> None:
-    """Remove whatever has an index file's path but is a folder, link, or device."""
+    """Remove what is at an index file's path if it is a folder, link, or device."""
     if os.path.lexists(entry) and (entry.is_symlink() or not entry.is_file()):
         _remove(entry)
 
@@ -238,7 +239,7 @@ def _remove(entry: Path) -> None:
 
 
 def _recreated(folder: Path) -> tuple[FileList, TextIndex]:
-    """Replace whatever is in the index's folder with an empty index.
+    """Replace everything in the index's folder, except the lock, with an empty index.
 
     The list is removed first, because readers open nothing without a list.
     """

@@ -43,7 +43,10 @@ The first interval is short, so that new sessions are found soon.
 _TOLD = 0.1
 """Seconds between two progress reports."""
 _REST = 0.6
-"""Maximum seconds to pause between scans; the pause is three times as long as the scan."""
+"""Maximum seconds to pause between scans.
+
+The pause is three times as long as the last scan, so that scanning takes little of the time.
+"""
 _TURN = 1.0
 """Seconds after which a waiting indexer tries again to get the lock."""
 _AGAIN = 30.0
@@ -61,7 +64,10 @@ class IndexerState(StrEnum):
     WAITING = "waiting"
     """Another gemtui process is keeping the index up to date."""
     FAILED = "failed"
-    """The index can't be written, as `IndexProgress.note` explains. Indexing will be retried."""
+    """The index can't be written; indexing will be retried.
+
+    `IndexProgress.note` explains why.
+    """
     ENDED = "ended"
     """The process has exited."""
 
@@ -90,7 +96,7 @@ def update(
     told: Callable[[int, int], None] = lambda *_: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Index what has changed in a store, newest files first; drop deleted files.
+    """Index the changed files of a store, newest first, and remove deleted ones.
 
     `following`: growing logs, of which only the new part is read; None reads every file in full.
     `told`: called with the number of indexed files and the total. `cancelled`: once it returns
@@ -145,7 +151,7 @@ def _unless_gone(index: WriteIndex) -> Iterator[None]:
 
 
 class _Program:
-    """The indexing process's program, which runs until its input is closed."""
+    """The program of the indexing process; it runs until its input is closed."""
 
     def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
         self._home = home
@@ -165,7 +171,10 @@ class _Program:
         os._exit(1)
 
     def run(self) -> None:
-        """Keep the index up to date while no other gemtui process does so."""
+        """Update the index until the input is closed.
+
+        While another gemtui process updates it, this one waits to take over.
+        """
         while not self._ended.is_set():
             try:
                 with only_writer(self._folder) as mine:
@@ -240,11 +249,10 @@ def _main() -> None:
 
 
 class Indexer:
-    """The process that keeps the index of the store in `home` up to date.
+    """The process that keeps the search index of the store in `home` up to date.
 
-    `folder`: the index's folder. `told`: called with each IndexProgress, in a separate thread. If
-    the process can't be started, `told` is called with the state ENDED, as it is when the process
-    exits.
+    `folder`: the index's folder. `told`: called with each IndexProgress, in a separate thread. When
+    the process exits, or if it can't be started, `told` is called with the state ENDED.
     """
 
     def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:
@@ -260,7 +268,10 @@ class Indexer:
         Thread(target=self._listen, args=(self._process,), daemon=True).start()
 
     def notify_changed(self) -> None:
-        """Report that the store has changed; new text can be found within a second."""
+        """Tell the process that the store has changed.
+
+        New text can be found within a second.
+        """
         self._say(b"\n")
 
     def stop(self) -> None:
@@ -286,7 +297,7 @@ class Indexer:
         assert process.stdout is not None
         with suppress(OSError, ValueError):
             for line in process.stdout:
-                with suppress(msgspec.MsgspecError):  # other code may print
+                with suppress(msgspec.MsgspecError):  # printed by other code
                     self._told(msgspec.json.decode(line, type=IndexProgress))
         self._told(IndexProgress(state=IndexerState.ENDED))
 
@@ -296,13 +307,14 @@ if __name__ == "__main__":
 
 
 def begin_index(home: Path, folder: Path) -> None:
-    """Start updating the index in `folder` for the store in `home`.
+    """Update a store's index once, in a process that may outlive this one.
 
-    If the process can't be started, the index isn't updated; no error is raised.
+    `home`: the folder that contains the store. `folder`: the index's folder. If the process can't
+    be started, the index isn't updated; no error is raised.
     """
     with suppress(OSError):
         process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)
         assert process.stdin is not None
         with process.stdin as asked:
             asked.write(pickle.dumps((home, folder, True)))
-        process.returncode = 0  # it outlives this program, so don't warn that nobody waited
+        process.returncode = 0  # prevents a warning that the process is still running

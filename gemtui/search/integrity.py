@@ -23,13 +23,13 @@ from gemtui.files import open_regular, write_whole
 
 _META = "meta.json"
 _END = struct.Struct("<II")
-"""The footer of the engine's files.
+"""The last bytes of an index file.
 
-It consists of the length of the metadata before it, and a magic number.
+They are the length of the metadata before them, and a magic number.
 """
 _MARK = 1337
 _TRIES = 3
-"""How often to try again if a writer replaces files during the check."""
+"""How often to check the files; the writer may replace some during a check."""
 _Stamp = tuple[int, int, int]
 
 
@@ -55,9 +55,9 @@ class _Footer(Struct):
 
 
 class Integrity:
-    """Checks the files in the folder `words`.
+    """Checks the files of the text index in the folder `words`.
 
-    `known`: the path of the file that names the files already checked.
+    `known`: the path of the file in which the checked files are listed.
     """
 
     def __init__(self, words: Path, known: Path) -> None:
@@ -97,7 +97,7 @@ class Integrity:
                 write_whole(self._known, [msgspec.json.encode(used)])
 
     def _used(self) -> Iterator[str]:
-        """Yield the names of the files that the index uses at present.
+        """Yield the names of the files that the index currently uses.
 
         Missing files are not reported here, because the search library reports them.
         """
@@ -122,7 +122,7 @@ def _is_whole(path: Path) -> bool:
     with open_regular(path) as stream:
         try:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # it is empty
+        except ValueError:  # an empty file can't be mapped
             return False
     with data:
         if len(data) < _END.size:

@@ -26,7 +26,7 @@ class Likeness(IntEnum):
 
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
-"""Minimum and maximum length, in bytes, of words that are also searched for inside other words."""
+"""Length limits, in bytes, of words to search for inside other words."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {
     "prompt": DocumentKind.USER,
@@ -49,7 +49,7 @@ def engine_query(
 ) -> Engine:
     """Return the search library's query for the documents that match `query`.
 
-    * `files`: numbers of the files to search; None means all.
+    * `files`: document numbers of the files to search; None means all.
     * `likeness`: how to search for the terms in `missing`; all other terms are matched exactly.
     * `dropped`: search messages that are no longer part of the conversation instead of those that
       are.
@@ -72,7 +72,10 @@ def engine_query(
 
 
 def required_terms(query: Query) -> list[Term]:
-    """Return the terms that must occur, leaving out terms without any word."""
+    """Return the terms that must occur in a hit.
+
+    Terms without letters and digits are left out.
+    """
     return [term for term in query.terms if not term.excluded and words(term.text)]
 
 

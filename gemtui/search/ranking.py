@@ -1,4 +1,4 @@
-"""Score, rank, and count the matches from several sources."""
+"""Score, rank, and count the matches in several text indexes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from gemtui.sessions.query import Query, Term
 from gemtui.text import clean_line, or_list
 
 _RANKED = 2000
-"""Maximum number of matches ranked by all criteria; if there are more, only the newest are."""
+"""Maximum number of matches that are ranked by all criteria.
+
+If there are more, only the newest are ranked.
+"""
 _BRIEF = 50
 """Number of words up to which a text counts as brief."""
 _MONTH = 30 * 24 * 3600
@@ -39,8 +42,8 @@ _WEIGHTS = {
 class SearchedIndex(NamedTuple):
     """A text index to search.
 
-    `words`: its reader. `files`: the names of the files to search, by number. `total`: how many
-    files the whole text index has.
+    `words`: a reader for it. `files`: the paths of the files to search, by document number.
+    `total`: how many files the whole text index has.
     """
 
     words: TextReader
@@ -51,7 +54,9 @@ class SearchedIndex(NamedTuple):
 class SearchRequest(NamedTuple):
     """A search request.
 
-    `limit`: the maximum number of hits to show. `page`: the page to show; None means the first one.
+    `dropped`: search messages that are no longer part of the conversation instead of those that
+    are. `limit`: the maximum number of hits to show. `page`: the page to show; None means the first
+    one.
     """
 
     query: Query
@@ -73,14 +78,14 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index's files above which the whole index is searched.
+"""Share of an index's files from which the whole index is searched.
 
-Filtering the matches afterwards is then faster.
+Removing the matches in other files afterwards is then faster.
 """
 
 
 class Matches:
-    """The matches from several sources, and the number of matches in each file.
+    """The matches in several text indexes, and the number of matches in each file.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
     from which ages are measured; None means the present. Only some matches are fetched; the others
@@ -104,7 +109,7 @@ class Matches:
         self._uncounted: list[tuple[SearchedIndex, Engine, Mapping[int, int]]] = []
 
     def add(self, source: SearchedIndex, ask: SearchRequest) -> None:
-        """Search one more source."""
+        """Search one more text index, and add its matches."""
         whole = len(source.files) >= _NEARLY * source.total
         if not (whole and self._add(source, ask, None)):
             self._add(source, ask, source.files)
@@ -112,8 +117,9 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        `files`: the numbers of the files; None means all. Matches may be missing if too many
-        matches in other files take up the number that is fetched.
+        `files`: the document numbers of the files to search; None means all files in the index, of
+        which only matches in `source.files` are added. In this case, matches may be missing if
+        those in other files take up the number that is fetched.
         """
         known = source.files
         ask_engine = partial(
@@ -189,7 +195,7 @@ def results_of(
 ) -> Results:
     """Return the best matches grouped by session.
 
-    Hits in subagents count for the sessions that called them. `complete`, `unindexed`: as in
+    Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`: as in
     `Results`.
     """
     best, following = _page(found, ask)
@@ -214,7 +220,7 @@ def results_of(
 
 
 def _page(found: Matches, ask: SearchRequest) -> tuple[list[_Match], Page | None]:
-    """Return a page's matches, best first, and the page that follows."""
+    """Return a page's matches, best first, and the next page; None if it is the last."""
     page = ask.page
     if page is None:
         return nsmallest(ask.limit, found.matches, key=_rank), None
@@ -241,7 +247,7 @@ def recounted(results: Results, found: Matches, *, scope: SearchScope, complete:
 
 
 def _by_session(found: Matches, scope: SearchScope) -> Mapping[str, int]:
-    """Return the number of matches in each session, by path."""
+    """Return the number of matches in each session, by the path of its file."""
     counts = Counter(found.counts)
     for name in scope.askers.keys() & counts.keys():
         counts[scope.askers[name]] += counts.pop(name)

@@ -16,23 +16,24 @@ from gemtui.sessions.store import ChatFile
 from gemtui.sessions.summarise import kind_and_id
 
 MUCH = 32 * 1024 * 1024
-"""Number of bytes from which helper processes are used; this process reads smaller amounts."""
+"""Number of bytes to read from which helper processes are used."""
 _HUGE = 64 * 1024 * 1024
 """File size, in bytes, from which a file is read in this process.
 
 That way, its documents are never all in memory.
 """
 _KEPT = 8 * 1024 * 1024
-"""Number of bytes of a log to keep parsed, so that they aren't parsed twice."""
+"""Number of bytes of a log's lines to keep parsed, to avoid parsing them twice."""
 
 
 def read_documents(
     places: Sequence[ChatFile], *, cancelled: Callable[[], bool]
 ) -> Iterator[tuple[ChatFile, FileDocuments]]:
-    """Yield each file with its documents, roughly in order, until `cancelled`.
+    """Yield each file with its documents, roughly in the given order.
 
     Callers must consume the documents before asking for the next file. Files that can't be read or
-    contain no session have no documents.
+    contain no session have no documents. `cancelled`: called between files; once it returns True,
+    reading stops.
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
@@ -58,7 +59,10 @@ def _contents(log: SessionLog, place: ChatFile) -> FileDocuments:
 def readable_documents(
     log: SessionLog, *, start: int = 0, stop: int | None = None
 ) -> Iterator[SearchDocument]:
-    """Yield the documents of `documents_of`, up to the first one that can't be read."""
+    """Yield a log's documents, up to the first one that can't be read.
+
+    The arguments are the same as for `documents_of`.
+    """
     with suppress(*UNREADABLE):
         yield from documents_of(log, start=start, stop=stop)
 

@@ -14,7 +14,7 @@ from gemtui.sessions.summary import Summary
 class Hit(Struct, frozen=True, kw_only=True):
     """A matching block of a message.
 
-    * `session`: the session the hit counts for.
+    * `session`: the session under which the hit is listed.
     * `file`: the session to open, which differs from `session` only for subagents.
     * `message`, `block`: the message's id, and the block's index, in its transcript.
     * `kind`: who or what wrote the block.
@@ -22,6 +22,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     * `time`: None if unknown.
     * `score`: higher is better; comparable within one search only.
     * `rank`: 0 for the best hit in the search.
+    * `line`: where the message is in its file, as in `SearchDocument`.
     """
 
     session: Summary
@@ -54,11 +55,11 @@ With the same `now`, the keys are the same in every index.
 class Page(Struct, frozen=True, kw_only=True):
     """A page's position in a search, chosen so that each hit is on exactly one page.
 
-    Hits are grouped by age into sections. Newer sections come first, and within a section, hits
-    with higher scores. All times are in seconds. `now`: the time from which ages are measured.
-    `before`: the page's section contains only hits older than this; None for the first section.
-    `since`: the section contains no older hits. `after`: the last hit on the previous page; None if
-    the page starts the section.
+    Hits are divided by age into sections. Newer sections come first; within a section, hits with
+    higher scores come first. All times are in seconds since 1970. `now`: the time from which ages
+    are measured. `before`: the page's section contains only hits older than this; None for the
+    first section. `since`: the section contains no hits older than this. `after`: the sort key of
+    the last hit on the previous page; None if the page starts the section.
     """
 
     now: float

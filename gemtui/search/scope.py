@@ -1,4 +1,4 @@
-"""The scope of a search: its files, and the session that each file counts for."""
+"""The scope of a search: its files, and the session under which hits are listed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gemtui.sessions.store import ChatFile, SessionKind
 from gemtui.sessions.summary import Flag, Summary
 
 _MOST_UNREAD = 24 * 1024 * 1024
-"""Maximum total size, in bytes, of unindexed files.
+"""Maximum total size, in bytes, of unindexed files in a StoreScope.
 
 If they are larger, all summaries have to be read anyway.
 """
@@ -28,7 +28,7 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 class File(Protocol):
-    """The current version of a session file: a summary, or a file of the store."""
+    """The current version of a session file, such as a Summary or a ChatFile."""
 
     @property
     def name(self) -> str:
@@ -36,7 +36,7 @@ class File(Protocol):
 
     @property
     def path(self) -> Path:
-        """The path."""
+        """The absolute path."""
 
     @property
     def size(self) -> int:
@@ -48,31 +48,39 @@ class File(Protocol):
 
 
 class SearchScope(Protocol):
-    """The files to search."""
+    """The files to search, and the session under which each file's hits are listed."""
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], Sequence[File]]:
-        """Split the files into indexed files, by number, and files that aren't indexed.
+        """Split the files to search into indexed files and files to read.
 
-        A file counts as not indexed if its indexed version is outdated. Files that aren't indexed
-        are sorted newest first.
+        `rows`: the files in the index, by path. Returns the paths of the indexed files by document
+        number, and the other files, newest first. A file whose indexed version is outdated must be
+        read.
         """
 
     def file(self, name: str) -> Summary:
-        """Return the summary of a file."""
+        """Return the summary of the file with this path."""
 
     def session(self, name: str) -> Summary:
-        """Return the session a file counts for; a subagent counts for its caller."""
+        """Return the session under which hits in this file are listed.
+
+        For a subagent's file, it is the session that called the subagent. `name`: the file's path.
+        """
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """Maps the path of each subagent's file to that of the session that called it."""
+        """The path of the calling session's file, by the path of the subagent's file."""
 
 
 # --- sessions of a snapshot ----------------------------------------------------------------------
 
 
 class SnapshotScope:
-    """The sessions of a snapshot that satisfy a query's conditions on sessions."""
+    """The files of the sessions that satisfy a query's conditions on sessions.
+
+    `sessions`: all sessions, as in a snapshot. `marks`: the user's marks on them. `fields`: the
+    conditions.
+    """
 
     def __init__(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
@@ -96,7 +104,10 @@ class SnapshotScope:
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
-        """See `SearchScope`."""
+        """Split the files to search into indexed files and files to read.
+
+        See `SearchScope.divided` for the details.
+        """
         known: dict[int, str] = {}
         unread: list[Summary] = []
         for name, file in self._files.items():
@@ -108,16 +119,19 @@ class SnapshotScope:
         return known, unread
 
     def file(self, name: str) -> Summary:
-        """See `SearchScope`."""
+        """Return the summary of the file with this path."""
         return self._files[name]
 
     def session(self, name: str) -> Summary:
-        """See `SearchScope`."""
+        """Return the session under which hits in this file are listed.
+
+        For a subagent's file, it is the session that called the subagent.
+        """
         return self._sessions[name]
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """See `SearchScope`."""
+        """The path of the calling session's file, by the path of the subagent's file."""
         sessions = self._sessions.items()
         return {name: session.name for name, session in sessions if session.name != name}
 
@@ -138,7 +152,11 @@ def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
 def _asker(
     project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
 ) -> Summary | None:
-    """Return the session that called a subagent, preferably one in the same project."""
+    """Return the session that called a subagent, preferably one in the same project.
+
+    `parent`: the caller's id. `mains`: the result of `_by_id`. Returns None if there is no such
+    session.
+    """
     if not parent:
         return None
     return mains.get((project_key, parent)) or mains.get(("", parent))
@@ -148,11 +166,12 @@ def _asker(
 
 
 class StoreScope:
-    """A store's files, without reading all their summaries; for a single search.
+    """The files in a store to search, without reading all their summaries.
 
-    `index`: an up-to-date index of the store's sessions, which reads summaries when needed. `rows`:
-    the text index's files. `project`: search only this project's sessions; None searches all. Every
-    method may raise Unsure.
+    Use this for a single search. `index`: an up-to-date index of the store's sessions, which reads
+    summaries when needed. `rows`: the files in the text index. `project`: search only this
+    project's sessions; None searches all. Every method may raise Unsure, which means that a
+    SnapshotScope is needed.
     """
 
     def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
@@ -178,7 +197,10 @@ class StoreScope:
         return {session.partition(" ")[2] for session in self._sessions.values()}
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[ChatFile]]:
-        """See `SearchScope`."""
+        """Split the files to search into indexed files and files to read.
+
+        See `SearchScope.divided` for the details.
+        """
         lost = [each for name, each in self._places.items() if name not in rows]
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
@@ -186,7 +208,7 @@ class StoreScope:
         return {number: name for name in known for number in rows[name].numbers}, unread
 
     def file(self, name: str) -> Summary:
-        """See `SearchScope`."""
+        """Return the summary of the file with this path."""
         if name not in self._read:
             self._take([self._places[name]])
         if name not in self._read or self._read[name].project is None:
@@ -194,14 +216,17 @@ class StoreScope:
         return self._read[name]
 
     def session(self, name: str) -> Summary:
-        """See `SearchScope`."""
+        """Return the session under which hits in this file are listed.
+
+        For a subagent's file, it is the session that called the subagent.
+        """
         file, mains = self._places[name], [self.file(main) for main in self._askers(name)]
         asker = _asker(file.project_key, file.parent, _by_id(newest_first(mains)))
         return asker or self.file(name)
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """See `SearchScope`."""
+        """The path of the calling session's file, by the path of the subagent's file."""
         return {
             name: self._asker_of(name)
             for name, file in self._places.items()
@@ -213,7 +238,7 @@ class StoreScope:
         return self.session(name).name if others else only
 
     def _askers(self, name: str) -> Sequence[str]:
-        """Return the files that may contain the session that called a subagent.
+        """Return the paths of the files that may contain a subagent's calling session.
 
         `name`: the path of the subagent's file.
         """
@@ -222,7 +247,7 @@ class StoreScope:
 
     @cached_property
     def _mains(self) -> Mapping[str, Sequence[str]]:
-        """The files of main sessions with subagents, by id."""
+        """The paths of the files of sessions that called subagents, by session id."""
         parents = {file.parent for file in self._places.values() if file.parent}
         ids = {session_of(SessionKind.MAIN, id): id for id in parents}
         found: dict[str, list[str]] = {}
@@ -232,14 +257,14 @@ class StoreScope:
         return found
 
     def _take(self, files: Sequence[ChatFile]) -> None:
-        """Read the summaries of files."""
+        """Read the summaries of files, and keep them for later."""
         for session in self._index.sessions_in(files):
             for each in (session, *session.copies):
                 self._read[each.name] = each
                 self._sessions[each.name] = session_of(each.kind, each.id)
 
     def _leave_out(self, project: Path | None) -> None:
-        """Remove the files of other projects, and each session's copies.
+        """Exclude the files of other projects, and each session's copies.
 
         `project`: the project to search; None means all.
         """

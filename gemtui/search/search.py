@@ -54,7 +54,7 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class Search:
-    """Searches the sessions in one store.
+    """Searches the text of the sessions in one store.
 
     `folder`: the index's folder (`index_folder`); None reads everything from the files.
     """
@@ -99,13 +99,13 @@ class Search:
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
     ) -> Iterator[Results]:
-        """Yield growing results; the last ones are complete unless cancelled or limited.
+        """Search sessions; yield the results again each time they have grown.
 
-        `sessions`: where to search, as in a snapshot with subagents; copies, ghosts and checkpoints
-        are left out. `limit`: the most hits. `dropped`: search rewound, replaced and failed
-        messages instead of current ones. `marks`: the sessions' marks, by id, for `tag:`,
-        `is:pinned` and `is:archived`. `page`: which hits to return; None returns the best ones.
-        Never raises.
+        The last results are complete unless cancelled or limited. `sessions`: where to search, as
+        in a snapshot with subagents; copies, ghosts and checkpoints are left out. `limit`: the
+        maximum number of hits. `dropped`: search rewound, replaced and failed messages instead of
+        current ones. `marks`: the sessions' marks, by id, for `tag:`, `is:pinned` and
+        `is:archived`. `page`: which hits to return; None returns the best ones. Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
@@ -123,7 +123,7 @@ class Search:
         cancelled: Callable[[], bool] = lambda: False,
         page: Page | None = None,
     ) -> Iterator[Results]:
-        """Yield results from a scope's files; otherwise like `find`.
+        """Search the files of a scope, as `find` does for sessions.
 
         If the index turns out to be corrupt, it is ignored and marked to be rebuilt.
         """
@@ -176,7 +176,10 @@ class Search:
             yield results(found, complete=sought and not unread and not cancelled())
 
     def scope(self, index: Index, project: Path | None) -> StoreScope:
-        """Return the scope of a single search; see `StoreScope`. Raises Unsure."""
+        """Return the scope for a single search in a project; None means all projects.
+
+        Raises Unsure if the summaries of all sessions are needed (see `StoreScope`).
+        """
         with self._lock:
             words = self._current_index()
             if words is None:
@@ -186,7 +189,7 @@ class Search:
     def _scope_of(
         self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
     ) -> SnapshotScope:
-        """Return the files to search.
+        """Return the scope for a query: the files of the sessions it may match.
 
         The last scope is cached, because every key press needs it.
         """
@@ -198,7 +201,7 @@ class Search:
     def _sources(self, scope: SearchScope) -> tuple[list[SearchedIndex], Sequence[File]]:
         """Return the indexes to search, and the files of the scope that aren't indexed.
 
-        Only current versions of files are searched in the indexes.
+        A file whose indexed version is outdated counts as not indexed.
         """
         index = self._current_index()
         if index is None:
@@ -246,10 +249,10 @@ class Search:
         return self._fresh is not None and self._fresh[0] == files
 
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
-        """Return the matches of a search request.
+        """Return the matches of a search request, or else of a less strict search.
 
-        If there are none, return those of a search in which terms that occur nowhere also match
-        similar words.
+        If nothing matches, the terms that occur nowhere are searched again: first among similar
+        words, then inside other words.
         """
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)
@@ -276,7 +279,10 @@ class Search:
         return Snippet(Clean("")) if text is None else snippet(text, query, width=width)
 
     def pattern(self, hit: Hit, query: Query) -> re.Pattern[str] | None:
-        """Return a pattern for the words of a hit that match; None if there are none."""
+        """Return a pattern for the words in a hit that match a query.
+
+        Returns None if there are none.
+        """
         text = self.text(hit)
         return None if text is None else pattern_for(text, query)
 
@@ -294,7 +300,7 @@ def _matches(
 
 
 def _missing(sources: Sequence[SearchedIndex], ask: SearchRequest) -> list[Term]:
-    """Return the required terms that occur nowhere and may be matched loosely."""
+    """Return the required terms that occur nowhere, except those in quotation marks."""
 
     def occurs(term: Term) -> bool:
         alone = Query(text=term.text, terms=(term,))

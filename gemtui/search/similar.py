@@ -7,21 +7,25 @@ import re
 from gemtui.search.words import parts
 
 _FIXED, _SHORT = 4, 7
-"""The longest words in which no typo, or only one, is allowed."""
+"""Maximum lengths of words in which no typo, or at most one, is allowed."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def typos(word: str) -> int:
-    """Return how many typos a word may have: 0 if it is short or has digits."""
+    """Return how many typos a word may have to count as similar.
+
+    The number is 0 for short words and words with digits.
+    """
     if len(word) <= _FIXED or any(map(str.isdigit, word)):
         return 0
     return 1 if len(word) <= _SHORT else 2
 
 
 def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
-    """Return the words and name parts similar to `word` in the first `most` words.
+    """Return the words in a text, and parts of compound names, similar to `word`.
 
-    `prefix`: include words that only begin similarly. The words returned are spelled as in `text`.
+    They are spelled as in `text`. `prefix`: include words that only begin similarly. `most`: the
+    number of words of the text to compare.
     """
     if not (errors := typos(word)):
         return []

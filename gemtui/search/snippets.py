@@ -23,14 +23,17 @@ _CUT = "…"
 
 
 class Snippet(NamedTuple):
-    """One line; `spans` holds the start and end index of each matching word."""
+    """One line of a text, sanitized.
+
+    `spans`: the start and end index of each matching word.
+    """
 
     text: Clean
     spans: tuple[tuple[int, int], ...] = ()
 
 
 def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
-    """Return the line with the most query words, at most `width` characters long.
+    """Return a text's line with the most query words, cut to `width` characters.
 
     If the query has no words, or none of them is found, the text's first non-empty line is
     returned.
@@ -55,7 +58,10 @@ def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
 
 
 def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
-    """Return a pattern for each term: for whole words, word parts, or similar words."""
+    """Return a pattern for each term of a query that a text contains.
+
+    A pattern matches whole words, or else parts of words, or else similar words.
+    """
     found = []
     for term, whole, inside in _ways(query):
         pattern = next((each for each in (whole, inside) if each.search(text)), None)
@@ -67,7 +73,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 
 @lru_cache(maxsize=16)
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
-    """Return each term with a pattern for whole words and one for parts of words."""
+    """Return each required term with two patterns: for whole words, and inside words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
     return [
         (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
@@ -112,7 +118,7 @@ def _best_line(text: str, patterns: Sequence[re.Pattern[str]]) -> str | None:
 
 
 def _lines_with(text: str, patterns: Iterable[re.Pattern[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the start and end index of lines with a match.
+    """Yield the start and end index of each line with a match.
 
     A span may cover several lines, because a phrase may continue on the next line.
     """

@@ -24,17 +24,17 @@ from gemtui.search.words import analyzer
 WORDS = "words"
 """The name under which `analyzer()` is registered in the index."""
 CHECKED = "checked"
-"""The name of the file that lists the index files whose checksums have been verified."""
+"""The name of the file that lists the files whose checksums have been verified."""
 _HEAP = 96_000_000
 _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Maximum length of a text in words; longer texts count as this long."""
+"""Maximum stored length of a text in words; longer texts count as this long."""
 LATEST = 2**53
 """A time in seconds that is later than any real one."""
 _MOST_FILES = 60_000
-"""Maximum number of files for which the engine counts matches separately."""
+"""Maximum number of files whose matches the search library counts separately."""
 
 
 class TooMuch(Exception):
@@ -46,7 +46,7 @@ class TooMuch(Exception):
 
 @contextmanager
 def _engine() -> Iterator[None]:
-    """Turn the search library's errors and panics into IndexDamaged or TooMuch."""
+    """Convert the search library's errors and panics to IndexDamaged or TooMuch."""
     try:
         yield
     except IndexDamaged:
@@ -62,8 +62,9 @@ def _engine() -> Iterator[None]:
 class FoundDocument(NamedTuple):
     """A matching document.
 
-    `file`: its file's number. `time`: seconds since 1970; 0 if unknown. `order`: as in
-    `SearchDocument`. `length`: how many words it has, up to a maximum.
+    `file`: the document number, which identifies its file. `time`: seconds since 1970; 0 if
+    unknown. `order`: as in `SearchDocument`. `length`: how many words it has, up to a maximum.
+    `at`: the document's address in the index.
     """
 
     score: float
@@ -85,9 +86,9 @@ class DocumentPlace(NamedTuple):
 
 
 def minor_version() -> str:
-    """Return the version of the search library on which the index format depends.
+    """Return the search library's major and minor version, such as `0.27`.
 
-    For example, `0.27`.
+    The format of the index depends on it.
     """
     found = re.search(r"\d+\.\d+", tantivy.__version__)  # type: ignore[attr-defined]
     return "" if found is None else found[0]
@@ -115,8 +116,8 @@ def schema() -> tantivy.Schema:
 class TextIndex:
     """Documents indexed by their words.
 
-    `folder`: the index's folder; None keeps the index in memory. `new`: create the index there.
-    Raises IndexDamaged if the folder doesn't contain a valid index.
+    `folder`: the index's folder; None keeps the index in memory. `new`: create an empty index in
+    the folder. Otherwise, IndexDamaged is raised if the folder doesn't contain a valid index.
     """
 
     def __init__(self, folder: Path | None = None, *, new: bool = False) -> None:
@@ -133,14 +134,14 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add a file's documents under the file's number."""
+        """Add documents under the document number of their file."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
 
     def remove(self, files: Iterable[int]) -> None:
-        """Remove all documents with these file numbers."""
-        if numbers := list(files):  # a term query does not find unsigned numbers
+        """Remove all documents with these document numbers."""
+        if numbers := list(files):  # deleting by term does not find unsigned numbers
             asked = tantivy.Query.term_set_query(schema(), "file", numbers)
             self._written().delete_documents_by_query(asked)
 
@@ -207,8 +208,8 @@ class TextReader:
     def _newest(self, query: tantivy.Query, most: int) -> tantivy.Query | None:
         """Restrict a query to about its `most` newest matches; None if it has none.
 
-        The newest matches are determined first, because most queries have either many matches or
-        hardly any, and because sorting by time loses the scores.
+        A first search, sorted by time, finds out how old these matches are. Its results can't be
+        used, because sorting by time loses the scores.
         """
         newest = self._searcher.search(query, most, count=False, order_by_field="time").hits
         if len(newest) < most or most == self._searcher.num_docs:
@@ -223,7 +224,10 @@ class TextReader:
         return [int(value or 0) for value in self._searcher.fast_field_values(name, at)]
 
     def files(self, query: tantivy.Query) -> dict[int, int]:
-        """Map the number of each file with matches to how many matches it has."""
+        """Return how many matches each file has, by document number.
+
+        Files without matches are left out.
+        """
         most = max(1, min(_MOST_FILES, self._searcher.num_docs))
         terms = {"field": "file", "size": most, "segment_size": most}
         with _engine():
@@ -231,11 +235,11 @@ class TextReader:
         return {int(each["key"]): each["doc_count"] for each in answer["files"]["buckets"]}
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all files that have documents."""
+        """Return the document numbers of all documents in the index."""
         return list(self.files(tantivy.Query.all_query()))
 
     def place(self, found: FoundDocument) -> DocumentPlace:
-        """Return the location of a document."""
+        """Return the location of a document: its message, its block, and its line."""
         with _engine():
             message, block, tool, line = orjson.loads(self._searcher.doc(found.at)["place"][0])
         return DocumentPlace(message, block, tool, None if line is None else tuple(line))
@@ -264,6 +268,6 @@ def _stored(file: int, each: SearchDocument) -> tantivy.Document:
 def epoch_seconds(time: datetime | None) -> int:
     """Return a time as the index stores it: whole seconds since 1970.
 
-    Returns 0 if the time is unknown or earlier.
+    Returns 0 if the time is unknown or before 1970.
     """
     return 0 if time is None else max(0, int(time.timestamp()))

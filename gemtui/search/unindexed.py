@@ -16,15 +16,15 @@ from gemtui.search.words import words
 from gemtui.sessions.query import Query
 
 AT_ONCE = 24 * 1024 * 1024
-"""Maximum bytes of session files that are read and indexed in memory at once."""
+"""Maximum number of bytes of session files to index in memory at once."""
 _AT_FIRST = 2 * 1024 * 1024
-"""Bytes of session files in the first group."""
+"""Number of bytes of session files in the first group."""
 _HUGE = 64 * 1024 * 1024
-"""File size, in bytes, above which a file isn't scanned for the words first."""
+"""Size in bytes from which a file isn't searched for the query's words beforehand."""
 
 
 def file_groups(files: Iterable[File]) -> Iterator[list[File]]:
-    """Yield groups of files small enough to index in memory.
+    """Divide files into groups that are small enough to be indexed in memory.
 
     The first group is the smallest, so that first results appear soon.
     """
@@ -46,7 +46,7 @@ def words_of(
     *,
     only: Callable[[Path], bool] = lambda _: True,
 ) -> SearchedIndex:
-    """Return an index of these files in memory.
+    """Index files in memory, and return the index.
 
     `only`: returns whether to include the file at a path.
     """
@@ -72,7 +72,7 @@ _ESCAPE = re.compile(rb"\\u(?!00)")
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
-    """Return a function that says whether the file at a path may match a query.
+    """Return a function that returns whether the file at a path may match a query.
 
     It returns False only for files that can't match.
     """

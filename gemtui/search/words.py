@@ -2,7 +2,7 @@
 
 A word is a run of letters and digits, converted to lower case; everything else separates words. So
 `parse_message` is two adjacent words, as is `messages.py`. `parseMessage` is one word with two
-parts. The search engine splits documents itself when it indexes them; these functions do the same
+parts. The search library splits documents itself when it indexes them; these functions do the same
 for queries and for the few lines that are shown.
 """
 
@@ -25,13 +25,19 @@ _CLASSES[ord("0") : ord("9") + 1] = b"a" * 10
 _CLASSES[ord("A") : ord("Z") + 1] = b"A" * 26
 """Maps each byte to its class: a capital, a small letter or digit, or neither."""
 _SEAMS = (b"aA", b"AAa")
-"""Sequences of classes at which two parts of a name meet."""
+"""Sequences of classes at which two parts of a name meet.
+
+They are in `parseMessage` (small letter, capital) and `HTMLPage` (two capitals, small letter).
+"""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+")
 
 
 @lru_cache(maxsize=1)
 def analyzer() -> TextAnalyzer:
-    """Return the engine's own tokenizer. The first call imports the engine."""
+    """Return the search library's tokenizer, with which documents are indexed.
+
+    The first call imports the library.
+    """
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     simple = TextAnalyzerBuilder(Tokenizer.simple())

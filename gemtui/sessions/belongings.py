@@ -17,17 +17,17 @@ _OF_ALL = frozenset(
 )
 """Folders beside `chats` that belong to the whole project.
 
-This is true even if a log's header claims such a name as its session id. Names are compared
-case-insensitively, because some file systems ignore case.
+They are never taken for a session's folder, even if a log's header gives such a name as its session
+id. Names are compared case-insensitively, because some file systems ignore case.
 """
 
 
 def belongings(project: Path, id: str) -> tuple[Path, Path]:
-    """Return the paths of a session's two folders outside its log.
+    """Return the two folders where the CLI stores a session's files besides its log.
 
-    One holds its tool outputs, and the other is named after its id. `project`: the project's folder
-    under `~/.gemini/tmp`. The two folders need not exist. `id` must be safe to use as a folder
-    name; check it with `is_plain_id`.
+    The first holds tool outputs; the second, named after the session's id, holds plans and other
+    files. `project`: the project's folder under `~/.gemini/tmp`. The two folders need not exist.
+    `id` must be safe to use as a folder name; check it with `is_plain_id`.
     """
     return project / _OUTPUTS / f"{_OF_SESSION}{id}", project / id
 
@@ -43,7 +43,11 @@ def is_plain_id(id: str) -> bool:
 
 
 def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
-    """Yield the existing folders that belong to the sessions in these files."""
+    """Yield the existing folders of tool outputs and plans for these session files.
+
+    They are the folders described in `belongings`. Only the first eight characters of a session's
+    id are compared, because file names contain no more.
+    """
     ids: dict[str, set[str]] = {}
     for file in files:
         name, chats, _ = file.name.rpartition(_CHATS)
@@ -58,9 +62,10 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
 
 
 def project_folder(path: Path) -> Path | None:
-    """Return the project's folder for the path of a session file.
+    """Return the folder that contains a session file's `chats` folder.
 
-    Returns None if the file is not inside a folder named `chats`.
+    It is the project's folder under `~/.gemini/tmp`. Returns None if the file is not inside a
+    folder named `chats`.
     """
     folder, chats, _ = str(path).rpartition(_CHATS)
     return Path(folder) if chats else None

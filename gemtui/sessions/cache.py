@@ -3,9 +3,9 @@
 The files contain titles (the first words of prompts), paths of written files, and counts, so the
 folder has mode 0700 and each file 0600. A row is valid while its session file's inode, size,
 modification time, and mode are unchanged. Every row carries a checksum. If the cache is corrupt, it
-is replaced by an empty one, and `renewed` says why. If replacing the cache doesn't help (because
-the file is locked, not writable, or written by a newer gemtui), gemtui works without a cache, and
-`problem` says why.
+is replaced by an empty one, and `Cache.renewed` says why. If replacing the cache doesn't help
+(because the file is locked, not writable, or written by a newer gemtui), gemtui works without a
+cache, and `Cache.problem` says why.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ _TABLES = (
     """create table summary (
         path blob primary key, home blob, stamp blob, data blob, checksum integer
     ) without rowid""",
-    "create index homes on summary (home)",  # which also has the paths, without the data
+    "create index homes on summary (home)",  # lists paths without reading data
     "create table heads (home blob primary key, files blob, heads blob, checksum integer)",
     "create table lines (home blob primary key, files blob, lines blob, checksum integer)",
 )
 
 
 class Head(Struct, frozen=True, array_like=True, gc=False):
-    """The fields of a session file's summary that sorting, selecting and assigning projects need.
+    """The part of a file's summary that is needed to select and sort sessions.
 
     `kind`: a SessionKind; "" if the file contains no session. `when`: `Summary.when`, in seconds
-    since 1970. `hidden`: whether lists hide the session, unless another file of the same session
-    has more content. `directories`: as in `Summary`.
+    since 1970. `hidden`: whether lists would hide the session if this were its only file.
+    `directories`: as in `Summary`.
     """
 
     kind: str = ""
@@ -73,7 +73,7 @@ class Head(Struct, frozen=True, array_like=True, gc=False):
 
 
 class SessionLine(Struct, frozen=True, array_like=True, gc=False):
-    """The cached JSON of a session with one file, for `gemtui sessions --json`.
+    """The cached output of `gemtui sessions --json` for a session with one file.
 
     `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the project
     named in the JSON; if the session belongs to another project by now, the cached JSON must not be
@@ -93,13 +93,13 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedRows(Generic[T]):
-    """Defines one kind of cache: its file, its version, and how to decode its rows.
+    """The definition of a kind of cache: its file, its version, and its rows.
 
     There is one row per session file. `version`: a cache file with a lower version is replaced; one
-    with a higher version is left alone. `application`: the cache file's application id is this
-    number plus the version; a mismatch means that the file is corrupt. `first_marked`: the first
-    version whose files have an application id. `decode`: decodes a row's data. `share`: replaces
-    values in a decoded row with shared objects.
+    with a higher version is left alone. `application`: the cache file's SQLite application id is
+    this number plus the version; a mismatch means that the file is corrupt. `first_marked`: the
+    first version whose files have an application id. `decode`: decodes a row's data. `share`: makes
+    a decoded row use the same objects as other rows with equal values, to save memory.
     """
 
     file: str
@@ -111,11 +111,12 @@ class CachedRows(Generic[T]):
 
 
 class Cache(Generic[T]):
-    """The cache for one store's files.
+    """Cached data about the session files in one store.
 
     Without a cache file, every method does nothing or finds nothing. `folder`: gemtui's cache
-    folder; None disables the cache. Several programs may use one cache at once. `problem`: why
-    there is no cache, or None. `renewed`: why the cache was replaced by an empty one, or None.
+    folder; None disables the cache. Several programs may use one cache at once. `home`: the store's
+    folder (`~/.gemini`). `rows`: the kind of data to cache. `problem`: why there is no cache, or
+    None. `renewed`: why the cache was replaced by an empty one, or None.
     """
 
     def __init__(self, folder: Path | None, home: Path, rows: CachedRows[T]) -> None:
@@ -139,7 +140,7 @@ class Cache(Generic[T]):
     # --- rows --------------------------------------------------------------------------------
 
     def get(self, places: Iterable[ChatFile]) -> dict[str, T]:
-        """Return, by path, the cached rows that match these files' current state."""
+        """Return the cached row of each file that hasn't changed since, by path."""
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, T] = {}
         shared: dict[Any, Any] = {}
@@ -156,7 +157,7 @@ class Cache(Generic[T]):
         return found if self.renewed is renewed else {}
 
     def heads(self, places: Sequence[ChatFile]) -> list[Head | None]:
-        """Return each file's cached head; None if there is none for its current state.
+        """Return each file's cached `Head`; None if none is cached for its current state.
 
         `places`: all files of the store. The cache rows of files that no longer exist are deleted.
         """
@@ -167,7 +168,10 @@ class Cache(Generic[T]):
         return found
 
     def put_heads(self, places: Sequence[ChatFile], heads: Sequence[Head | None]) -> None:
-        """Store the heads of all files, replacing earlier ones."""
+        """Store the `Head` of every file, replacing those stored earlier.
+
+        `places`: all files of the store.
+        """
         self._put_of_all("heads", places, heads)
 
     def lines(self, places: Sequence[ChatFile]) -> list[SessionLine | None]:
@@ -187,7 +191,7 @@ class Cache(Generic[T]):
     def _of_all(
         self, table: str, decode: Callable[[bytes], list[V | None]], places: Sequence[ChatFile]
     ) -> tuple[list[V | None], Set[bytes]]:
-        """Return one table's cached value for each file, and the paths that are gone.
+        """Return a table's cached value for each file, and the paths of deleted files.
 
         For each store, the table has one row with the values of all files. A value is None if it
         isn't known for the file's current state.
@@ -226,7 +230,7 @@ class Cache(Generic[T]):
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Store rows, replacing earlier rows of the same files."""
+        """Store each file's data, replacing earlier data of the same files."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             if (data := _packed(each)) is not None:
@@ -261,11 +265,12 @@ class Cache(Generic[T]):
 
     @contextmanager
     def _used(self) -> Iterator[sqlite3.Connection | None]:
-        """Yield the open database, and handle errors raised in the block.
+        """Lock the cache and yield its database, or None if there is no cache.
 
-        An error of an open database doesn't reach the caller. If another process holds the lock,
-        the block's change is lost, and the files concerned are read again later. After any other
-        error, `_recover` is called.
+        If there is a database, errors raised in the `with` block are handled and not passed on. If
+        another process has locked the file, the block's changes are lost, and the session files
+        concerned are read again later. After any other error, `_recover` replaces the cache or
+        disables it.
         """
         with self._lock:
             try:
@@ -318,7 +323,7 @@ class Cache(Generic[T]):
 def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
     database = connect(path, wait=_WAIT, any_thread=True)
     try:
-        database.execute("pragma synchronous = off")  # recreated if a power cut corrupts it
+        database.execute("pragma synchronous = off")  # a corrupt cache is recreated
         database.execute("begin")
         version = _version(database, rows)
         database.execute("commit")
@@ -337,7 +342,10 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
 
 
 def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
-    """Return the version of a cache, or 0 for a new file. Raise Newer or Damaged."""
+    """Return the version of a cache file, or 0 if the file is new.
+
+    Raises Newer if a newer gemtui wrote the file, and Damaged if its application id doesn't fit.
+    """
     application, version = application_and_version(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
@@ -367,7 +375,10 @@ def _stamp(place: ChatFile) -> bytes:
 
 
 def _columns(places: Sequence[ChatFile]) -> bytes:
-    """Encode the paths and stamps of files so that they are quick to compare."""
+    """Encode files' paths and stamps as bytes, to compare two lists of files quickly.
+
+    A stamp (`ChatFile.stamp`) changes whenever the file does.
+    """
     names = os.fsencode("\0".join([place.name for place in places]))
     stamps = zip(*[place.stamp for place in places], strict=True)
     return _pack((names, *stamps))
@@ -395,7 +406,7 @@ def _packed(known: object) -> bytes | None:
 
 
 def _sharing(known: Known, place: ChatFile, shared: dict[Any, Any]) -> Known:
-    """Replace a row's values by shared objects if other rows have equal ones.
+    """Replace a row's values with shared objects if other rows have equal ones.
 
     This saves memory, because a store may have 10,000 rows. `shared`: the objects used so far.
     """
@@ -431,13 +442,14 @@ SUMMARIES: CachedRows[Known] = CachedRows(
     decode=msgspec.msgpack.Decoder(Known).decode,
     share=_sharing,
 )
-"""The cached summary of each session file, as shown in lists."""
+"""The cache of session summaries, with one row for each session file."""
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return a list with the (file, result) pair to cache, or an empty list.
+    """Return `[(place, known)]` if a file's reading result may be cached, else `[]`.
 
-    A result isn't cached if reading the unchanged file again may give another result.
+    A result isn't cached if reading the unchanged file again may give another result: a temporary
+    problem, or a summary of only the file's beginning.
     """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):
         return [(place, known)]

@@ -1,4 +1,4 @@
-"""A catalog of file summaries, merged into sessions and updated file by file.
+"""The catalog of a store's sessions, merged from the summaries of their files.
 
 Only the sessions affected by a change are merged again. All others remain the same objects, so that
 a list can detect changes by identity.
@@ -22,7 +22,7 @@ Stamp = tuple[int, ...]
 
 
 class Catalog:
-    """Merges summaries of files into sessions. Not thread-safe."""
+    """The summaries of session files, merged into sessions. Not thread-safe."""
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
@@ -51,7 +51,11 @@ class Catalog:
         self._changed |= self._groups.keys()
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Add absolute paths that may be the folders of projects known only by a hash."""
+        """Add absolute paths that may be the folders of projects known only by a hash.
+
+        Old sessions name their project only by the hash of its path. If one of `paths` has that
+        hash, it is the project's folder.
+        """
         if self._projects.learn(paths):
             self._changed |= self._homeless
 
@@ -70,7 +74,10 @@ class Catalog:
         return None if known is None else known[1]
 
     def put(self, stamp: Stamp, summary: Summary) -> None:
-        """Add one file's summary, replacing any earlier one."""
+        """Add one file's summary, replacing any earlier one.
+
+        `stamp`: the state of the file when it was read (`ChatFile.stamp`).
+        """
         path, key = summary.name, identity(summary)
         before = self._files.get(path)
         if before is not None and identity(before[1]) != key:
@@ -106,7 +113,10 @@ class Catalog:
         return self._listed
 
     def sessions_of(self, paths: Iterable[str], now: datetime) -> tuple[Summary, ...]:
-        """Return the known sessions these files belong to, newest first."""
+        """Return the sessions that these files belong to, newest first.
+
+        Files that are not in the catalog are ignored.
+        """
         self._merge(now)
         known = [each[1] for path in paths if (each := self._files.get(path)) is not None]
         files = {summary.name for summary in known}
@@ -173,11 +183,11 @@ def newest_first(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The known sessions of a store at one moment.
 
-    `sessions`: newest first, one per session id, including hidden ones (`Summary.hidden`); the
-    other files of a session are its `copies`. `done`: how many of the `total` files are known.
-    `complete`: whether all files have been read to the end. `unreadable`: files without a readable
-    session, and folders that can't be accessed. `looked`: the locations that were searched.
-    `cache`: why there is no cache, or None. `renewed`: why the cache was replaced, or None.
+    `sessions`: newest first, including hidden ones (`Summary.hidden`); a session's other files are
+    its `copies`. `done`: how many of the `total` files are known. `complete`: whether all files
+    have been read to the end. `unreadable`: files without a readable session, and folders that
+    can't be accessed. `looked`: the locations that were searched. `cache`: why there is no cache,
+    or None. `renewed`: why the cache was replaced, or None.
     """
 
     sessions: tuple[Summary, ...]

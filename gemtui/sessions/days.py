@@ -22,10 +22,11 @@ class DaySpan(Struct, frozen=True):
 
 
 class Days:
-    """The headings for days, relative to today in a time zone (None: the local one).
+    """Assigns times to headings such as Today, Monday, and March 2026.
 
-    Today, yesterday, and the five days before have their own headings. Earlier days share one
-    heading per month, because otherwise half of a list would be headings.
+    `now`: the current time, which decides what today is. `tz`: the time zone in which days begin;
+    None means the local one. Today, yesterday, and the five days before have their own headings.
+    Earlier days share one heading per month, because otherwise half of a list would be headings.
     """
 
     def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
@@ -33,7 +34,7 @@ class Days:
         self.today = now.astimezone(tz).date()
 
     def span_of(self, when: datetime) -> DaySpan:
-        """Return the day or month whose heading a time belongs under.
+        """Return the day or month under whose heading a time belongs.
 
         A time in the future, which comes from a wrong clock, belongs under today.
         """
@@ -54,6 +55,7 @@ class Days:
     def moment(self, when: datetime) -> str:
         """Return the part of a time that its heading doesn't show: `23:11`, or `Sat 14`.
 
+        Under the heading of a day, this is the time of day; under the heading of a month, the date.
         Call this only for days before today.
         """
         local = when.astimezone(self.tz)

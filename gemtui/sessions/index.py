@@ -1,4 +1,4 @@
-"""All sessions in a store as summaries: first the newest, then all, then changes.
+"""The index of a store's sessions: loads the newest, then all, then changes.
 
 Methods are blocking and meant for worker threads; `load` may run in one thread while `update` runs
 in another. Summaries are cached (`cache.py`), so that the next start reads hardly any session
@@ -45,11 +45,14 @@ if TYPE_CHECKING:
 HEAD = 64 * 1024
 """Number of bytes that `quick` reads of each file: enough for the first prompt."""
 LOGS = 4
-"""Maximum number of growing files whose logs are kept open, so that only new bytes are read."""
-_QUICK_LOOKS = 3
-"""Maximum number of files that `quick` reads for each session to return.
+"""Maximum number of growing session files that are kept open.
 
-There is more than one file per session because many files are ghosts or copies.
+When an open file grows, only the new bytes are read.
+"""
+_QUICK_LOOKS = 3
+"""Maximum number of files that `quick` reads per requested session.
+
+It reads more than one because many files are ghosts (empty files) or copies.
 """
 _SAVE = 200
 _PUBLISH = 0.25
@@ -60,7 +63,7 @@ def _nothing() -> None:
 
 
 def never() -> bool:
-    """Return False; this is the default for `cancelled`."""
+    """Return False; the default for `cancelled` arguments, which means never cancel."""
     return False
 
 
@@ -98,7 +101,7 @@ class Index:
             self._cache.close()
 
     def expect(self, project: Path) -> None:
-        """Assign to this folder the sessions that name only the hash of its path.
+        """Assign to `project` those sessions that name only the hash of its path.
 
         `quick` and `find` do the same for their `project`.
         """
@@ -121,10 +124,12 @@ class Index:
     # --- quick, load, update -----------------------------------------------------------------
 
     def quick(self, *, project: Path | None, limit: int) -> Snapshot:
-        """Return the newest `limit` sessions, from the cache or their files' beginnings.
+        """Read the newest sessions until `limit` can be listed; return a snapshot.
 
-        `project`: return only this folder's sessions; None returns those of all projects. If a
-        session has only been read in part (`Summary.partial`), its counts are lower bounds.
+        They are read from the cache, or else from the beginnings of their files; if a session has
+        only been read in part (`Summary.partial`), its counts are lower bounds. `project`: read
+        only this folder's sessions; None means those of all projects. The snapshot also has the
+        sessions that were read earlier.
         """
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
@@ -141,7 +146,7 @@ class Index:
     def load(
         self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
     ) -> Snapshot:
-        """Read all files, newest first, and fill the cache; return the whole store.
+        """Read all files, newest first, and cache the results; return a snapshot.
 
         `publish`: called a few times a second with an intermediate snapshot. `cancelled`: called
         between files and within large ones; if it returns True, loading stops, but everything read
@@ -152,7 +157,7 @@ class Index:
         return self._snapshot(store)
 
     def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:
-        """Read files that changed, appeared, or vanished; return the updated store.
+        """Read files that changed, appeared, or vanished; return a new snapshot.
 
         Only the new part of a log is read. If any of the paths is not a session's file, or has
         become unreadable, the whole store is scanned again. If there are no paths, only the live
@@ -194,7 +199,7 @@ class Index:
     # --- single queries ----------------------------------------------------------------------
 
     def files(self, project: Path | None = None) -> Sequence[ChatFile]:
-        """Return all files of the store as of the last scan, or only a project's files.
+        """Return all session files as of the last scan, or only those of a project.
 
         Sessions in a repository's worktrees belong to the repository. Raises StoreUnreadable.
         """
@@ -203,19 +208,19 @@ class Index:
         return self._scope(store, project, read=True, worktrees=True)
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
-        """Return the sessions in these files, newest first, including copies.
+        """Return the sessions that these files belong to, newest first.
 
-        Files that are not in the catalog yet are read.
+        Files that are not known yet are read. Hidden sessions are included.
         """
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
             return self._catalog.sessions_of([file.name for file in files], _now())
 
     def heads(self) -> list[tuple[ChatFile, Head]]:
-        """Return each file of the store with its `Head`; uncached files are read.
+        """Return each session file of the store with its `Head` (a short summary).
 
-        A file that contains no session has a `Head` with an empty `kind`. Unreadable files are left
-        out.
+        Files whose `Head` isn't cached are read. A file that contains no session has a `Head` with
+        an empty `kind`. Unreadable files are left out.
         """
         files = self.files()
         cached = heads = self._cache.heads(files)
@@ -232,13 +237,19 @@ class Index:
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
 
     def lines(self) -> dict[str, SessionLine]:
-        """Return the cached `SessionLine` of each file that hasn't changed since, by path."""
+        """Return the cached JSON of sessions, by the path of their file.
+
+        Files that have changed since are left out.
+        """
         files = self.files()
         lines = zip(files, self._cache.lines(files), strict=True)
         return {file.name: line for file, line in lines if line is not None}
 
     def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
-        """Cache these values by file path; all other cached `SessionLine`s are removed."""
+        """Replace the cached JSON of all sessions.
+
+        `lines`: the JSON by the path of the session's file.
+        """
         files = self.files()
         self._cache.put_lines(files, [lines.get(file.name) for file in files])
 
@@ -254,8 +265,7 @@ class Index:
         """Collect the paths that may be the folders of projects known only by a hash.
 
         These are the paths in session headers, and the paths of files written by sessions whose
-        folder is named by the hash of an unknown project. `heads`: the result of the method
-        `heads`.
+        folder is named by the hash of an unknown project. `heads`: the result of `Index.heads`.
         """
         named = chain.from_iterable(head.directories for _, head in heads if head.directories)
         with self._lock:
@@ -277,7 +287,7 @@ class Index:
     def unreadable(self, heads: Sequence[tuple[ChatFile, Head]]) -> int:
         """Return how many files and folders are unreadable or invalid.
 
-        `heads`: the result of the method `heads`.
+        `heads`: the result of `Index.heads`.
         """
         problems = () if self._store is None else self._store.problems
         unread = [file.name for file, head in heads if not head.kind]
@@ -310,7 +320,7 @@ class Index:
         return alone.sessions(_now())[0]
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
-        """Return a session after reading every file that may hold a copy of it."""
+        """Return a session with all its copies, reading the files that may be copies."""
         likely = [place for place in store.files() if resolve.name_fits(place, session.id)]
         found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)
@@ -318,7 +328,7 @@ class Index:
     # --- scanning and reading ----------------------------------------------------------------
 
     def _scan(self) -> Store:
-        """Scan the store again, and drop the entries of files that no longer exist."""
+        """Scan the store again, and forget files that no longer exist."""
         store = store_with_kept(self.home)
         projects = Projects(
             self.home, {*store.keys(), *(each.project_key for each in store.files())}
@@ -364,7 +374,10 @@ class Index:
         ]
 
     def _when(self, place: ChatFile) -> float:
-        """Return the latest time at which the session in a file may have been updated."""
+        """Return the latest time at which the session in a file may have been updated.
+
+        The time is in seconds since 1970.
+        """
         known = self._catalog.file(place.name)
         if known is None or known.partial:
             return resolve.latest_update(place)
@@ -385,7 +398,11 @@ class Index:
             self._cache.keep_only(store.files())
 
     def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
-        """Return which of `places` must be read; load the others from the cache."""
+        """Load summaries of files from the cache; return the files that must be read.
+
+        Files whose summaries are already known are skipped. `whole`: a summary counts only if the
+        whole file was read.
+        """
         with self._lock:
             missing = [place for place in places if not self._knows(place, whole=whole)]
         cached = self._cache.get(missing)
@@ -418,7 +435,7 @@ class Index:
         self._cache.put(unsaved)
 
     def _follow(self, path: Path, cancelled: Callable[[], bool]) -> None:
-        """Read the new part of a file, or drop its entry if the file no longer exists."""
+        """Read the new part of a file; forget the file if it no longer exists."""
         try:
             place = place_of(path, self.home)
         except OSError as error:
@@ -433,7 +450,7 @@ class Index:
             self._places[place.name] = place
             return
         if self._catalog.knows(place.name, place.stamp, whole=True):
-            return  # for example, it was only renamed
+            return  # the contents are the same, for example after a rename
         from gemtui.sessions.session_log import SessionLog
         from gemtui.sessions.summarise import read_file
 
@@ -453,7 +470,10 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """Use the vault's copies of a file that is no longer in the store."""
+        """Add the vault's copies of a file whose content the store no longer has.
+
+        Copies of content that the store still has are forgotten.
+        """
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
             self._forget(name)
@@ -462,9 +482,9 @@ class Index:
             self._places |= kept
 
     def _is_file(self, path: Path) -> bool:
-        """Return whether a path has the name of a session file and is no folder.
+        """Return whether a path has the name of a session file and is not a folder.
 
-        True also for a session file that has been deleted.
+        The file may have been deleted since.
         """
         try:
             return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
@@ -478,7 +498,7 @@ class Index:
     def _is_still_too_large(self, place: ChatFile) -> bool:
         """Return whether to skip a file because it was too large when last read.
 
-        True as long as it is the same file and hasn't shrunk.
+        It is skipped until it is replaced or shrinks.
         """
         inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
         return inode == place.inode and size <= place.size
@@ -556,16 +576,16 @@ class Index:
             )
 
     def _state(self, store: Store) -> StoreState:
-        """Return whether the store is available, counting files found since the scan."""
+        """Return the store's state; if any session file is known now, the state is OK."""
         if self._places:
             return StoreState.OK
         return StoreState.EMPTY if store.state is StoreState.OK else store.state
 
 
 class _Seldom:
-    """Calls a function at most four times a second.
+    """Calls a function at most four times a second, and less often if it is slow.
 
-    The calls take at most a fifth of the time.
+    The calls take at most a fifth of the total time.
     """
 
     def __init__(self, call: Callable[[], None]) -> None:

@@ -21,7 +21,7 @@ A JSON value can only be parsed as a whole, and parsing takes about five times i
 VALUES = 5_000_000
 """Maximum number of JSON values to parse at once.
 
-They take half a gigabyte of memory, however small they are.
+This many values take half a gigabyte of memory, however small each one is.
 """
 
 _MESSAGE_END = b"\n    }"
@@ -45,7 +45,10 @@ def parse_legacy(data: bytes) -> tuple[dict[str, Any], bool] | None:
 
 
 def holds_messages(line: bytes) -> bool:
-    """Return whether a line is a whole legacy session, including its messages."""
+    """Return whether a JSON object is a whole legacy session, including its messages.
+
+    `line`: the object as JSON.
+    """
     value = loads(line)
     return isinstance(value.get("messages"), list) or isinstance(value.get("history"), list)
 
@@ -90,7 +93,10 @@ def looks_like_session(head: bytes) -> bool:
 
 
 def records_in(value: Mapping[str, Any], path: Path) -> list[Mapping[str, Any]]:
-    """Return the message records of a legacy session, or of a checkpoint's history."""
+    """Return the message records of a legacy session, or of a checkpoint's history.
+
+    `path`: the file; the ids of a checkpoint's messages are derived from its name.
+    """
     if isinstance(value.get("history"), list) and "messages" not in value:
         return _history(objects(value["history"]), path.stem)
     return objects(value.get("messages"))
@@ -103,9 +109,9 @@ def entries_in(value: Mapping[str, Any]) -> int:
 
 
 class _Waiting:
-    """The calls in a history that have no reply yet.
+    """The tool calls in a history that have no reply yet.
 
-    Finding the call for a reply takes constant time.
+    Finding the call that a reply belongs to takes constant time.
     """
 
     def __init__(self) -> None:
@@ -140,9 +146,10 @@ class _Waiting:
 
 
 def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Convert contents of the Gemini API to message records.
+    """Convert a checkpoint's history (Gemini API contents) to message records.
 
-    A call without an id gets a generated id, and so does the reply to it.
+    A call without an id gets a generated id, and so does the reply to it. `name`: the beginning of
+    all generated ids.
     """
     waiting = _Waiting()
     records: list[Mapping[str, Any]] = []
@@ -158,9 +165,10 @@ def _history(contents: list[Mapping[str, Any]], name: str) -> list[Mapping[str, 
 
 
 def _identified(part: Part, made: str, waiting: _Waiting) -> Part:
-    """Return a `functionCall` or `functionResponse` part with an id.
+    """Return a part with an id if it is a tool call or a reply, else unchanged.
 
-    A call without an id gets `made`. A reply gets the id of the call it belongs to.
+    A call without an id gets `made`. A reply gets the id of the call it belongs to. `waiting`: the
+    earlier calls without a reply.
     """
     call, reply = part.get("functionCall"), part.get("functionResponse")
     if isinstance(call, dict):

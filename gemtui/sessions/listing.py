@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sort(StrEnum):
-    """What the list is sorted by."""
+    """The property by which the session list is sorted."""
 
     UPDATED = "updated"
     STARTED = "started"
@@ -44,7 +44,7 @@ class Sort(StrEnum):
 
     @property
     def words(self) -> str:
-        """The order in words, such as "newest first"."""
+        """The default order in words, such as "newest first"."""
         return _WORDS[self][0]
 
 
@@ -60,7 +60,7 @@ _WORDS = {
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What a list shows, and in which order.
+    """The settings of a session list: its search, order, and scope.
 
     `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
     `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
@@ -77,12 +77,12 @@ class View(Struct, frozen=True, kw_only=True):
 
     @property
     def by_day(self) -> bool:
-        """Whether the list is sorted by day, so that days can have headings."""
+        """Whether sessions are sorted by time and not grouped, so days can have headings."""
         return self.sort in (Sort.UPDATED, Sort.STARTED) and not self.grouped
 
     @property
     def order(self) -> str:
-        """The order in words, such as "newest first"."""
+        """The order in words, such as "oldest first" if `reverse` is true."""
         return _WORDS[self.sort][self.reverse]
 
 
@@ -99,9 +99,9 @@ class ListQuery:
     use. `today` and `yesterday` match the day, or match as words. `now`: a timezone-aware time;
     None means the current time.
 
-    `note`: which part is searched as words but may be meant differently; None if there is no such
-    part. `of_messages`: fields such as `in:prompt` that only a full-text search supports; they are
-    also searched as words.
+    `note`: a message for the user if a part of the query is searched as words but was probably
+    meant as something else; otherwise None. `of_messages`: fields such as `in:prompt` that only a
+    full-text search supports; they are also searched as words.
     """
 
     def __init__(self, text: str, now: datetime | None = None) -> None:
@@ -149,7 +149,10 @@ class ListQuery:
         return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of the query's words in a string, sorted, without overlaps."""
+        """Return the (start, end) of each required word found in a string, in order.
+
+        The spans don't overlap.
+        """
         return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
 
     @cached_property
@@ -200,7 +203,7 @@ class ListEntry:
     label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
     the same for all sessions of a project. `title`: the user's name for the session, or else its
     own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text.
-    `lower`: the same in lower case.
+    `lower`: the searched text in lower case.
     """
 
     __slots__ = (
@@ -238,14 +241,15 @@ class SessionRow(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same key for this session's row in every snapshot."""
+        """The row's key, which is the same in every snapshot."""
         return self.entry.key
 
 
 class Heading(Struct, frozen=True):
     """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
 
-    `count`: how many of its sessions match. They are shown unless the heading is `folded`.
+    `count`: how many of its sessions match the search. They are shown unless the heading is
+    `folded`.
     """
 
     group: str
@@ -255,12 +259,12 @@ class Heading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same key for this heading in every snapshot."""
+        """The heading's key, which is the same in every snapshot."""
         return f"project {self.group}"
 
 
 class DayHeading(Struct, frozen=True):
-    """A heading for a day, for the pinned sessions, or for all other sessions.
+    """The heading of a day or month, of the pinned sessions, or of all others.
 
     `count`: the number of sessions under the heading. The cursor skips this row.
     """
@@ -270,7 +274,7 @@ class DayHeading(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same key for this heading in every snapshot."""
+        """The heading's key, which is the same in every snapshot."""
         return f"day {self.name}"
 
 
@@ -327,7 +331,10 @@ class Listing:
         self._ordered = None
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Replace the user's marks on sessions, given by session id."""
+        """Replace the user's marks on sessions, such as names and tags.
+
+        `marks`: the marks by session id.
+        """
         old, self._marks = self._marks, marks
         changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
         for key, entry in self._entries.items():
@@ -368,7 +375,7 @@ class Listing:
         return tuple(entry.summary for key, entry in entries if key in keys)
 
     def known(self, keys: Iterable[str]) -> set[str]:
-        """Return the keys that belong to the store's sessions."""
+        """Return those of the keys that belong to sessions in the store."""
         return {key for key in keys if key in self._entries}
 
     def _in_order(self, view: View) -> list[ListEntry]:
@@ -423,7 +430,7 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
         children[above if above in mains else ""].append(entry)
     rows: list[SessionRow] = []
     while children:
-        # top-level rows first; the remaining sessions are parents of each other
+        # once the top-level rows are done, only sessions that are each other's parents are left
         waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
         while waiting:
             entry, depth = waiting.pop()
@@ -519,9 +526,10 @@ class DayCount(Struct, frozen=True):
 
 
 def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
-    """Return the days of a list sorted by day, in the list's order.
+    """Count the sessions of each day in a list sorted by time, in the list's order.
 
-    Pinned sessions are left out. `tz`: the time zone, as for `Days`.
+    Pinned sessions are left out. `sort`: which time the list is sorted by. `tz`: the time zone, as
+    for `Days`.
     """
     found: dict[date, DayCount] = {}
     for row in rows:
@@ -579,7 +587,7 @@ def group_of(summary: Summary) -> str:
 
 
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
-    """Return a short label for each project, by group.
+    """Return a short label for each project, by the key from `group_of`.
 
     The label is the name of the project's folder. If two projects have the same name, the label
     also includes the parent folder's name.
@@ -613,5 +621,5 @@ def _longer_name(group: str, folder: str | None) -> str:
 
 @lru_cache
 def short_model(model: str) -> Clean:
-    """Return a model's name without the common prefixes, such as `2.5-pro`."""
+    """Return a model's name without its usual prefix, such as `2.5-pro`."""
     return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

@@ -40,7 +40,7 @@ IN_FLIGHT = (
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
-    """Return the current conversation; message bodies are read when needed.
+    """Return the log's current conversation; message bodies are read when needed.
 
     `dropped`: include rewound, replaced, and failed messages, each marked as such. `in_flight`: if
     the last answer is empty, treat it as waiting for its tools, and add a notice. The result is a
@@ -76,7 +76,7 @@ def placed_messages(
 def message_fingerprints(log: SessionLog) -> list[tuple[object, ...]]:
     """Return a fingerprint for each message that `placed_messages` yields.
 
-    As long as a log only grows, a message with an unchanged fingerprint has not changed.
+    If a log has only grown, a message with an unchanged fingerprint has not changed.
     """
     calls, replies = log.replay.calls, log.replay.replies
 
@@ -96,7 +96,7 @@ def _is_alone(item: _Item) -> bool:
 
 
 def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Yield, as stored, the records of all messages that remain after replay.
+    """Yield the stored records of the current conversation, in order.
 
     Fields that a message lost when a session was resumed are restored
     (assets/gemini-cli.md#ghosts).
@@ -110,11 +110,11 @@ def records_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
 def whole_records(
     log: SessionLog, entries: Iterable[ReplayedMessage]
 ) -> Iterator[tuple[ReplayedMessage, Mapping[str, Any] | None]]:
-    """Yield the replayed messages, each with its record and all tool calls it names.
+    """Yield each entry with its record, to which missing tool calls are added.
 
-    Calls that exist only as `functionCall` parts are added as `toolCalls` entries with their
-    results. Results of other calls are removed from an entry (assets/gemini-cli.md#ghosts). A
-    record is None if it can't be read any more.
+    A call that a message names only in a `functionCall` part is added to that message's record as a
+    `toolCalls` entry with its result, and removed from all other records
+    (assets/gemini-cli.md#ghosts). A record is None if it can't be read any more.
     """
     lookup = _LogCalls(log.replay, log.source)
     named = {id for entry in log.replay.entries for id in entry.facts.part_ids}
@@ -140,7 +140,7 @@ def dropped_counts(log: SessionLog) -> Counter[Dropped]:
 
 
 def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
-    """Yield the records that are no longer in the conversation, each with the reason."""
+    """Yield the reason and the record of each message dropped from the conversation."""
     for entry, why in log.replay.dropped:
         record = read_record(log.source, entry)
         if record is not None:
@@ -148,7 +148,7 @@ def dropped_of(log: SessionLog) -> Iterator[tuple[Dropped, Mapping[str, Any]]]:
 
 
 def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
-    """Yield the conversation as unified messages.
+    """Yield the conversation as Claude-compatible messages, for other programs.
 
     Session context and records that only contain tool results are left out.
     """
@@ -161,7 +161,7 @@ def unified_of(log: SessionLog) -> Iterator[UnifiedMessage]:
 
 
 def calls_of(log: SessionLog) -> Iterator[Mapping[str, Any]]:
-    """Yield every tool call of the conversation as a `toolCalls[]` entry.
+    """Yield every tool call of the conversation in the form of a `toolCalls[]` entry.
 
     Calls that exist only as `functionCall` parts are included, so that the number of calls equals
     the count in the session's summary.
@@ -226,7 +226,7 @@ def _items(replay: Replay, *, dropped: bool) -> list[_Item]:
 
 
 def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
-    """Mark the last answer as in flight if it is empty.
+    """Mark the last answer as waiting for its tool calls if it is empty.
 
     See assets/gemini-cli.md#tool-calls. The answer gets its own outline, so that views redraw it
     when its calls arrive.
@@ -344,8 +344,9 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
 class _Late:
     """The calls that are shown later than the record that contains them.
 
-    `moved`: by the index of the containing record, the indexes of its moved calls. `after`: by the
-    index of the message they follow, the record and the indexes of its calls.
+    `moved`: for the index of a record, the indexes of its calls that are shown elsewhere. `after`:
+    for the index of a message, the calls that are shown after it, as pairs of a record and the
+    indexes of its calls.
     """
 
     moved: dict[int, frozenset[int]]
@@ -353,9 +354,10 @@ class _Late:
 
 
 def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
-    """Find the calls that ended only after messages later than their own record.
+    """Find the calls that ended only after later messages had been written.
 
-    The CLI stores such a call with an earlier record than the message it follows.
+    The CLI stores a call in the record of the answer that made it, but the transcript shows the
+    call after the last message before its end.
     """
     late = _Late(moved={}, after={})
     latest = list(accumulate([entry.facts.outline.time or EARLIEST for entry in entries], max))
@@ -374,11 +376,11 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
 
 
 def _follows(latest: list[datetime], index: int, time: datetime) -> int:
-    """Return the index of the message that something at `time` follows.
+    """Return the index of the last message before `time`, at least `index`.
 
-    This is the last message before `time`; the search starts at `index` and ends at the first
-    message that is not before `time`. `latest`: for each message, the latest time of it and all
-    messages before it, so that a message without a time has the time of the previous one.
+    The search ends at the first message after `index` that is not before `time`. `latest`: for each
+    message, the latest time of it and all messages before it, so that a message without a time has
+    the time of the previous one.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index
@@ -431,7 +433,7 @@ class _LogCalls:
 def _calls_by_id(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """Return a record's calls by id; of several with the same id, the first.
 
-    Calls whose id isn't a string are left out.
+    Calls whose id isn't a string count as having the id "".
     """
     return {_id(raw): raw for raw in reversed(objects(record.get("toolCalls")))}
 

@@ -49,7 +49,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
-        """Return the representative of all marks that have been joined with this one."""
+        """Return the representative of the group of marks that this mark belongs to."""
         while above.setdefault(mark, mark) != mark:
             above[mark] = mark = above[above[mark]]
         return mark
@@ -69,7 +69,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
 
 
 def _project_hash(file: Summary, projects: Projects) -> str:
-    """Return the hash of a file's project path.
+    """Return the hash of a file's project path, or "" if it is unknown.
 
     The hash comes from the session's header, the name of its folder, or the known projects.
     """
@@ -83,8 +83,8 @@ def is_live(file: Summary, now: datetime) -> bool:
     """Return whether a session has been written to within the last minute.
 
     Both the file's modification time and the session's own last update must be recent, because the
-    file may just have been copied. Future times don't count. Sessions read only in part and
-    archived sessions are never live.
+    file may just have been copied. Future times don't count. Sessions read only in part and files
+    in the vault are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
@@ -94,8 +94,8 @@ def is_live(file: Summary, now: datetime) -> bool:
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
     """Return the summary of the session in `files`, which is one group from `apart`.
 
-    The summary lists all files, with the lower-ranked ones as copies, and the project that any of
-    them names.
+    It is the summary of the highest-ranked file (`_rank`); the other files are its copies. Its
+    project is the first one that any of the files names.
     """
     ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
     first, *others = ranked

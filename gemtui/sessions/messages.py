@@ -32,10 +32,10 @@ class Calls(Protocol):
     """Looks up tool calls and replies in other records by call id."""
 
     def call(self, id: str) -> Mapping[str, Any] | None:
-        """Return the stored `toolCalls` entry with this id."""
+        """Return the stored `toolCalls` entry with this id; None if there is none."""
 
     def reply(self, id: str) -> Mapping[str, Any] | None:
-        """Return the functionResponse with this id."""
+        """Return the functionResponse with this id; None if there is none."""
 
 
 def message_of(

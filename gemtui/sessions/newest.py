@@ -19,9 +19,10 @@ from gemtui.sessions.summary import Flag, Summary
 _AT_FIRST = 32
 """Number of sessions to read in the first batch; each later batch is larger."""
 _FEW = 100
-"""Number of missing lines up to which their sessions are read anew each time.
+"""If at most this many sessions lack cached JSON, the cache isn't updated.
 
-All lines are cached in one row, which grows to megabytes.
+The JSON of all sessions is cached in one row, which grows to megabytes, so reading a few sessions
+again each time is faster than writing it.
 """
 
 
@@ -30,7 +31,7 @@ class Unsure(Exception):
 
 
 class NewestSessions:
-    """The sessions of `index` in the order of lists; summaries are read when needed.
+    """The sessions of an index, newest first, without reading all summaries.
 
     `ids`: the ids of all sessions. `unreadable`: how many files and folders are unreadable.
     Creating an instance raises Unsure or StoreUnreadable.
@@ -48,7 +49,11 @@ class NewestSessions:
         self._single, self._several = _grouped(heads)
 
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
-        """Yield the same sessions as `gemtui.sessions.scope.listed_sessions`."""
+        """Yield the sessions to list, newest first; summaries are read when needed.
+
+        The sessions are those of `gemtui.sessions.scope.listed_sessions`, which explains the
+        arguments.
+        """
         folders = None if project is None else ProjectFolders(project)
         wanted = self._wanted(project, hidden=hidden)
         wanted.sort(key=itemgetter(0, 1), reverse=True)
@@ -97,7 +102,7 @@ class NewestSessions:
     def _wanted(
         self, project: Path | None, *, hidden: bool
     ) -> list[tuple[float, str, list[ChatFile]]]:
-        """Return the files of each session to list, with its sort key, in no order.
+        """Return each session to list as (time, id, files), in no order.
 
         Some of the sessions may turn out to be hidden or to belong to another project.
         """
@@ -116,7 +121,10 @@ class NewestSessions:
         return wanted
 
     def _in_order(self, wanted: Sequence[tuple[float, str, list[ChatFile]]]) -> Iterator[Summary]:
-        """Yield the sessions in these groups of files, newest first."""
+        """Yield the sessions in these groups of files, newest first.
+
+        `wanted`: the sorted result of `_wanted`.
+        """
         read: list[Summary] = []
         start, count = 0, _AT_FIRST
         while start < len(wanted) or read:
@@ -133,9 +141,9 @@ def _order(session: Summary) -> tuple[float, str, str]:
 
 
 def _line_of(session: Summary) -> SessionLine | None:
-    """Return the JSON to cache for a session, or None.
+    """Return the JSON to cache for a session; None if it must not be cached.
 
-    None means that the JSON may change although the session's file doesn't.
+    It must not be cached if it may change although the session's file doesn't.
     """
     if len(session.names) > 1 or session.partial or Flag.LIVE in session.flags:
         return None
@@ -145,7 +153,7 @@ def _line_of(session: Summary) -> SessionLine | None:
 
 
 def _live_since() -> float:
-    """Return a time in nanoseconds; a live session's file was last written after it."""
+    """Return the time, in nanoseconds, after which a live session's file was written."""
     return (time.time() - LIVE_FOR.total_seconds()) * 1e9
 
 
@@ -161,9 +169,9 @@ def _is_busy(files: Iterable[ChatFile]) -> bool:
 def _grouped(
     heads: Sequence[tuple[ChatFile, Head]],
 ) -> tuple[list[tuple[ChatFile, Head]], list[list[tuple[ChatFile, Head]]]]:
-    """Separate the files that are their session's only one from all others.
+    """Separate the sessions that have one file from those that have several.
 
-    Returns these single files, and one list of files for each other session.
+    Returns the single files, and a list of files for each other session.
     """
     count = Counter([head.id for _, head in heads])
     single: list[tuple[ChatFile, Head]] = []

@@ -61,7 +61,7 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
 
 
 class ProjectPatch:
-    """Combines writes into one patch per file under the folder `root`.
+    """Combines file writes into one patch for each file under the folder `root`.
 
     For each file, only the contents of the first and the last write are held in memory.
     """
@@ -72,7 +72,10 @@ class ProjectPatch:
         self._files: dict[PurePath, _Changes] = {}
 
     def add(self, write: RecordedWrite) -> None:
-        """Add a write with its change, in any order; writes that failed are ignored."""
+        """Add a write, whose `change` must have been read, in any order.
+
+        Writes that failed are ignored.
+        """
         if write.written:
             self._files.setdefault(write.path, _Changes()).add(write)
 
@@ -123,7 +126,10 @@ class _Changes:
         self._ends = [ends[0], ends[-1]]
 
     def patch(self, path: PurePath, name: str) -> FilePatch:
-        """Return all writes as one patch; `name`: the path to use in it, with slashes."""
+        """Return all writes as one patch.
+
+        `name`: the path to use in the patch, relative to the project and with slashes.
+        """
         first, last = (each.change for each in self._ends)
         if first is None or last is None:
             return FilePatch(path=path, unknown="its contents after the write are not recorded")
@@ -134,7 +140,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """Return how often the file differed from what the previous write had left behind."""
+        """Return how often something else changed the file between two writes."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

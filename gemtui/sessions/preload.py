@@ -1,4 +1,4 @@
-"""Read a store's first rows while the rest of the program is being loaded."""
+"""Read a store's newest sessions while the rest of the program is being loaded."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 FIRST_ROWS = 40
 
 _Read = tuple[Snapshot, Sequence[tuple[ChatFile, Summary]]]
-"""The first rows, and the files they were read from."""
+"""A snapshot of the newest sessions, and all files read, with their summaries."""
 
 
 class StorePreload:
-    """A store and its newest rows.
+    """Reads a store's newest sessions early, so that the list appears sooner.
 
     `project`: the folder whose sessions are read first; None, or a folder without sessions, means
     all projects. `ahead`: start reading at once in a separate process, so that importing modules
@@ -38,11 +38,11 @@ class StorePreload:
     ) -> None:
         self._home, self._cache, self._project = home, cache, project
         self._files: Sequence[tuple[ChatFile, Summary]] = ()
-        alone = active_count() == 1  # forking is safe only then
+        alone = active_count() == 1  # forking is safe only without other threads
         self._child = _begin(self._read) if ahead and alone else None
 
     def first(self) -> Future[Snapshot]:
-        """Return a future for the snapshot with the first rows.
+        """Return a future for a snapshot of the newest sessions.
 
         They are read in a daemon thread, so that reading doesn't keep the app from exiting.
         """
@@ -52,7 +52,7 @@ class StorePreload:
 
     @cached_property
     def index(self) -> Index:
-        """The store's index, including everything that has been read for the first rows."""
+        """The store's index, including everything that `first` has read."""
         from gemtui.sessions.index import Index
 
         index = Index(self._home, cache=self._cache)
@@ -79,9 +79,9 @@ class StorePreload:
 
 
 def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
-    """Start a process that reads; return its id and the pipe for its result.
+    """Call `read` in a forked process; return the process's id and a pipe.
 
-    Returns None if the system can't start a process.
+    The pipe delivers the result. Returns None if the system can't start a process.
     """
     answer, theirs = os.pipe()
     try:

@@ -21,10 +21,12 @@ _DEEPEST = 64
 
 
 class Projects:
-    """The known project folders, by slug, by marker, and by the hash of their path.
+    """Finds the project folder that a folder under `~/.gemini/tmp` belongs to.
 
-    `keys`: the names of the folders under `tmp`. `learn` adds paths from elsewhere, to identify
-    folders that are named by a hash.
+    A folder there contains a marker (the file `.project_root`), has a name that the registry
+    (`projects.json`) assigns to the project, or is named by the hash of the project's path. `keys`:
+    the names of the folders under `tmp`. `learn` adds paths from elsewhere, to identify folders
+    that are named by a hash.
     """
 
     def __init__(self, home: Path, keys: Iterable[str] = ()) -> None:
@@ -52,8 +54,8 @@ class Projects:
         """Return the project that a folder under `tmp` belongs to; None if unknown.
 
         The project is looked up in this order (assets/gemini-cli.md#places): by the marker (in
-        `tmp`, then in `history`), by the registry, and by the hash of a known path. `project_hash`:
-        the hash in the header of a session in the folder.
+        `tmp`, then in `history`), by the registry, and by the hash of a known path. `key`: the
+        folder's name. `project_hash`: the hash in the header of a session in the folder.
         """
         return (
             self._markers.get(key)
@@ -63,7 +65,10 @@ class Projects:
         )
 
     def _by_hash(self, name: str | None) -> str | None:
-        """Return the known path with this hash; no path is hashed before the first call."""
+        """Return the known path with this hash, or None.
+
+        Paths are hashed only when this is called, because few stores need it.
+        """
         if not name or len(name) != _HASH:
             return None
         if len(self._hashes) < len(self._paths):
@@ -72,20 +77,20 @@ class Projects:
         return self._hashes.get(name)
 
     def keys_in(self, folders: Container[str | None]) -> frozenset[str]:
-        """Return the names of those folders under `tmp` that belong to the given projects.
+        """Return the names of the folders under `tmp` that belong to the given projects.
 
         `folders`: the projects' folders.
         """
         return frozenset(key for key in self._markers if self.root_of(key) in folders)
 
     def unplaced(self) -> frozenset[str]:
-        """Return the folders under `tmp` whose project only their sessions can identify."""
+        """Return the names of `tmp` folders whose project is named only in their sessions."""
         return frozenset(
             key for key in self._markers if not is_hash(key) and self.root_of(key) is None
         )
 
     def unknown_hashes(self) -> frozenset[str]:
-        """Return the folders under `tmp` that are named by the hash of an unknown path."""
+        """Return the names of `tmp` folders that are hashes of unknown paths."""
         return frozenset(key for key in self._markers if is_hash(key) and self.root_of(key) is None)
 
 
@@ -99,14 +104,17 @@ def _marker(home: Path, key: str) -> str | None:
 
 
 def path_hash(path: str) -> str:
-    """Return a legacy project folder's name: the hex SHA-256 of the absolute path."""
+    """Return the hex SHA-256 of an absolute path, which names legacy project folders."""
     from hashlib import sha256
 
     return sha256(os.fsencode(path)).hexdigest()
 
 
 def is_hash(key: str) -> bool:
-    """Return whether a folder is named by a hash, as the CLI did up to version 0.28."""
+    """Return whether a folder's name is the hash of a path.
+
+    The CLI named folders this way up to version 0.28.
+    """
     return len(key) == _HASH and set(key) <= set("0123456789abcdef")
 
 
@@ -119,7 +127,7 @@ def folder_names(folder: Path) -> frozenset[str]:
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:
-    """Return the parent folders of absolute file paths, as possible projects.
+    """Return all folders above these absolute file paths; each may be a project.
 
     Invalid paths are left out, as are folders nested too deeply for a project.
     """

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gemtui.sessions.summary import Summary
 
 LONGEST = 1000
-"""Maximum number of characters of a query that are used."""
+"""Number of characters of a query that are used; the rest is ignored."""
 
 
 class Field(StrEnum):
@@ -49,7 +49,7 @@ CHOICES: Mapping[Field, tuple[str, ...]] = {
     Field.IS: ("failed", "thought", *MARKED),
     Field.IN: ("prompt", "answer", "thought", "tool"),
 }
-"""The accepted values of fields that accept no other values."""
+"""The accepted values of those fields that accept only certain values."""
 
 
 class Term(Struct, frozen=True, kw_only=True):
@@ -66,9 +66,10 @@ class Term(Struct, frozen=True, kw_only=True):
 
 
 class Narrowed(Struct, frozen=True, kw_only=True):
-    """A field with its value; values of the fields in CHOICES are in lower case.
+    """A condition on a field, such as `tool:shell`.
 
-    `excluded` negates it.
+    `value`: in lower case for the fields in CHOICES. `excluded`: whether the condition is negated,
+    as in `-tool:shell`.
     """
 
     field: Field
@@ -80,8 +81,8 @@ class Query(Struct, frozen=True, kw_only=True):
     """A parsed query.
 
     `before`: match only messages older than this time. `after`: match only messages from this time
-    on. `note`: which part may have been interpreted differently from what the user meant; None if
-    there is no such part.
+    on. `note`: a message for the user if part of the query may have been interpreted differently
+    from what they meant; otherwise None.
     """
 
     text: str
@@ -127,7 +128,7 @@ def parse_query(text: str, *, now: datetime) -> Query:
 
 
 class _Malformed(Exception):
-    """Raised for a part of a query that can't have its special meaning."""
+    """Raised if a part of a query looks like a field or a phrase but is invalid."""
 
 
 def _parsed(text: str, now: datetime) -> Query:
@@ -163,7 +164,8 @@ def _parsed(text: str, now: datetime) -> Query:
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
     """Yield the search terms for a word or phrase in the query.
 
-    `name`: text before a colon that isn't the name of a field, and is searched as a word.
+    `name`: text before a colon that isn't the name of a field, and is searched as a word. `ends`:
+    whether the word is at the end of the query, where it may be incomplete.
     """
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
@@ -211,7 +213,10 @@ def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
 
 
 def _time(field: Field, value: str, now: datetime) -> datetime:
-    """Return the start of a day, month, or year, or the time a given period ago."""
+    """Return the start of a day, month, or year, or the time a given period ago.
+
+    `field`: the field with this value, for the error message.
+    """
     found = period(value, now)
     if found is None:
         raise _Malformed(
@@ -226,7 +231,7 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
 def is_of_sessions(narrowed: Narrowed) -> bool:
     """Return whether a field is a condition on whole sessions, not on single messages.
 
-    Fields such as `project:`, `model:`, and `tag:` are, even when messages are searched.
+    This is true of `project:`, `model:`, `tag:`, `is:pinned`, and `is:archived`.
     """
     if narrowed.field is Field.IS:
         return narrowed.value in MARKED
@@ -236,7 +241,7 @@ def is_of_sessions(narrowed: Narrowed) -> bool:
 def can_tell(narrowed: Narrowed) -> bool:
     """Return whether `fits` can evaluate a field from a session's summary.
 
-    It can't for `in:` and for the value `thought`, because summaries don't contain these facts.
+    It can't evaluate `in:` and the value `thought`, because summaries don't contain these facts.
     """
     return narrowed.field is not Field.IN and narrowed.value != "thought"
 
@@ -275,7 +280,7 @@ _BEGUN = re.compile(r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):)?(?P<begun>[^\s":]
 
 
 def query_completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
-    """Return completions of the field or value at the end of `text`.
+    """Return whole queries that complete the field or value at the end of `text`.
 
     `values`: the known values of each field, the most likely first. Values in CHOICES are built in.
     """

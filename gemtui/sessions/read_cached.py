@@ -1,4 +1,4 @@
-"""Read many session files through a cache, so that only changed files are read again."""
+"""Read many session files through a cache; only changed files are read again."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def read_cached(
 
 
 def _place(session: Summary, home: Path) -> ChatFile | None:
-    """Return the current state of a session's file, as a file of the store.
+    """Return the store's entry for a session's file, with its current size and times.
 
     Returns None if the file can't be accessed or is not in the store.
     """
@@ -103,7 +103,7 @@ def _read(
 def read_log(
     path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
 ) -> T | Problem:
-    """Return the result of `read` for a session's log, or why it can't be read."""
+    """Open the log at `path` and return `read(log)`, or why it can't be read."""
     try:
         with SessionLog(path) as log:
             log.refresh(cancelled=cancelled)

@@ -16,7 +16,7 @@ from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Known
 
 MUCH = 32 * 1024 * 1024
-"""If there are at least this many bytes to read, helper processes are used.
+"""Number of bytes to read from which helper processes are used.
 
 Starting a process takes as long as reading some of the files, so smaller amounts are read in the
 calling process.

@@ -1,4 +1,4 @@
-"""Helper processes that read files in parallel, one per core.
+"""Helper processes that read files in parallel: one per core, at most four.
 
 A module becomes such a helper by calling `serve` when it is run as a program. A helper exits when
 its input closes, which also happens when its parent exits.
@@ -30,7 +30,7 @@ _AT_ONCE = 16
 """Number of files sent to a process at a time; fewer if they are large."""
 _LARGE = 1024 * 1024
 _AHEAD = 64
-"""Maximum number of results waiting to be consumed; processes pause until there is room."""
+"""Maximum number of results to hold; processes pause until there is room."""
 _LOOK = 0.1
 """Seconds between checks of `cancelled`."""
 
@@ -86,10 +86,10 @@ class Readers(Generic[T]):
             process.wait()
 
     def _talk(self, stream: BufferedIOBase) -> None:
-        """Send a helper process batches of files until none are left or the process fails.
+        """Send a helper process batches of files, and queue its results.
 
-        The process also counts as failed if gemtui has been updated since the current process
-        started.
+        Ends when no files are left or the process fails. The process also counts as failed if
+        gemtui has been updated since the current process started.
         """
         with suppress(Exception), stream:
             while True:
@@ -113,7 +113,7 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
 
 
 def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
-    """Start a process, and return it with a stream for both directions.
+    """Start a process that runs `module`; return it with a two-way stream.
 
     The stream uses the process's standard input, because other code may print to its output.
     """

@@ -24,12 +24,15 @@ from gemtui.transcript.tools import (
 )
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
-"""Fields that a message loses when a resume restores it (assets/gemini-cli.md#ghosts)."""
+"""Fields that a message loses when a session is resumed.
+
+See assets/gemini-cli.md#ghosts.
+"""
 _MADE = ("inlineData", "fileData", "executableCode", "codeExecutionResult")
 
 
 _LONGEST_NAME = 200
-"""Characters of a tool's name that are kept."""
+"""Maximum number of characters of a tool's name that are kept."""
 
 
 class RecordKind(Enum):
@@ -162,7 +165,7 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 
 def _made(content: object) -> tuple[str, ...]:
-    """Return the kinds of non-text parts: images, files, and code the model ran."""
+    """Return the types of the parts that hold images, files, or code the model ran."""
     return tuple(
         [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
     )
@@ -187,7 +190,7 @@ def _tool(raw: Mapping[str, Any]) -> str:
 
 
 def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
-    """Return the tools that were called, each once."""
+    """Return the names of the called tools, each once, in order of the first call."""
     return tuple(dict.fromkeys([call.tool for call in calls if call.tool]))
 
 

@@ -24,9 +24,10 @@ def redact(log: SessionLog, summary: Summary) -> Redactor:
 
 
 def replaced_in(summary: Summary) -> Redactor:
-    """Return a redactor after using it on all of a session's file.
+    """Redact a whole session file in memory; return the redactor.
 
-    It then knows which secrets the file contains. Raises NotASession, SessionTooLarge, or OSError.
+    `Redactor.replaced` then returns the secrets that the file contains. Raises NotASession,
+    SessionTooLarge, or OSError.
     """
     with SessionLog(summary.path) as log:
         log.refresh()

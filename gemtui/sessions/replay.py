@@ -89,8 +89,8 @@ class Replay:
     def feed(self, line: Mapping[str, Any], offset: int, length: int) -> str | None:
         """Apply one line the way the CLI does.
 
-        Returns a note on anything left out, or None. Unlike in the CLI, messages without an id are
-        applied, too.
+        Returns a note on anything left out, or None. Unlike the CLI, this also applies messages
+        without an id.
         """
         if isinstance(target := line.get("$rewindTo"), str):
             self._rewind(target)
@@ -165,9 +165,9 @@ class Replay:
         self.parts.update(filter(None, facts.part_ids))
 
     def _rewind(self, target: str) -> None:
-        """Apply `$rewindTo`: drop that message and all later ones.
+        """Apply `$rewindTo`: drop the message with the id `target` and all later ones.
 
-        If the message is unknown, all messages are dropped.
+        If there is no such message, all messages are dropped.
         """
         id = None
         while self._entries and id != target:
@@ -179,7 +179,7 @@ class Replay:
             self._dropped[entry.id] = (entry, why)
 
     def _bury(self, gone: Iterable[ReplayedMessage]) -> None:
-        """Record messages as dropped, with one reason for each prompt and its answers.
+        """Record messages as dropped, with the same reason for a prompt and its answers.
 
         If a prompt has no answer, the reason is that the prompt failed.
         """
@@ -194,7 +194,7 @@ class Replay:
                 turn.append(entry)
 
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
-        """Return those dropped messages that were not restored under a new id.
+        """Return those of the dropped messages that were not restored under a new id.
 
         When an interactive request is cancelled, the CLI rewrites the whole history with new ids. A
         message's twin has the same content and appeared later. The twin takes over the fields that
@@ -217,7 +217,7 @@ class Replay:
         return lost
 
     def keep(self, entry: ReplayedMessage, old: ReplayedMessage) -> None:
-        """Give a message the outline object of `old` if both records are equal.
+        """Give a message the outline object of `old`, whose record must be equal.
 
         Views compare outlines by identity, so the message then counts as unchanged.
         """
@@ -233,11 +233,11 @@ class Replay:
 
     @property
     def dropped(self) -> list[tuple[ReplayedMessage, Dropped]]:
-        """Messages that later lines dropped and nothing restored, in order of appearance."""
+        """The messages that a later line dropped and no line restored, in original order."""
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return a message's outline, which also counts calls that exist only as parts."""
+        """Return a message's outline, including calls only named in `functionCall` parts."""
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
@@ -246,8 +246,8 @@ class Replay:
     def intern(self, outline: Outline, known: Hashable = ()) -> Outline:
         """Return the same object for equal outlines, because views compare by identity.
 
-        `known`: other facts about the message that must be equal, too, such as which of its calls
-        that exist only as parts have had a reply so far.
+        `known`: other facts about the message that must also be equal, such as which of its calls
+        have had a reply.
         """
         return self._derived.setdefault((outline, known), outline)
 
@@ -295,7 +295,7 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 
 
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
-    """Add to `entry` the fields that it lost but the earlier record `old` still has.
+    """Return `entry` with its lost fields restored from the earlier record `old`.
 
     `restored`: whether the message was restored from `old`. If not, its line replaces the earlier
     record, so it gets only the fields that `old` had itself taken from a still earlier record.
@@ -332,7 +332,7 @@ def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -
 
 
 def _same(entry: ReplayedMessage, old: ReplayedMessage) -> ReplayedMessage:
-    """Use the earlier record's outline object if a restored message is unchanged."""
+    """Return `entry` with the outline object of `old` if the message is unchanged."""
     mine, theirs = entry.facts, old.facts
     if mine.digest != theirs.digest or entry.id != old.id:
         return entry

@@ -10,11 +10,14 @@ from gemtui.files import is_file, read_small
 from gemtui.sessions.projects import folder_names
 
 _MOST = 4096
-"""The largest `.git` file of a worktree, in bytes."""
+"""Maximum size of a worktree's `.git` file, in bytes."""
 
 
 class ProjectFolders:
-    """The folders whose sessions belong to a project: its own, and its repository's worktrees."""
+    """The folders whose sessions belong to a project; use `in` to test one.
+
+    They are the project's own folder and the worktrees of its repository.
+    """
 
     def __init__(self, project: Path) -> None:
         self._repositories = {repository_of(name) for name in folder_names(project)}
@@ -22,14 +25,14 @@ class ProjectFolders:
     def __contains__(self, folder: object) -> bool:
         """Return whether sessions in this folder belong to the project.
 
-        False if the folder is unknown (None).
+        Returns False for None, which means that the folder is unknown.
         """
         return isinstance(folder, str) and repository_of(folder) in self._repositories
 
 
 @lru_cache(maxsize=4096)
 def repository_of(folder: str) -> str:
-    """Return the repository of a worktree's folder, or `folder` itself.
+    """Return the repository of the worktree at `folder`, or else `folder` itself.
 
     A deleted worktree is recognised if gemtui created it, or if Gemini CLI created it in the
     repository's `.gemini/worktrees` (assets/gemini-cli.md#places).

@@ -33,7 +33,7 @@ def newest_files_first(places: Iterable[ChatFile]) -> list[ChatFile]:
 def name_fits(place: ChatFile, wanted: str) -> bool:
     """Return whether a file's name is compatible with this session id or prefix.
 
-    File names contain the first eight characters of a session's id.
+    The name of a main session's file contains only the first eight characters of its id.
     """
     if place.kind is SessionKind.MAIN:
         return not place.name_id or place.name_id.startswith(wanted[:_SHORT])
@@ -67,9 +67,9 @@ def latest(
 def latest_update(place: ChatFile) -> float:
     """Return the latest of a file's modification time and the updates recorded in it.
 
-    Only both ends of the file are read, because a log records its last update at the end and a
-    legacy file at the beginning. The modification time alone may be wrong, for example after
-    restoring a backup or a git checkout.
+    The result is in seconds since 1970. Only both ends of the file are read, because a log records
+    its last update at the end and a legacy file at the beginning. The modification time alone may
+    be wrong, for example after restoring a backup or a git checkout.
     """
     said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
     return max([place.mtime_ns / 1e9, *said])
@@ -107,7 +107,8 @@ def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
 def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     """Return the only session found; hidden ones count only if no other was found.
 
-    Raises SessionNotFound or SessionAmbiguous.
+    `wanted`: the id or prefix that was searched, for the error message. Raises SessionNotFound or
+    SessionAmbiguous.
     """
     choice = [each for each in found if not each.hidden] or found
     if not choice:
@@ -132,12 +133,12 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
 
 
 def not_found(message: str, store: Store) -> SessionNotFound:
-    """Return the error, including the locations that were searched."""
+    """Return a SessionNotFound with a message and the locations that were searched."""
     return SessionNotFound(message, searched=store.looked)
 
 
 def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
-    """Return the error to raise if there is no latest session."""
+    """Return the error to raise if there is no session in the store or the project."""
     if project is not None:
         what = f"no sessions of {project}: list all sessions with gemtui sessions --everywhere"
     else:

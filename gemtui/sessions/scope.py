@@ -61,7 +61,7 @@ def sessions_with_calls(
 
     `session`: return only this session and its subagents. `project`: return only sessions of this
     folder. Ghosts, copies, and checkpoints are left out, because they repeat other files. Subagents
-    are included, because policies apply to them.
+    are included, because policies apply to them; those without a listed session come last.
     """
     subagents: dict[str | None, list[Summary]] = {}
     for each in filter(_is_subagent, snapshot.sessions):

@@ -35,7 +35,7 @@ A longer line is skipped and reported; the CLI doesn't write lines of that size.
 HELD_LIMIT = 500_000
 """Maximum number of messages, calls, and replies in one session.
 
-They take half a gigabyte of memory.
+This many take half a gigabyte of memory.
 """
 PROBLEMS = 100
 FORKED_FROM = "forkedFrom"
@@ -48,7 +48,7 @@ def _never() -> bool:
 
 
 class SessionLog:
-    """One session file, and its state so far.
+    """One session file, and the conversation in the part that has been read.
 
     `refresh` reads the new part, and the properties return the current state. `keep`: how many
     bytes of a log's lines stay parsed, for callers that read all bodies at once. `refresh` raises
@@ -88,7 +88,7 @@ class SessionLog:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Outlines remain, but bodies can't be read any more."""
+        """Close the file. Outlines stay available, but message bodies can't be read."""
         if self._source is not None:
             self._source.close()
         self._source = None
@@ -121,7 +121,7 @@ class SessionLog:
         return changed
 
     def _continues(self, info: os.stat_result) -> bool:
-        """Return whether this is still the file that was read so far, only longer."""
+        """Return whether the file is the one read before, with at most new bytes added."""
         source = self._source
         if not isinstance(source, LineSource) or info.st_size < self.size:
             return False
@@ -191,9 +191,10 @@ class SessionLog:
     def _whole_object(
         self, source: LineSource, size: int, upto: int | None
     ) -> tuple[dict[str, Any], bool, bool] | None:
-        """Return (object, truncated, complete); None if this is not a single object.
+        """Parse a file that is a single JSON object; return (object, truncated, complete).
 
-        `complete`: whether all of the file has been read.
+        Returns None if the file is anything else. `complete`: whether all of the file has been
+        read.
         """
         short = upto is not None and upto < size
         for amount in (upto, size) if short and upto is not None else (size,):
@@ -215,12 +216,17 @@ class SessionLog:
         """Raise SessionTooLarge if the file is a legacy session, which is one JSON object.
 
         Call this for a file over `limit`. A log, which has one record per line, may have any size.
+        `of`: the unit of `size` and `limit`.
         """
         if legacy_json.looks_like_session(source.read(0, CHUNK)):
             raise SessionTooLarge(self.path, size=size, limit=limit, of=of)
 
     def _read_whole(self, value: dict[str, Any], cut: bool, complete: bool, size: int) -> bool:
-        """Replay a legacy object; messages that haven't changed keep their outlines."""
+        """Replay a legacy session from its JSON object; return whether anything changed.
+
+        `value`, `cut`, `complete`: the results of `_whole_object`. Messages that haven't changed
+        keep their outlines.
+        """
         before, had = self._replay, self._source
         records = legacy_json.records_in(value, self.path)
         if cut and complete and isinstance(had, WholeSource) and len(had) > len(records):
@@ -340,7 +346,7 @@ class SessionLog:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The header, including all later `$set` changes."""
+        """The session's header, including all changes by later `$set` lines."""
         return self._replay.metadata
 
     def is_inherited(self, time: datetime | None) -> bool:
@@ -358,7 +364,7 @@ class SessionLog:
 
     @property
     def source(self) -> RecordSource | None:
-        """The file from which to read bodies; None once the log is closed."""
+        """The source from which to read message bodies; None once the log is closed."""
         if self._source is None or self._rewrite is None:
             return self._source
         return RewrittenSource(self._source, self._rewrite)
@@ -372,7 +378,10 @@ class SessionLog:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The problems found, up to the first 100; `problem_count` counts all of them."""
+        """The first 100 problems found, plus a log's incomplete last line.
+
+        `problem_count` is the number of all problems except the incomplete line.
+        """
         if not self.torn or self.format == "json":
             return tuple(self._problems)
         last = Problem(path=self.path, line=self._line + 1, what="the last line is incomplete")
@@ -380,7 +389,7 @@ class SessionLog:
 
     @property
     def outlines(self) -> Sequence[Outline]:
-        """The messages after replay, without session context and mere tool results."""
+        """The conversation's messages, without session context and mere tool results."""
         replay = self._replay
         return [
             replay.outline(entry)
@@ -390,7 +399,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """The messages in the log that left the conversation, each with the reason."""
+        """The messages that are no longer in the conversation, each with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped
@@ -431,7 +440,10 @@ def _is_cut(data: bytes) -> bool:
 
 
 def _is_one_value(first: bytes, rest: bytes) -> bool:
-    """Return whether a file may be one JSON value, pretty-printed or on one line."""
+    """Return whether a file may be one JSON value, pretty-printed or on one line.
+
+    `first`: the file's first line. `rest`: what follows, at least its beginning.
+    """
     if first.lstrip()[:1] not in (b"{", b"[", b""):
         return False
     alone = not rest or rest.isspace()

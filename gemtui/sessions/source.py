@@ -25,10 +25,10 @@ Record = Mapping[str, Any]
 
 
 class RecordSource(Protocol):
-    """Returns the record at a slot, or None if the record can't be read any more."""
+    """Reads stored records by their position in a session file."""
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record at this slot."""
+        """Return the record at this slot, or None if it can't be read any more."""
 
     def close(self) -> None:
         """Release the file; later reads return None."""
@@ -56,9 +56,8 @@ class LineSource:
     """The lines of a log, read by offset.
 
     The most recently parsed lines that contain message lists are cached: at most four, or one if
-    lines are large. The file is closed by `close`, or when the last snapshot that reads from it is
-    garbage-collected. `keep`: how many bytes of lines to keep parsed, for callers that read all
-    bodies at once.
+    lines are large. The file is closed by `close`, or when nothing refers to this object any more.
+    `keep`: how many bytes of lines to keep parsed, for callers that read all bodies at once.
     """
 
     _LISTS = 4
@@ -88,7 +87,10 @@ class LineSource:
             return b"".join(pieces)
 
     def keep(self, offset: int, length: int, line: object) -> None:
-        """Cache a parsed line if there is still room."""
+        """Cache a parsed line if there is still room.
+
+        `offset`, `length`: the line's position in the file, in bytes.
+        """
         if length <= self._keep:
             self._keep -= length
             self._kept[offset] = line

@@ -1,4 +1,4 @@
-"""Build the summaries of session files from outlines alone, without reading bodies."""
+"""Build the summaries of session files without reading message bodies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FOLDED = EXCERPT * 20
 _DATA = re.compile(r"""\{ ?["}]|\[ ?["{[\]]""")
 """Matches the start of JSON, which a model may return in place of a title."""
 _MOST_DIRECTORIES = 1000
-"""Maximum number of directories to read from a header; nobody works in more at once."""
+"""Maximum number of directories to read from a session's header."""
 
 
 def read_file(
@@ -54,8 +54,8 @@ def read_file(
 def summarise(log: SessionLog, place: ChatFile) -> Summary:
     """Return a summary of the part of a file that `log` has read.
 
-    The flags `LIVE`, `GHOST`, and `DUPLICATE` can't be determined from one file alone. Neither can
-    the project of a folder named by a hash.
+    The flags `LIVE`, `GHOST`, and `DUPLICATE` can't be determined from one file alone, and neither
+    can the project of a folder named by a hash. So they are not set.
     """
     outlines, dropped, header = log.outlines, log.dropped, log.metadata
     title, source = _title(place, header.get("summary"), outlines, dropped)
@@ -110,9 +110,9 @@ def _is_spoken(line: Outline) -> bool:
 
 
 def _has_header(log: SessionLog) -> bool:
-    """Return whether the CLI accepts a file as a session.
+    """Return whether a file's header has what the CLI requires of a session.
 
-    Legacy files don't need the project's hash.
+    That is a session id and, except in legacy files, the hash of the project's path.
     """
     header = log.metadata
     return bool(
@@ -122,9 +122,9 @@ def _has_header(log: SessionLog) -> bool:
 
 
 def is_resumable(line: Outline) -> bool:
-    """Return whether the CLI can resume from a message: an answer, or a prompt.
+    """Return whether a message lets the CLI resume its session.
 
-    Commands don't count as prompts.
+    Answers do, and prompts that are not commands.
     """
     return line.author is Author.MODEL or (
         line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)

@@ -18,23 +18,26 @@ class Flag(StrEnum):
     """A property of a session, with the names that `gemtui sessions --json` uses."""
 
     LIVE = "live"
-    """The session has been written to within the last minute, which is never true of a copy."""
+    """The session was written to within the last minute. Copies are never live."""
     GHOST = "ghost"
-    """The file is empty, but another one with its id is not (assets/gemini-cli.md#ghosts)."""
+    """The file is empty, but another file with its id is not.
+
+    See assets/gemini-cli.md#ghosts.
+    """
     EMPTY = "empty"
-    """The session has no conversation, at most notices from the CLI."""
+    """The session has no conversation, only notices from the CLI if anything."""
     FAILED_PROMPT = "failed_prompt"
     """All prompts failed and were removed again, but the log still has their text."""
     BURIED = "buried"
-    """The log holds messages that a later `$set.messages` dropped and nothing restored."""
+    """The log holds messages that it later replaced by others and never restored."""
     TORN = "torn"
     """The last line is truncated, or a legacy file was read half-written."""
     DUPLICATE = "duplicate"
-    """Another file with the same id is the one in use."""
+    """The file is a copy; another file with the same id is the one in use."""
     KEPT = "kept"
     """Gemini CLI no longer has the file, but the vault does."""
 
-    __hash__ = str.__hash__  # faster than the hash of an enum, and lists hash many
+    __hash__ = str.__hash__  # faster than an enum's; lists hash thousands
 
     @property
     def word(self) -> str:
@@ -66,7 +69,7 @@ _HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 
 
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
-    """A session in a list.
+    """The facts about a session that lists show.
 
     * `title`: raw and untrusted, on one line, 200 characters at most.
     * `names`: the absolute paths of the session's files: the one in use, then those of `copies`.
@@ -74,17 +77,17 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     * `started`, `updated`: as recorded in the session; None if unknown.
     * `messages`: how many there are after replay, without session context and tool replies.
       `spoken`: how many of them a person or the model wrote.
-    * `tool_failures`: the calls whose recorded status is a failure. `failed_calls`: also those with
-      a nonzero exit code or refused by the tool, as marked in a transcript.
-    * `tokens`: sums.
+    * `tool_failures`: how many calls have a recorded status that is a failure. `failed_calls`: the
+      same, plus calls with a nonzero exit code or refused by the tool, as marked in a transcript.
+    * `tokens`: the sums for all messages.
     * `partial`: whether only the first part was read, so that counts are lower bounds.
-    * `problems`: the number of unreadable places.
-    * `copies`: the other files with this id.
+    * `problems`: how many lines or other parts of the file could not be read.
+    * `copies`: the session's other files.
     * `directories`, `project_hash`: as in the header, for finding the project.
     * `waits`: whether a tool call was in flight at the last write, as far as the log shows.
     * `resumable`: whether the CLI can resume the session.
-    * `has_header`: whether a record names the session and its project; the CLI removes files
-      without either (assets/gemini-cli.md#clean-up).
+    * `has_header`: whether the file names the session and its project; the CLI removes files that
+      don't (assets/gemini-cli.md#clean-up).
     * `ended_badly`: whether calls in its last message failed, with nothing after them.
     * `tools`: the names of the called tools.
     """
@@ -145,7 +148,10 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
 
     @property
     def hidden(self) -> bool:
-        """Whether lists hide it: ghosts, empty sessions, subagents, checkpoints, copies."""
+        """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
+
+        Lists hide such sessions by default.
+        """
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,9 +194,10 @@ def iso(when: datetime | None) -> str | None:
 
 
 class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
-    """A file that contains no session, or is too large to read.
+    """A file without a summary, because it can't be read as a session.
 
-    It isn't read again until it changes.
+    `what`: the reason, for example that the file is too large. It isn't read again until it
+    changes.
     """
 
     what: str

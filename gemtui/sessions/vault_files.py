@@ -70,7 +70,10 @@ def trees() -> list[Path]:
 
 
 def in_tree(tree: Path, path: Path) -> Path:
-    """Return the path in a tree at which the file with this absolute path is kept."""
+    """Return where in one of the vault's trees the file with this path is kept.
+
+    `path`: the file's original, absolute path.
+    """
     return Path(f"{tree}{path}")
 
 
@@ -80,10 +83,10 @@ def place_in_store(kept: Path) -> Path:
 
 
 def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield a session's tool outputs and plans in the vault, with their original path.
+    """Yield the vault's copies of a session's tool outputs and plans.
 
-    `place`: the session's file in the store. `id`: must be safe as a folder name (`is_plain_id`).
-    `trees`: the vault's trees to search.
+    Each item is (path in the vault, original path). `place`: the session's file in the store. `id`:
+    must be safe as a folder name (`is_plain_id`). `trees`: the vault's trees to search.
     """
     project = project_folder(place)
     folders = () if project is None else belongings(project, id)
@@ -110,7 +113,7 @@ def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
     """Return whether the file in the store is newer than its copy in the vault.
 
     `there`: the file in the store. `kept`: its copy in `tree`. Only the tree of updated copies can
-    have an outdated copy, which is recognised by its size.
+    have an outdated copy, recognised by not being larger than the file in the store.
     """
     return tree.name == COPIES and kept.size <= there.size
 

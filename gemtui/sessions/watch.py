@@ -5,7 +5,7 @@ why. The store may not exist yet, may vanish, and may come back; while it is mis
 existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
 report that, and it drops all folders after an unreadable one. So every folder is passed to
 watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
-Each time, a test shows whether the system would watch one more folder.
+Each time, gemtui also tests whether the system would still watch one more folder.
 """
 
 from __future__ import annotations
@@ -52,9 +52,12 @@ def network_file_system(path: Path) -> str | None:
 
 
 STEP = 20
-"""Milliseconds without changes before changes are reported; also the interval of checks."""
+"""Milliseconds without changes after which changes are reported.
+
+This is also the interval of checks.
+"""
 GATHER = 200
-"""Milliseconds after which changes are reported even if more are arriving."""
+"""Milliseconds after which changes are reported even if more keep arriving."""
 GLANCE = 500
 """Milliseconds between checks for changes that cause no event."""
 POLL = 2.0
@@ -136,7 +139,7 @@ async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]
 def _folders(tmp: Path) -> list[Path]:
     """Return the accessible folders whose entries make up the store."""
     if sys.platform == "darwin":
-        return [tmp]  # one watch there covers everything below
+        return [tmp]  # on macOS, a watch includes all subfolders
     found = [tmp]
     for project in _inside(tmp):
         chats = project / "chats"
@@ -164,7 +167,11 @@ def _named(tmp: Path, path: Path, base: Path) -> Path:
 async def _batches(
     folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
 ) -> AsyncGenerator[set[Path]]:
-    """Yield changes reported by the system, and an empty set every half second."""
+    """Yield changed paths reported by the system, and an empty set every half second.
+
+    `there`: whether `folders` are the store's own. If not, the only folder is the nearest existing
+    parent of the missing store.
+    """
     try:
         async with aclosing(
             awatch(
@@ -212,7 +219,7 @@ def _is_folder(path: Path, home: Path) -> bool:
 def _require_room(folder: Path) -> None:
     """Raise OSError (ENOSPC) if the system can't watch one more folder.
 
-    The only way to find out is to add a watch. Only Linux has such a limit.
+    The only way to find out is to add a watch, here on `folder`. Only Linux has such a limit.
     """
     if sys.platform != "linux":
         return
@@ -294,7 +301,7 @@ def _differences(
 ) -> frozenset[Path]:
     """Return the changed paths, plus the whole store's path if files came or went.
 
-    The store's path is included then because folders and project markers may have changed, too.
+    The store's path is included because folders and project markers may then also have changed.
     """
     paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
     if before.keys() != now.keys():

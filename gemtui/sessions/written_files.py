@@ -26,9 +26,10 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 class Write(Struct, frozen=True, array_like=True, gc=False):
     """A recorded call of a tool that writes a file.
 
-    `name`: the path, which may be relative. `message`, `block`: the position of the call. `time`:
-    when the result arrived, or else when the answer with the call was written. `added`, `removed`:
-    how many lines the call changed or would have changed; None if unknown.
+    `name`: the path, which may be relative. `message`, `block`: the id of the message with the
+    call, and the call's index in it. `time`: when the result arrived, or else when the answer with
+    the call was written. `added`, `removed`: how many lines the call changed or would have changed;
+    None if unknown.
     """
 
     name: str
@@ -84,11 +85,12 @@ def recorded_writes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the writes of all sessions without their changes, and problems in reading.
+    """Yield the file writes of all sessions, without their changes.
 
-    A session is read only if it has written files and isn't in the cache in its current state.
-    `since`: leave out earlier writes. `home`, `cache`, and `cancelled`: as in `read_cached`.
-    `progress`: called with the number of sessions read and the total.
+    Yields a Problem for each session that can't be read. A session is read only if it has written
+    files and isn't in the cache in its current state. `since`: leave out earlier writes. `home`,
+    `cache`, and `cancelled`: as in `read_cached`. `progress`: called with the number of sessions
+    read and the total.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     found = read_cached(
@@ -109,7 +111,10 @@ def recorded_writes(
 
 
 def writes_in(path: Path) -> tuple[Write, ...] | Problem:
-    """Return the writes in a session's file, or why it can't be read."""
+    """Return the file writes in a session's file, or why it can't be read.
+
+    The changes of the writes are not included.
+    """
     return read_log(path, _without_changes)
 
 
@@ -124,10 +129,10 @@ def recorded_changes(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[RecordedWrite | Problem]:
-    """Yield the sessions' writes with their changes, and any problems in reading.
+    """Yield the sessions' file writes with their changes.
 
-    Every session with writes is read, without using the cache. The arguments are the same as for
-    `recorded_writes`.
+    Yields a Problem for each session that can't be read. Every session with writes is read, without
+    using the cache. The arguments are the same as for `recorded_writes`.
     """
     wrote = [each for each in sessions if _may_have_written(each, since)]
     for done, session in enumerate(wrote, 1):
@@ -157,7 +162,7 @@ def change_of(
 
 
 def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
-    """Return each file's writes in order; the file written last is first.
+    """Return the writes to each file, oldest first; the file written last comes first.
 
     Files without a successful write are left out.
     """
@@ -215,10 +220,10 @@ def normalized_path(project: str | None, name: str) -> PurePath:
 def _writes(
     log: SessionLog, *, of_message: str | None = None
 ) -> Iterator[tuple[Write, DiffDisplay | None]]:
-    """Yield the calls that write a file, with their changes.
+    """Yield the calls in a session that write a file, with their changes.
 
-    `of_message`: only those in this message; None means all messages. Calls that a fork inherited
-    are left out, because they belong to the original session.
+    `of_message`: the id of the only message to read; None means all messages. Calls that a fork
+    inherited are left out, because they belong to the original session.
     """
     transcript = transcript_of(log)
     for place, outline in enumerate(transcript.outlines):

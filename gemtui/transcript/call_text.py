@@ -32,7 +32,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, t
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 _COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
-"""Kinds of tools for which the CLI only shows the number of results."""
+"""Kinds of tools whose results the CLI displays only as a number."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
@@ -58,7 +58,7 @@ def call_text(call: ToolCall) -> str:
 
 
 def _asked_text(call: ToolCall) -> str:
-    """Return the arguments that neither the first line of a card nor its result shows."""
+    """Return, as text, the arguments that a card's first line and result don't show."""
     repeated, about = repeated_arguments(call), target(call)
     known = is_builtin(call.name)
     texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
@@ -72,7 +72,7 @@ def _asked_text(call: ToolCall) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return an argument as a string, with nested strings unescaped."""
+    """Return an argument as text: a string unchanged, others as JSON without escapes."""
     if isinstance(value, str):
         return value
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
@@ -89,7 +89,10 @@ def _given_text(call: ToolCall) -> str:
 
 
 def repeated_arguments(call: ToolCall) -> frozenset[str]:
-    """Return the arguments that a call's result or first line repeats in full."""
+    """Return the names of arguments whose values a call's card shows elsewhere.
+
+    The first line of the card or the call's result shows them in full.
+    """
     match call.display:
         case DiffDisplay() if hunks(call.display.diff) and not only_reason(call):
             return _FILE_TEXTS
@@ -104,7 +107,7 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
 
 
 def lines_asked(call: ToolCall) -> str:
-    """Return the line range that a call reading a file requested, such as `1-120`.
+    """Return the line range requested by a call that reads a file, such as `1-120`.
 
     Returns "" if all lines were requested, and for calls that don't read a file.
     """
@@ -133,9 +136,9 @@ def only_reason(call: ToolCall) -> str:
 def shown_display(call: ToolCall) -> Display | None:
     """Return the part of a call's result to show in addition to its error, or None.
 
-    This is what the CLI displayed, with two exceptions. If the CLI displayed a single line ("Read
-    lines 1-20", "Found 6 matching file(s)"), and the model received more, the whole output is shown
-    instead. If what the CLI displayed only shortens the error, it is left out.
+    This is what the CLI displayed, with two exceptions. If the CLI displayed at most a single line
+    ("Read lines 1-20", "Found 6 matching file(s)"), and the model received more, the whole output
+    is shown instead. If what the CLI displayed only shortens the error, it is left out.
     """
     display, output = call.display, call.output
     if not isinstance(display, TextDisplay | None):
@@ -152,7 +155,10 @@ def shown_display(call: ToolCall) -> Display | None:
 
 
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
-    """Return whether the model received more than the one line that the CLI showed."""
+    """Return whether a card shows what the model received, not what the CLI displayed.
+
+    This is the case if the CLI displayed at most a single line, and the model received more.
+    """
     if not display.strip():
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
@@ -163,7 +169,7 @@ def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
 
 
 def file_lines(call: ToolCall) -> FileLines | None:
-    """Return the lines that a read of one file returned; None for other calls."""
+    """Return the lines returned by a call that read one file; None for other calls."""
     if kind_of(call.name) is not ToolKind.READ or not asked_path(call.args) or call.images:
         return None
     display = call.display.text if isinstance(call.display, TextDisplay) else ""
@@ -178,9 +184,9 @@ def output_text(call: ToolCall) -> str:
 
 
 def display_text(display: Display) -> str:
-    """Return a display as raw plain text: one line per match, file, todo, or row.
+    """Return a displayed result as raw plain text.
 
-    Table cells are separated by tabs.
+    Each match, file, todo, or table row has its own line. Table cells are separated by tabs.
     """
     match display:
         case TextDisplay():
@@ -208,7 +214,7 @@ def display_text(display: Display) -> str:
 
 
 def _drawn_text(display: Display) -> str:
-    """Return the text of a display as it appears on a card.
+    """Return the text of a displayed result as it appears on a card.
 
     Unlike in `display_text`, parts that the card omits or puts into other words are left out.
     """
@@ -242,7 +248,7 @@ def _todo_state(status: str) -> str:
 
 
 def _changes(diff: str) -> str:
-    """Return a unified diff's lines without `+` and `-`, file names, and line numbers."""
+    """Return a unified diff's lines without signs, file names, and line numbers."""
     found = hunks(diff)
     if not found:
         return "" if _HEADS.sub("", diff).strip() == "" else diff
@@ -251,7 +257,7 @@ def _changes(diff: str) -> str:
 
 
 def hunks(diff: str) -> str:
-    """Return a unified diff of one file without the file names at its beginning."""
+    """Return a unified diff of one file without its header; "" if it has no hunks."""
     _, at, rest = f"\n{diff}".partition("\n@@")
     return f"@@{rest}" if at else ""
 

@@ -1,4 +1,4 @@
-"""Parse the colours in a tool's output: convert SGR sequences to spans.
+"""Parse the colours in a tool's output: convert SGR sequences to coloured spans.
 
 All other control characters are made harmless by `gemtui.text.clean` when the text is rendered.
 """
@@ -22,7 +22,10 @@ BASIC = (
 LIMIT = 1_000_000
 """Maximum length, in characters, of a text whose colours are parsed."""
 SEQUENCES = 5_000
-"""Maximum number of colour changes in a text; each takes as long as hundreds of characters."""
+"""Maximum number of colour changes in a text whose colours are parsed.
+
+Each of them takes as long as hundreds of characters.
+"""
 _MOST = 32
 _PLAIN = AnsiSpan(text="")
 _ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "inverse"}
@@ -49,7 +52,7 @@ def coloured(text: str) -> ScreenDisplay | None:
 
 
 def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
-    """Return the style that an SGR sequence makes of the present style.
+    """Return `style` as changed by an SGR sequence (an escape sequence for colours).
 
     Unsupported codes are ignored.
     """
@@ -68,7 +71,10 @@ def _styled(style: AnsiSpan, sequence: str) -> AnsiSpan:
 
 
 def _codes(parameters: str) -> Iterator[int]:
-    """Yield the codes in a sequence, converting colon notation to semicolons."""
+    """Yield the codes in an SGR sequence's parameters, such as 1 and 31 in `1;31`.
+
+    Colours in colon notation (`38:5:n`) yield the same codes as those in semicolon notation.
+    """
     for group in parameters.split(";")[:_MOST]:
         code, *more = (int(each[:4] or 0) for each in group.split(":")[:_MOST])
         match more:
@@ -83,12 +89,12 @@ def _codes(parameters: str) -> Iterator[int]:
 
 
 def _sequences(text: str) -> int:
-    """Count the colour changes in a text, stopping once there are too many."""
+    """Count the colour changes in a text, at most one more than is permitted."""
     return sum(1 for _ in islice(COLOUR.finditer(text), SEQUENCES + 1))
 
 
 _GROUNDS = {3: "fg", 9: "fg", 4: "bg", 10: "bg"}
-"""Whether a code sets the foreground or background colour, by the code's leading digits."""
+"""The field that a colour code sets, by the code without its last digit."""
 
 
 def _colour(code: int, codes: Iterator[int]) -> str:

@@ -34,7 +34,7 @@ def text_of(content: object) -> str:
 
 
 class UserParts(NamedTuple):
-    """The parts of a user record.
+    """The contents of a stored user record, separated by origin.
 
     `text`: what the user typed. `files`: (name, text) pairs, for files that the CLI appended and
     for hook context. `media`: parts with inlineData or fileData, each with the name the prompt
@@ -59,7 +59,10 @@ class UserParts(NamedTuple):
 
 
 def typed(record: Mapping[str, Any]) -> UserParts:
-    """Parse a user record. Never raises, whatever the record contains."""
+    """Separate what the user typed in a record from what the CLI added to it.
+
+    Never raises, whatever the record contains.
+    """
     words: list[str] = []
     rest: list[str] = []
     files: list[tuple[str, str]] = []
@@ -104,7 +107,10 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Return whether the files appended by the CLI begin with this text."""
+    """Return whether the files that the CLI appended begin with this text part.
+
+    `words`: the texts of the parts before it.
+    """
     begins = text.lstrip().startswith(_REFERENCED)
     return begins and (bool("".join(words).strip()) or _END in text)
 

@@ -80,7 +80,10 @@ class AgentDisplay(Struct, frozen=True, kw_only=True):
 
 
 class Todo(Struct, frozen=True, kw_only=True):
-    """A todo item. `status`: as stored by the CLI, such as pending, in_progress, or completed."""
+    """A todo item.
+
+    `status`: as stored by the CLI, such as pending, in_progress, or completed.
+    """
 
     text: str
     status: str
@@ -122,7 +125,7 @@ class TableDisplay(Struct, frozen=True, kw_only=True):
 
 
 class JsonDisplay(Struct, frozen=True, kw_only=True):
-    """A value of any other form, to be shown as indented JSON."""
+    """A result of any other form, to be shown as indented JSON."""
 
     value: Any
 

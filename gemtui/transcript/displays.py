@@ -33,7 +33,7 @@ from gemtui.transcript.parts import Part, objects, pretty, string
 
 
 def display_of(value: object, *, markdown: bool = False) -> Display | None:
-    """Convert a stored `resultDisplay`; None if there is nothing to show.
+    """Convert a stored `resultDisplay` to a display; None if there is nothing to show.
 
     `markdown`: whether a string is Markdown (`renderOutputAsMarkdown`).
     """
@@ -178,7 +178,7 @@ def _todo(item: Part) -> Todo:
 
 
 def _screen(lines: list[object]) -> ScreenDisplay | None:
-    """Return a terminal screen without padding; None if the list isn't a screen."""
+    """Convert a stored terminal screen, removing padding; None if it isn't a screen."""
     drawn: list[tuple[AnsiSpan, ...]] = []
     for line in lines:
         if not isinstance(line, list) or not all(_is_span(token) for token in line):

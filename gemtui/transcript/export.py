@@ -48,7 +48,11 @@ INDENT = "  "
 def to_text(
     transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """Yield a transcript as plain text, one message at a time."""
+    """Yield a transcript as plain text, one message at a time.
+
+    `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of
+    the conversation.
+    """
     yield f"{clean_line(summary.title)}\n\n"
     for label, words in heading_facts(summary):
         yield f"{label}: {words}\n"

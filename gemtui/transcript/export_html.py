@@ -59,7 +59,11 @@ from gemtui.transcript.model import (
 def to_html(
     transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """Yield a transcript as an HTML page, one message at a time."""
+    """Yield a transcript as an HTML page, one message at a time.
+
+    `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of
+    the conversation.
+    """
     yield from page_head(summary, STYLE)
     for passage in passages(transcript, dropped=dropped):
         yield note_html(passage) if isinstance(passage, str) else "".join(_message(passage))
@@ -67,9 +71,9 @@ def to_html(
 
 
 def page_head(summary: ExportHeading, style: str, *, script: str = "") -> Iterator[str]:
-    """Yield a page up to the beginning of `<main>`.
+    """Yield the beginning of a page: its `<head>`, its heading, and the `<main>` tag.
 
-    Its content security policy only permits this style sheet and script, by their hashes.
+    The content security policy only permits this style sheet and script, by their hashes.
     """
     title = escape(clean_line(summary.title))
     sources = f"style-src '{_hash(style)}'; img-src data:"
@@ -95,7 +99,7 @@ def _hash(content: str) -> str:
 
 
 def time_element(time: datetime) -> str:
-    """Return an element showing a time in the local time zone, with UTC in its title."""
+    """Return an element showing a time in the local time zone, with UTC as tooltip."""
     utc = when(time, UTC)
     return f'<time datetime="{time.isoformat()}" title="{utc} (UTC)">{when(time)}</time>'
 
@@ -108,7 +112,10 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def message_head(message: Message) -> str:
-    """Return the start of a message's `<article>`: author, time, and dropped mark."""
+    """Return the start of a message's `<article>`, with its author and time.
+
+    It also says why the message was dropped from the conversation, if it was.
+    """
     dropped = " dropped" if message.dropped else ""
     head = " ".join(_head(message))
     return f'<article class="{message.author.value}{dropped}">\n<h2>{head}</h2>\n'
@@ -220,7 +227,7 @@ def _display(display: Display) -> str:
 
 
 def _diff(diff: Clean) -> str:
-    """Return the hunks of a diff, with added and removed lines marked."""
+    """Return the hunks of a diff as HTML, with added and removed lines marked."""
     lines = hunks(diff).rstrip("\n").split("\n")
     return f'<pre class="diff">{"".join(map(_diff_line, lines))}</pre>\n'
 
@@ -259,5 +266,5 @@ def _pre(text: str) -> str:
 
 
 def note_html(words: Clean) -> str:
-    """Return a note by the export itself, as an HTML paragraph."""
+    """Return a note by the export itself (not from the session) as an HTML paragraph."""
     return f'<p class="note">{escape(words)}</p>\n'

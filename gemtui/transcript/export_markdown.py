@@ -51,7 +51,9 @@ def to_markdown(
 ) -> Iterator[str]:
     """Yield a transcript as Markdown, one message at a time.
 
-    The session has a heading of level 1, and each message a heading of level 2.
+    The session has a heading of level 1, and each message a heading of level 2. `summary`: the
+    facts for the session's heading. `dropped`: include the messages that are no longer part of the
+    conversation.
     """
     yield f"# {escaped(clean_line(summary.title))}\n\n"
     for label, words in heading_facts(summary):
@@ -149,7 +151,10 @@ def escaped(text: Clean) -> str:
 
 
 def paragraph(text: Clean) -> str:
-    """Escape lines so that Markdown shows them literally, except for leading spaces."""
+    """Escape lines so that Markdown shows them literally.
+
+    Leading spaces are removed, because they could begin a code block.
+    """
     return _AT_LINE_START.sub(_as_sign, escaped(text))
 
 
@@ -167,7 +172,10 @@ def code(text: Clean) -> str:
 
 
 def _language(name: str) -> str:
-    """Return the suffix of a file name, for use as a code block's language."""
+    """Return the suffix of a file name, for use as a code block's language.
+
+    Returns "" if the suffix is not suitable.
+    """
     suffix = name.rsplit(".", 1)[-1]
     return suffix if suffix.isascii() and suffix.isalnum() and len(suffix) <= 10 else ""
 

@@ -114,7 +114,11 @@ SCRIPT = """'use strict';
 def to_replay(
     transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
 ) -> Iterator[str]:
-    """Yield a transcript as a page that plays it back, one message at a time."""
+    """Yield a transcript as a page that plays it back, one message at a time.
+
+    `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of
+    the conversation.
+    """
     yield from page_head(summary, REPLAY_STYLE, script=SCRIPT)
     yield PLAYER
     clock = _Clock()

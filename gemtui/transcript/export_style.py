@@ -1,4 +1,4 @@
-"""The style sheet of HTML exports, with light and dark colours and a simple print layout."""
+"""The style sheet of HTML exports, with dark colours and a print layout."""
 
 from __future__ import annotations
 

@@ -80,9 +80,9 @@ class ExportHeading(Protocol):
 
 
 def heading_facts(heading: ExportHeading) -> Iterator[tuple[str, Clean]]:
-    """Yield the known facts about a session, except its title, as (label, text).
+    """Yield the facts about a session for an export's heading, as (label, text).
 
-    Unknown values are given as `unknown`.
+    The title is not included. Unknown values are given as `unknown`.
     """
     yield "Session", clean_line(heading.id)
     if heading.parent:
@@ -104,7 +104,7 @@ def when(time: datetime | None, zone: tzinfo | None = None) -> Clean:
     """
     if time is None:
         return Clean("unknown")
-    with suppress(OverflowError, ValueError, OSError):  # years beyond the system's calendar
+    with suppress(OverflowError, ValueError, OSError):  # a year the system can't convert
         time = time.astimezone(zone)
     return Clean(time.isoformat(sep=" ", timespec="seconds"))
 
@@ -131,8 +131,8 @@ def _level(message: Message) -> NoticeLevel:
 def passages(transcript: Transcript, *, dropped: bool) -> Iterator[Message | Clean]:
     """Yield the messages of a transcript, each read only when it is needed.
 
-    If `dropped` is false, each run of consecutive dropped messages is replaced with one line that
-    says how many there were.
+    If `dropped` is false, consecutive dropped messages are replaced with one line that says how
+    many there were.
     """
     places = enumerate(transcript.outlines)
     for left_out, row in groupby(places, lambda place: bool(place[1].dropped) and not dropped):
@@ -179,7 +179,7 @@ def head(message: Message) -> Clean:
 
 
 def usage_words(usage: Usage) -> Clean:
-    """Describe the six token counts.
+    """Return the six token counts in words: total, input, cached, output, and others.
 
     Unknown counts are shown as `unknown`. If the counts don't add up to the total, a note says so.
     """
@@ -206,7 +206,10 @@ def call_words(call: ToolCall) -> Clean:
 
 
 def ended_badly(call: ToolCall) -> bool:
-    """Return whether a call stored as a success is a command with a nonzero exit code."""
+    """Return whether a call is a failed command that is stored as a success.
+
+    Such a command has a nonzero exit code.
+    """
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 
 
@@ -220,10 +223,10 @@ def _change_words(diff: DiffDisplay, *, written: bool) -> Iterator[str]:
 
 
 def subject(call: ToolCall) -> Clean:
-    """Return a call's subject on one line, with control characters made visible.
+    """Return what a call is about, such as its path or command, on one line.
 
-    If the subject has several lines, only the first is returned, followed by dots; `arguments`
-    yields all of them.
+    Control characters are made visible. If the subject has several lines, only the first is
+    returned, followed by dots; `arguments` yields all of them.
     """
     first, *more = target(call).strip().split("\n", 1)
     return Clean(visible_line(first).strip() + (" ..." if more else ""))
@@ -237,7 +240,7 @@ def caution(call: ToolCall) -> Clean:
 def arguments(call: ToolCall) -> Iterator[tuple[Clean, Clean]]:
     """Yield a call's arguments as (name, value).
 
-    Arguments that `subject` or the display shows in full are left out.
+    Arguments that `subject` or the call's displayed result shows in full are left out.
     """
     repeated = repeated_arguments(call)
     for name, value in call.args.items():

@@ -34,12 +34,12 @@ class FileLines(NamedTuple):
 
 
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
-    """Return the lines of the file in the output of a read; None for any other output.
+    """Return the lines of a file that a read call returned; None for any other output.
 
     `output`: the output that the model received, which may also be just a message. `shown`: what
-    the CLI displayed. If a read returns only part of a file, the CLI puts words for the model
-    before it, which are removed. Because the file may itself begin with such words, the result is
-    None unless `shown` has the same line numbers as these words.
+    the CLI displayed. `args`: the call's arguments. If a read returns only part of a file, the CLI
+    puts a notice for the model before it, which is removed. Because the file may itself begin with
+    such a notice, the result is None unless `shown` has the same line numbers as the notice.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None
@@ -65,10 +65,11 @@ class FilePart(NamedTuple):
 
 
 def part_read(output: str, shown: str, args: Mapping[str, Any]) -> FilePart | None:
-    """Return the part of a file in a read's output; None for any other output.
+    """Return what a read call shows of a file, and whether that is certain.
 
-    `output` and `shown`: as in `lines_read`. The part is not certain if Gemini CLI or a hook added
-    something or if lines were shortened (assets/gemini-cli.md#tool-calls).
+    Returns None for any other output. The arguments are the same as for `lines_read`. The part is
+    not certain if Gemini CLI or a hook added something or if lines were shortened
+    (assets/gemini-cli.md#tool-calls).
     """
     if shown.strip() and not shown.startswith(_SHOWN):
         return None
@@ -98,7 +99,10 @@ def files_read(output: str) -> Iterator[tuple[str, str]]:
 
 
 def requested_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Return the first and last line that a read requested; None if unspecified."""
+    """Return the first and last line (1-based) that a read call requested.
+
+    A number is None if it is unspecified.
+    """
     first, last, offset, limit = map(
         _number, map(args.get, ("start_line", "end_line", "offset", "limit"))
     )

@@ -9,9 +9,10 @@ from difflib import Match, SequenceMatcher
 from typing import Any
 
 _MOST = 2000
-"""Maximum number of lines between two equal lines that are still compared.
+"""Maximum number of lines, in both texts, to compare with `difflib` at a time.
 
-If there are more, the diff removes all the old lines and adds all the new ones.
+Longer texts are divided at lines that occur once in both. A part that is still longer is replaced
+as a whole.
 """
 
 
@@ -44,7 +45,7 @@ def _step(tag: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 class _Compared(SequenceMatcher[str]):
-    """Two lists of lines, of which only the differing parts are compared line by line."""
+    """A SequenceMatcher for long lists of lines, which it divides before comparing."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__()
@@ -73,8 +74,7 @@ def _alike_blocks(
     """Yield the blocks of equal lines of two texts, in order.
 
     Two blocks may be adjacent. `at`, `to`: numbers to add to the positions in `before` and `after`.
-    `part`: whether the given lines lie between lines known to be equal; if so, they are not divided
-    again.
+    `part`: whether the given lines are a part of divided texts; if so, they are not divided again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])
@@ -91,9 +91,10 @@ def _alike_blocks(
 def _around(
     marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
 ) -> Iterator[Match]:
-    """Yield the blocks of equal lines before, between, and after known equal lines.
+    """Divide two texts at known equal lines, and yield the blocks of equal lines.
 
-    `marks`: the positions of the known equal lines in `old` and `new`.
+    `marks`: the positions of the known equal lines in `old` and `new`. `at`, `to`: as in
+    `_alike_blocks`.
     """
     start, begin = 0, 0
     for end, stop in [*marks, (len(old), len(new))] if marks else ():
@@ -103,7 +104,7 @@ def _around(
 
 
 def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of lines known to correspond in both texts.
+    """Return the (old, new) positions of lines at which two texts can be divided.
 
     They are the longest sequence of lines that each occur once in each text and are in the same
     order in both.
@@ -126,7 +127,7 @@ def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the number of equal lines at the beginning."""
+    """Return the number of equal lines at the beginning of two texts."""
     pairs = enumerate(zip(first, second, strict=False))
     differs = (at for at, (one, other) in pairs if one != other)
     return next(differs, min(len(first), len(second)))

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from gemtui.text import Clean
 
 LONGEST = 50_000
-"""Maximum number of characters.
+"""Maximum number of characters of Markdown to parse.
 
 A longer text becomes a code block, because parsing hostile text takes more than linear time.
 """
@@ -89,7 +89,7 @@ def _lines_of(token: Token) -> tuple[int, int]:
 _INLINE = ("inline", "html_block")
 _INERT = re.compile(
     r"\\."  # an escape
-    r"|(?<!`)(`+)(?!`)(?:.*?(?<!`)\1(?!`))?"  # a code span, or a run of backticks that opens none
+    r"|(?<!`)(`+)(?!`)(?:.*?(?<!`)\1(?!`))?"  # a code span, or backticks without a counterpart
     r"|<(?=[A-Za-z/!?])"  # a tag
     r"|!(?=\[)",  # an image
     re.DOTALL,
@@ -105,7 +105,11 @@ _HEADING = re.compile(rf"({_CONTAINERS})(#{{1,6}}(?=[ \t]|$))?")
 
 
 def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
-    """Lower one heading in place, converting an underlined heading to number signs."""
+    """Lower one Markdown heading in place, so that it is at `LEVEL` or below.
+
+    An underlined heading becomes one with number signs. `first`, `end`: the lines of the heading.
+    `level`: its present level.
+    """
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
     if match is None:
@@ -133,7 +137,7 @@ _RUNS = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
 
 
 def _is_safe(markdown: str) -> bool:
-    """Return whether Markdown is harmless and closes all its blocks."""
+    """Return whether Markdown is harmless to embed and closes all its blocks."""
     found: dict[str, Any] = {}
     tokens = parser().parse(f"{markdown}\n\n# end\n", found)
     own = tokens[-3] if len(tokens) >= 3 else tokens[-1]

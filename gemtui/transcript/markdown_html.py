@@ -14,7 +14,10 @@ from gemtui.text import Clean
 from gemtui.transcript.markdown import LEVEL, NESTING, is_costly
 
 HIGHLIGHTED = 10_000
-"""Maximum characters to highlight, because highlighting is slow, and very slow for hostile code."""
+"""Maximum number of characters of code to highlight.
+
+Highlighting is slow, and very slow for hostile code.
+"""
 
 
 def rendered(text: Clean) -> str:
@@ -61,8 +64,9 @@ def _text(content: str) -> Token:
 
 
 def highlighted(code: str, language: str) -> str:
-    """Return code as HTML, with spans of the classes k, s, c, n, and m.
+    """Return code as HTML with syntax highlighting.
 
+    Keywords, strings, comments, names, and numbers are in spans of the classes k, s, c, n, and m.
     If the language is unknown or the code is too long, the code is only escaped.
     """
     if not language or len(code) > HIGHLIGHTED:

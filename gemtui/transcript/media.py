@@ -1,4 +1,4 @@
-"""Determine the type, picture size, and file name of binary content from its bytes.
+"""Determine the type, dimensions, and file name of media from their bytes.
 
 The description in the record is untrusted and may be wrong, so the first bytes decide. Only those
 are decoded, unless all bytes are needed.
@@ -20,7 +20,10 @@ from gemtui.text import size as readable_size
 from gemtui.transcript.model import Block, Image, ToolCall
 
 _HEAD = 128 * 1024
-"""Number of base64 characters to decode for inspection; a JPEG's size may come late in the file."""
+"""Number of base64 characters to decode for inspection.
+
+It is large because a JPEG's dimensions may come late in the file.
+"""
 
 
 class MediaType(NamedTuple):
@@ -108,7 +111,10 @@ def stored_images(block: Block | None) -> tuple[Image, ...]:
 
 
 def image_bytes(image: Image) -> bytes:
-    """Return the bytes of binary content. Raises MediaDamaged."""
+    """Return the decoded content of an image or other media.
+
+    Raises MediaDamaged if the content is not stored or can't be decoded.
+    """
     if not image.data:
         where = f": its URL is {clean_line(image.uri)}" if image.uri else ""
         raise MediaDamaged(f"Only its name is stored, not its contents{where}")
@@ -130,7 +136,7 @@ def file_name_of(image: Image) -> str:
 
 
 def image_words(image: Image) -> Clean:
-    """Describe binary content: its name, type, pixels, size, and address."""
+    """Describe media in words: name, type, dimensions in pixels, size, and address."""
     head = _head(image)
     size = "size unknown" if image.size is None else readable_size(image.size)
     area = pixels(head or b"")
@@ -214,7 +220,7 @@ def _webp(head: bytes) -> tuple[int, int] | None:
 
 
 def _frames(head: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the size in each frame header of a JPEG, skipping other segments."""
+    """Yield the (width, height) in each frame header of a JPEG."""
     at = 2
     while len(head) >= at + 9 and head[at] == 0xFF:
         kind = head[at + 1]

@@ -1,4 +1,4 @@
-"""The transcript: messages composed of blocks, in the order in which they happened.
+"""The transcript: messages made of blocks, in the order in which they happened.
 
 Stored sessions and live runs share this immutable model. The model keeps everything that Gemini
 records; the Claude-compatible unified format is derived from it (`unified.py`). All strings in the
@@ -49,7 +49,7 @@ class ToolStatus(StrEnum):
     DENIED = "denied"
     """A policy denied the call, or the tool is not permitted in this mode."""
     REFUSED = "refused"
-    """The tool itself refused the call, regardless of policies; the CLI stores a success."""
+    """The tool itself refused the call, which the CLI stores as a success."""
     INTERRUPTED = "interrupted"
     UNCONFIRMED = "unconfirmed"
     """The call was started, but its end is not recorded."""
@@ -58,7 +58,7 @@ class ToolStatus(StrEnum):
     def failed(self) -> bool:
         """Whether this status means that the call did not do what was asked.
 
-        See also `ToolCall.failed`, which considers exit codes, too.
+        Exit codes are not considered; see `ToolCall.failed`.
         """
         return self in _FAILED
 
@@ -103,7 +103,7 @@ class Usage(Struct, frozen=True, gc=False):
 
     @property
     def adds_up(self) -> bool:
-        """Whether the counts add up; False only if all are known and the sum is wrong."""
+        """Whether the counts add up; False only if all are known and the sum differs."""
         parts = (self.input, self.output, self.thoughts, self.tool)
         if self.total is None or any(part is None for part in parts):
             return True
@@ -182,7 +182,10 @@ class Consent(StrEnum):
     STOPPED = "stopped"
     """The call was denied, and the run was ended."""
     ABANDONED = "abandoned"
-    """Nobody answered before the run ended, or nobody could be asked, so the call was not made."""
+    """The question was not answered before the run ended, or could not be asked.
+
+    The call was not made.
+    """
 
 
 class Beyond(StrEnum):
@@ -191,15 +194,15 @@ class Beyond(StrEnum):
     RUN = "run"
     ALWAYS = "always"
     TAKEN_BACK = "taken_back"
-    """The approval has been revoked."""
+    """The user has revoked the approval."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The user's answer to a question about a call.
+    """The user's answer to the question whether a call may be made.
 
     `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
-    the model with a denial. `subagent`: whether a subagent made the call; the stream doesn't report
-    such calls. `beyond`: None if the approval was for this call only.
+    the model with a denial. `subagent`: whether a subagent made the call; the CLI's output doesn't
+    report such calls. `beyond`: None if the approval was for this call only.
     """
 
     consent: Consent
@@ -222,7 +225,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     * `answer`: the user's answer, in a run that asks for approval.
     * `rule`: a description of the user's own rule that allowed the call in such a run without
       asking.
-    * `hooked`: whether another hook changed the arguments; `args` are the changed ones.
+    * `hooked`: whether a hook other than gemtui's own changed the arguments; `args` has the changed
+      ones.
     * `checkpoint`: whether the call's changes to the project's files are in a checkpoint.
     """
 
@@ -247,7 +251,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Whether the call failed, as counted and searched for everywhere.
+        """Whether the call failed, as all counts and searches define it.
 
         A call failed if its status says so, or if it is a command with a nonzero exit code.
         """
@@ -287,8 +291,8 @@ class Outline(Struct, frozen=True, kw_only=True, gc=False):
     Outlines are compared by identity: if a view finds the very same object in a newer transcript,
     the message has not changed. `failures`: failed calls, as in `ToolCall.failed`. `errors`: calls
     with a failed recorded status. `size`: the bytes of the message's JSON, for estimating its
-    height. `excerpt`: the first line of a prompt, truncated. `writes`: files written by its
-    successful calls, as named in the calls. `tools`: the names of the called tools.
+    height on the screen. `excerpt`: the first line of a prompt, truncated. `writes`: files written
+    by its successful calls, as named in the calls. `tools`: the names of the called tools.
     """
 
     id: str
@@ -346,9 +350,9 @@ class Transcript:
 
     @property
     def usage(self) -> Usage | None:
-        """The sum of the token counts of all messages in the conversation.
+        """The sum of the token counts of all messages, or None if no counts are known.
 
-        None if no counts are known.
+        Dropped messages are not counted.
         """
         usages = [line.usage for line in self.outlines if line.usage and line.dropped is None]
         return usage_sum(usages) if usages else None
@@ -358,7 +362,10 @@ EXCERPT = 200
 
 
 def outline(message: Message) -> Outline:
-    """Return the outline for a message in memory."""
+    """Return the outline for a message in memory.
+
+    Its `errors`, `writes`, and `tools` are left empty; they are known for stored messages only.
+    """
     calls = [block for block in message.blocks if isinstance(block, ToolCall)]
     text = "".join(block.text for block in message.blocks if isinstance(block, Text))
     return Outline(
@@ -377,7 +384,10 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return the first non-empty line, whitespace collapsed, up to 200 characters."""
+    """Return a text's first non-empty line, at most 200 characters of it.
+
+    Whitespace is collapsed to single spaces.
+    """
     for line in text[: EXCERPT * 20].splitlines():
         folded = " ".join(line.split())
         if folded:

@@ -1,4 +1,4 @@
-"""Read values from stored records, in which a value may have any type.
+"""Read values from stored records, where each value may have any type.
 
 No function here raises an exception. In the Gemini API, content is a string, a part, or a list of
 parts and strings.
@@ -33,17 +33,20 @@ def string(value: object) -> str:
 
 
 def mapping(value: object) -> Part:
-    """Return an object unchanged, and an empty object for anything else."""
+    """Return a dict unchanged, and an empty dict for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def objects(value: object) -> list[Part]:
-    """Return the objects in a list, and an empty list for anything else."""
+    """Return the dicts in a list, and an empty list for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def parts_of(content: object) -> list[Part]:
-    """Return content as a list of parts, leaving out other values."""
+    """Return content as a list of parts; strings become text parts.
+
+    Values that are neither strings nor dicts are left out.
+    """
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, dict):

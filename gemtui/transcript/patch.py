@@ -10,14 +10,17 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Number of lines above which a file is replaced as a whole.
+"""Number of lines, before and after together, above which a file is replaced.
 
 Comparing lines takes more than linear time.
 """
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
-"""Matches all names that Windows or macOS treat as `.git`; git refuses them everywhere."""
+"""Matches all names that Windows or macOS treat as `.git`.
+
+git refuses them on every system.
+"""
 _INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that a macOS file system ignores in names."""
 _LONGEST_NAME = 255
@@ -90,10 +93,10 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
-    """Remove the lines of one hunk from the rest of a diff.
+    """Remove the first hunk's lines from the rest of a diff and return them.
 
-    Returns the old lines and the new lines. `taken`, `given`: how many of them there must be, from
-    the hunk's header.
+    Returns (old lines, new lines). `taken`, `given`: how many of them the hunk's header announces.
+    Raises NoPatch if there are fewer or more.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
@@ -151,7 +154,7 @@ def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:
     head = f"diff --git {old} {new}\n"
     head += "new file mode 100644\n" if is_new else "deleted file mode 100644\n" if gone else ""
     if changed:
-        end = "\t" if " " in name else ""  # otherwise, programs other than git end the name there
+        end = "\t" if " " in name else ""  # other programs than git need it
         head += "--- /dev/null\n" if is_new else f"--- {old}{end}\n"
         head += "+++ /dev/null\n" if gone else f"+++ {new}{end}\n"
     return head
@@ -181,5 +184,5 @@ def _span(lines: list[str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Split text into lines, keeping line feeds; as in git, only these end a line."""
+    """Split text after each line feed; as in git, nothing else ends a line."""
     return re.findall(r"[^\n]*\n|[^\n]+$", text)

@@ -1,4 +1,7 @@
-"""Insert messages that the user sent to a run in progress into its transcript."""
+"""Insert messages that are missing from a run's output into its transcript.
+
+These are prompts that the user queued, and calls by subagents that the user was asked about.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ def rows_of(transcript: Transcript) -> list[OutlineRow]:
 
 
 def insert_row(rows: list[OutlineRow], row: OutlineRow) -> None:
-    """Insert a message by time: after the last message that is not newer, or else at the end."""
+    """Insert a row by time, after the last one that is not newer.
+
+    It is added at the end if there is no such row or if its time is unknown.
+    """
     time = row[0].time
     places = range(len(rows), 0, -1)
     rows.insert(next((at for at in places if _is_older(rows[at - 1], time)), len(rows)), row)

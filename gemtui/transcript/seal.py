@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 PROPERTY = "gemtui_gate"
-"""The argument that holds the token; in shell calls, `dir_path` contains it instead."""
+"""The argument that holds the token, except in shell calls.
+
+In shell calls, the token is in `dir_path`.
+"""
 _SHELL, _FOLDER = "run_shell_command", "dir_path"
 _MARK = r"gemtui-[0-9a-f]{32}"
 _IN_FOLDER = re.compile(rf"/?(?:{_MARK}/\.\.(?:/+|\Z))+(?=(?P<rest>.*))", re.DOTALL)
@@ -24,7 +27,7 @@ _CHANGED = re.compile(
 
 
 def new_seal() -> str:
-    """Return a token nobody can guess."""
+    """Return a new random token, which can't be guessed."""
     return f"gemtui-{secrets.token_hex(16)}"
 
 

@@ -38,7 +38,7 @@ def find(
     *,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[TranscriptHit]:
-    """Yield the matches of a query, in the order of the transcript.
+    """Yield the places where a query is found, in the order of the transcript.
 
     A string is converted by `pattern`. Messages are read one after the other, until `cancelled()`
     returns True.

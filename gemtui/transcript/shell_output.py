@@ -14,7 +14,7 @@ _TAIL = re.compile(
     r"(?:(?:Signal|Background PIDs|Process Group PGID): [^\n]*\n?)*\s*\Z"
 )
 _LINES = 2000
-"""How many characters at the end are searched for lines about a command's end."""
+"""Number of characters at the end in which to search for the exit code."""
 _EMPTY = "(empty)"
 _REFUSED = "Command injection detected: command substitution syntax"
 _BLOCKED = "Blocked: command substitution detected in shell command."

@@ -95,13 +95,16 @@ _KINDS = {
     "ask_user": ToolKind.ASK,
     "activate_skill": ToolKind.OTHER,
 }
-"""All built-in tools, including the tools of older versions."""
+"""The kind of each built-in tool, including the tools of older versions."""
 
 UNKNOWN_TOOL = "unknown_tool"
 
 
 def kind_of(name: str) -> ToolKind:
-    """Return the kind of a tool, given any of its names."""
+    """Return the kind of a tool by its current name or any earlier one.
+
+    A tool that is not built in is of kind MCP or OTHER.
+    """
     if kind := _KINDS.get(name):
         return kind
     if name.startswith("tracker_"):
@@ -110,7 +113,10 @@ def kind_of(name: str) -> ToolKind:
 
 
 def may_write(tool: str) -> bool:
-    """Return whether a call of this tool can change project files."""
+    """Return whether a call of this tool can change project files.
+
+    This includes all tools that are not built in.
+    """
     return kind_of(tool) not in _READING
 
 
@@ -168,7 +174,10 @@ def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None)
 
 
 def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> Part:
-    """Convert a call that exists only as parts to a `toolCalls[]` entry."""
+    """Convert a call that exists only as API parts to a `toolCalls[]` entry.
+
+    The arguments are the same as for `call_from_parts`.
+    """
     reply = response or {}
     return {
         "id": string(call.get("id")) or string(reply.get("id")),
@@ -179,14 +188,20 @@ def raw_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) 
 
 
 def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored call without the replies to other calls in its result."""
+    """Return a stored call without the replies to other calls in its result.
+
+    The CLI adds such replies to a result when it resumes a session.
+    """
     parts = parts_of(raw.get("result"))
     own = _of_this_call(string(raw.get("id")), parts)
     return raw if len(own) == len(parts) else {**raw, "result": own}
 
 
 def stored_args(value: object) -> Part:
-    """Return a stored call's arguments, whatever their form. Never raises."""
+    """Return a stored call's arguments as a mapping, whatever their form.
+
+    Arguments stored as JSON text are parsed, and the token of a gated run is removed. Never raises.
+    """
     if isinstance(value, str):
         try:
             value = orjson.loads(value.encode(errors="replace"))
@@ -241,9 +256,9 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
 
 
 def exit_code_of(raw: Mapping[str, Any]) -> int | None:
-    """Return the nonzero exit code of a stored shell command.
+    """Return the exit code recorded for a stored shell command.
 
-    Returns None for exit code 0, an unknown exit code, and other tools.
+    Returns None for other tools, and if no exit code is recorded, which is usual after a success.
     """
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
@@ -254,7 +269,10 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
 
 
 def _written(shown: object) -> str:
-    """Return a command's output as the user saw it, from a string or a stored screen."""
+    """Return a command's output as the user saw it.
+
+    `shown`: the stored output, which is a string or a terminal screen.
+    """
     if not isinstance(shown, list):
         return string(shown)
     lines = ("".join(string(token.get("text")) for token in objects(line)) for line in shown)
@@ -329,7 +347,7 @@ def _response_part(part: Part) -> Part:
 def _output(parts: list[Part]) -> str | None:
     """Return the output that the model received, with text parts joined by newlines.
 
-    Returns None if there are none.
+    Returns None if there are no text parts.
     """
     texts = [text for part in parts if (text := _part_output(part)) is not None]
     return "\n".join(texts) if texts else None
@@ -404,9 +422,9 @@ def _display(
 
 
 def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisplay | None:
-    """Return the change requested by a write or edit, if the CLI stored no diff.
+    """Return the change that a write or edit requested, built from its arguments.
 
-    Returns None for other calls.
+    Use this if the CLI stored no diff. Returns None for other calls.
     """
     path = asked_path(args)
     if kind is ToolKind.WRITE and isinstance(content := args.get("content"), str):
@@ -478,11 +496,11 @@ def asked_path(args: Part) -> str:
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
-    """Return the path that a stored call with this status wrote; None if none.
+    """Return the path of the file that a stored call wrote, or None.
 
-    Only a successful write or edit wrote a file, although a cancelled one still has its proposed
-    diff. The path is absolute if the call has a diff; otherwise it is taken from the arguments and
-    may be relative.
+    `status`: the call's status. Only a successful write or edit wrote a file, although a cancelled
+    one still has its proposed diff. The path is absolute if the call has a diff; otherwise it is
+    taken from the arguments and may be relative.
     """
     if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None

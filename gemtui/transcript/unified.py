@@ -132,12 +132,12 @@ def _no_reply(_id: str) -> Part | None:
 def parse_message(
     record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
 ) -> UnifiedMessage:
-    """Convert a stored message record. Never raises, whatever the record contains.
+    """Convert a stored message record to the Claude-compatible format.
 
-    `record`: a message of a `.jsonl` log or of a `.json` file. Tool calls that exist only as
-    `functionCall` parts, as in restored histories, become tool_use blocks; `functionResponse` parts
-    become tool_result blocks. `reply`: returns the functionResponse for the id of such a call from
-    another record, or None.
+    Never raises, whatever the record contains. `record`: a message of a `.jsonl` log or of a
+    `.json` file. Tool calls that exist only as `functionCall` parts, as in restored histories,
+    become tool_use blocks; `functionResponse` parts become tool_result blocks. `reply`: returns the
+    functionResponse for the id of such a call from another record, or None.
     """
     role = _role(record.get("type"))
     asked = instant(record.get("timestamp"))
@@ -288,7 +288,8 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
     """Return a function that picks values from arguments, renaming their keys.
 
-    For each key, the first of its source names that is set is used.
+    `sources`: for each new key, the names of arguments to take the value from; the first that is
+    set is used.
     """
 
     def pick(args: Part) -> dict[str, Any]:

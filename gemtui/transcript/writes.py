@@ -1,7 +1,7 @@
-"""The rows of the file tracker, one per file, derived from tool calls alone.
+"""The files that a run has written, one row per file, derived from its tool calls.
 
-The rule is in assets/architecture.md#the-files-of-a-run. Facts from the disk are added by
-`gemtui.runs.file_tracker`.
+assets/architecture.md#the-files-of-a-run describes the rules for these rows. Facts from the disk
+are added by `gemtui.runs.file_tracker`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """The overall change to a file, comparing it now with before the first change."""
+    """The letter for the overall change to a file since before the run."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -31,7 +31,7 @@ class Letter(StrEnum):
 
 
 class WriteStatus(StrEnum):
-    """The state of a file's change, according to the calls or the disk."""
+    """Whether a file was written, according to the calls or the disk."""
 
     YES = "written"
     PENDING = "writing"
@@ -44,11 +44,11 @@ class Doer(StrEnum):
     """The last known author of a change to a file."""
 
     TOOL = ""
-    """A file tool's call."""
+    """A call of a tool that writes files."""
     SHELL = "by shell"
     """The file changed while a shell command of the run was running."""
     SEEN = "seen"
-    """The file changed during the run, but nobody knows why."""
+    """The file changed during the run for an unknown reason."""
 
 
 SAME = "same content"
@@ -58,11 +58,11 @@ UNCONFIRMED = {ToolStatus.UNCONFIRMED, ToolStatus.INTERRUPTED}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileWrite:
-    """One file's overall change.
+    """The overall change to one file since before the run.
 
     `path`: absolute if the run's folder is known. `added`, `removed`: numbers of lines; None if
     unknown. `net`: True if these numbers come from comparing the file before and now; False if they
-    are sums over `calls`. `note`: any further note. `calls`: the calls of file tools for this file.
+    are sums over `calls`. `note`: any further note. `calls`: the ids of calls that write this file.
     """
 
     path: PurePath
@@ -98,7 +98,7 @@ class FileWrite:
         return ", ".join(filter(None, (self.by, summed, status, self.note)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as JSON values; null if unknown."""
+        """Return the row as JSON values; unknown numbers are null."""
         return {
             "path": str(self.path),
             "letter": self.letter.value,
@@ -113,7 +113,10 @@ class FileWrite:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over changed files. `uncounted`: files with unknown line counts."""
+    """The sums over changed files.
+
+    `uncounted`: the number of files with unknown line counts.
+    """
 
     files: int
     added: int
@@ -133,7 +136,7 @@ class Totals:
 
 
 def totals(writes: Iterable[FileWrite]) -> Totals:
-    """Add up the rows of files that have actually changed."""
+    """Add up the line counts of the files that have actually been changed."""
     done = [each for each in writes if each.changed]
     return Totals(
         files=len(done),
@@ -187,9 +190,9 @@ def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
 
 
 def text_before(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's contents before the first of these successful calls.
+    """Return a file's contents before the first of these calls, or None if unknown.
 
-    None if unknown.
+    `done`: the successful calls that wrote the file, in order.
     """
     diff = done[0].display if done else None
     if not isinstance(diff, DiffDisplay):
@@ -198,9 +201,9 @@ def text_before(done: Sequence[ToolCall]) -> str | None:
 
 
 def text_after(done: Sequence[ToolCall]) -> str | None:
-    """Return a file's contents after the last of these successful calls.
+    """Return a file's contents after the last of these calls, or None if unknown.
 
-    None if unknown.
+    `done`: the successful calls that wrote the file, in order.
     """
     text = text_before(done)
     for call in done:
@@ -218,7 +221,7 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
 def _letter(done: Sequence[ToolCall]) -> Letter:
     """Return what the first successful call did to the file, such as create it.
 
-    A stream doesn't report whether a file was new, so this may be unknown.
+    The output of a run doesn't tell whether a file was new, so this may be unknown.
     """
     if not done or not isinstance(diff := done[0].display, DiffDisplay):
         return Letter.UNKNOWN

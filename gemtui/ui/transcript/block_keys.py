@@ -24,7 +24,7 @@ PROMPT_ROOM = 50
 
 
 class BlockKeys(KeyPart):
-    """Keys that copy the block under the cursor, or show it in another form."""
+    """Keys that copy, open, or show the block under the cursor, or list the prompts."""
 
     def __init__(self, view: SearchedView) -> None:
         self._view = view
@@ -62,7 +62,10 @@ class BlockKeys(KeyPart):
             self._view.post_message(HistoryRequested(file[0]))
 
     def _file(self) -> tuple[str, int | None] | None:
-        """Return the current tool call's file and line, or say that there is none."""
+        """Return the path and line number of the file of the call under the cursor.
+
+        Returns None and shows a note if there is no such call or file.
+        """
         block = self._view.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None
         self._view.act(lambda: file is not None, "no file here")

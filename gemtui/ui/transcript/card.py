@@ -41,16 +41,22 @@ from gemtui.ui.transcript.head import draw_image
 
 HOOKED = "changed before it ran, by a hook in your settings or another extension"
 _FILE_TEXTS = ("content", "old_string", "new_string")
-"""Arguments that contain text from the file named in the request."""
+"""Arguments that contain text of the file named in the request."""
 _ENOUGH = 24
-"""Cells reserved for the arguments, as long as other parts can be left out."""
+"""Number of cells that the first line of a card keeps free for the request.
+
+Duration and counts are left out to make room for it.
+"""
 _LONG_NAME, _LONG_TARGET = 200, 1_000
-"""How many characters of a name and a request are considered for the first line."""
+"""Maximum number of characters of a tool's name and a request on the first line."""
 _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 
 def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
-    """Return the lines of a card, and whether it can be folded or unfolded."""
+    """Return the lines of a card, and whether it can be folded or unfolded.
+
+    `look`: the colours, the symbols, and the width.
+    """
     inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
     caution = [*_caution(call, inner), *draw_asked(call, inner, folded=folded)]
@@ -103,7 +109,7 @@ def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
 
 
 def call_state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word and role for a call's state.
+    """Return the symbol, word and colour role for a call's state.
 
     The word is "" if the card shows the state elsewhere.
     """
@@ -116,7 +122,7 @@ def call_state(call: ToolCall, look: Look) -> tuple[str, str, Role]:
 
 
 def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word and role for a status."""
+    """Return the symbol, word and colour role for a status."""
     glyphs = look.glyphs
     match status:
         case ToolStatus.SUCCESS:
@@ -140,7 +146,11 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
 
 
 def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
-    """Return the symbol, word and role for a call known only from its question."""
+    """Return the symbol, word and colour role for the user's answer to a call.
+
+    They show the call's state if the user has yet to answer, or if it is a subagent's call, of
+    which nothing else is known.
+    """
     glyphs = look.glyphs
     match answer.consent:
         case Consent.WAITS:
@@ -154,9 +164,9 @@ def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
 
 
 def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
-    """Return the first line: symbol, name, arguments, counts and duration.
+    """Return a card's first line: symbol, name, request, counts and duration.
 
-    If there isn't enough room, the last parts are left out first.
+    If there isn't enough room, the last parts are left out first. `facts`: the counts.
     """
     front, asked, end = _title_parts(call, facts, look)
     left = (*front, Piece(own(f"  {asked}"), look[Role.TEXT])) if asked else front
@@ -166,7 +176,10 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
-    """Return whether the first line has room for the line range that a read requested."""
+    """Return whether the first line has room for the line range that a read requested.
+
+    `beside`: what else is on the line.
+    """
     lines = lines_asked(call)
     return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
@@ -189,7 +202,11 @@ def _on_one_line(asked: str, look: Look) -> Clean:
 def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
-    """Return state, counts and duration, as far as the arguments leave room."""
+    """Return state, counts and duration, as far as the request leaves room for them.
+
+    `word`: the state. `facts`: the counts. `asked`: the request. `room`: the number of cells for
+    all of these.
+    """
     lasted = own(duration(call.duration)) if call.duration is not None else EMPTY
     last = (Piece(own(f"{lasted:>7}"), look[Role.MUTED]),) if lasted else ()
     wanted = min(_ENOUGH, cell_len(asked)) + 2
@@ -227,7 +244,7 @@ def _boxed(left: Pieces, right: Pieces, look: Look) -> Pieces:
 
 
 def _bottom(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: bool) -> Line:
-    """Return the bottom line, which describes what is hidden or how the call ended."""
+    """Return a card's last line, which says what is hidden or how the call ended."""
     glyphs, border = look.glyphs, look[Role.BORDER]
     closing = _closing(call, body, look, foldable=foldable, folded=folded)
     words = cut(closing, look, look.width - 4)
@@ -253,7 +270,11 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """Describe what unfolding the card shows, if no line of the result is hidden."""
+    """Describe what a folded card hides if it hides no line of the result.
+
+    `command`: the command, if it is not shown in full. `keys`: the names of hidden arguments.
+    `cut`: how many long lines are cut.
+    """
     arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
     return words or (counted(cut, "long line") if cut else "")
@@ -283,7 +304,10 @@ def _rest(body: Body) -> str:
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """Return the command and the arguments that aren't shown elsewhere on the card."""
+    """Return the command and the argument names that only an unfolded card shows.
+
+    The command is "" if the first line shows it in full.
+    """
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()
     front, fitting, end = _title_parts(call, facts, look)
@@ -309,7 +333,7 @@ def _details(call: ToolCall, command: str, keys: Sequence[str], look: Look) -> I
 
 
 def _language(key: str, call: ToolCall) -> Clean:
-    """Return an argument's language for syntax highlighting."""
+    """Return an argument's language for syntax highlighting; "" if it has none."""
     if not isinstance(call.args[key], str):
         return own("json")
     if key == "command":
@@ -360,7 +384,7 @@ _LONG = 300
 def approval_words(call: ToolCall) -> Clean:
     """Describe the user's answer to a call, or the rule that made asking unnecessary.
 
-    The description of a denial includes the reason. Returns "" if there is neither.
+    The description of a denial includes the reason. Returns "" if there is no answer and no rule.
     """
     answer = call.answer
     if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
@@ -374,9 +398,9 @@ def approval_words(call: ToolCall) -> Clean:
 
 
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
-    """Yield what Gemini originally requested, if something else was run.
+    """Yield lines that show Gemini's original request if the user changed it.
 
-    This is the original command, or how the user's edits differ from Gemini's version of a file.
+    They show the original command, or how the user's edits differ from Gemini's version of a file.
     """
     answer = call.answer
     if answer is None or answer.asked is None:
@@ -401,7 +425,10 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
 
 
 def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
-    """Return the diff between Gemini's and the user's version of a file."""
+    """Return the diff between Gemini's and the user's version of a file.
+
+    Returns None if the arguments don't contain text of a file.
+    """
     path = str(call.args.get("file_path", ""))
     match answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:

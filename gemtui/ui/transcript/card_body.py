@@ -50,9 +50,12 @@ from gemtui.ui.transcript.diff import draw_changes, first_changes, read_diff
 EDIT, OUTPUT, FAILED_OUTPUT, ERROR, OTHER, TODOS, RESULT = 6, 4, 8, 12, 3, 12, 3
 """Maximum number of lines in a folded card, by the kind of result."""
 _SPAN = 16
-"""The cost of a change of style, in characters, for limiting the size of a line."""
+"""Number of characters that a change of style counts as in the size of a line.
+
+Very long lines are cut by this size, because rendering them takes too long.
+"""
 TABLE = 300
-"""Maximum number of rows in a table, which cost more to render than lines."""
+"""Maximum number of rows of a table to render; they cost more than lines of text."""
 _QUIET = (
     ToolKind.READ,
     ToolKind.LIST,
@@ -75,7 +78,7 @@ _PROSE = (
 
 
 def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Return the tool's result, or the reason it failed."""
+    """Render a tool's result, or the reason it failed, as the body of its card."""
     if reason := only_reason(call):
         return text_rows(reason, look, folded=folded, head=ERROR, prose=True)
     match call.display:
@@ -106,7 +109,10 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 
 def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Return a tool's text as shown to the user, or the model's longer version."""
+    """Render the text of a result: what the CLI displayed or what the model received.
+
+    The model often receives more than the CLI displays; `shown_display` decides which is shown.
+    """
     kind, display = kind_of(call.name), shown_display(call)
     text = display.text if isinstance(display, TextDisplay) else ""
     if kind is ToolKind.SHELL:
@@ -145,7 +151,7 @@ def _output_language(text: str) -> Clean:
 
 
 def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
-    """Render Markdown or, if folded, only its first non-empty lines."""
+    """Render Markdown or, if folded, only its first `keep` non-empty lines."""
     if folded and not keep:
         hidden = line_count(text)
         return Body(hidden=hidden, more=hidden > 0)
@@ -154,7 +160,7 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
 
 
 def _note(call: ToolCall, text: str) -> Clean:
-    """Return the line that Gemini CLI showed in place of a longer text."""
+    """Return the line that Gemini CLI displayed in place of a longer text; "" if none."""
     line = call.display.text if isinstance(call.display, TextDisplay) else ""
     return flat(line) if line != text and line_count(text) > 1 else EMPTY
 
@@ -187,12 +193,15 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
 
 
 def _size(line: Sequence[AnsiSpan]) -> int:
-    """Return the cost of rendering a line of terminal output, in characters."""
+    """Return the size of a line of terminal output, in characters.
+
+    Changes of style count, too, because they take time to render.
+    """
     return sum(len(span.text) + _SPAN for span in line)
 
 
 def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
-    """Return the pieces of a line, cutting off the end of a very long one."""
+    """Return a line of terminal output as pieces, without the end if it is very long."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
     return tuple(
@@ -202,7 +211,7 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
 
 
 def flat_spaces(text: str) -> Clean:
-    """Return text from outside on one line, keeping its spaces."""
+    """Sanitize a text and put it on one line, keeping its spaces."""
     return Clean(clean(text).replace("\n", " "))
 
 
@@ -210,7 +219,7 @@ def flat_spaces(text: str) -> Clean:
 
 
 def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
-    """Render a file's changed lines with their context."""
+    """Render a file's changed lines with their context, or a few of them if folded."""
     facts = change_counts(display, look)
     some = bounded_excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(some.head)
@@ -233,12 +242,12 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
 
 
 def _says(line: str) -> bool:
-    """Return whether a line of a diff is more than a header."""
+    """Return whether a line of a diff is neither empty nor part of a header."""
     return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
 def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
-    """Return the counts of changed lines, such as `+6 −2`, as far as they are known."""
+    """Return the numbers of added and removed lines, such as `+6 −2`, as far as known."""
     pieces = []
     if display.added is not None:
         pieces.append(Piece(own(f"{look.glyphs.added}{display.added}"), look[Role.ADDED]))

@@ -1,4 +1,4 @@
-"""What can be copied from a message: a block, code within a block, or all of it."""
+"""Copy parts of a message: a block, code within a block, or all of it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
 
 
 def copy_of_block(block: Block) -> Copy:
-    """Return the text to copy for a block; for a tool call, its output or request."""
+    """Return the text to copy for a block.
+
+    For a tool call, this is its output or, if there is none, its request.
+    """
     match block:
         case ToolCall():
             if output := _output(block):
@@ -82,7 +85,7 @@ def copy_of_message(message: Message) -> Copy:
 
 
 def _text(block: Block) -> Clean:
-    """Return a block's text as shown, without anything invisible."""
+    """Return a block's text, with control characters replaced by visible ones."""
     if isinstance(block, ToolCall):
         return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
     return clean(block_text(block))
@@ -100,7 +103,10 @@ def _copy(text: str, what: str) -> Copy:
 
 
 def file_of(call: ToolCall) -> tuple[str, int | None] | None:
-    """Return the path of a call's file, and its first changed line if known."""
+    """Return the path of a call's file, and the number of its first changed line.
+
+    The number is None if it is unknown. Returns None if the call has no file.
+    """
     if isinstance(call.display, DiffDisplay):
         return call.display.path or call.display.name, first_line(call.display.diff)
     for key in ("file_path", "absolute_path", "path"):
@@ -110,7 +116,10 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
 
 
 def first_line(diff: str) -> int | None:
-    """Return the 1-based line number, in a diff's new file, of the first changed line."""
+    """Return the number of a diff's first changed line, as counted in the new file.
+
+    Returns None if the diff has no hunks.
+    """
     new: int | None = None
     for line in diff.splitlines():
         if line.startswith("@@"):
@@ -123,18 +132,18 @@ def first_line(diff: str) -> int | None:
 
 
 def _hunk_start(line: str) -> int | None:
-    """Return the new file's line from a hunk header, such as 5 from "@@ -3,4 +5,6 @@"."""
+    """Return the new file's line number in a hunk header: 5 in "@@ -3,4 +5,6 @@"."""
     start = next((word[1:] for word in line.split() if word.startswith("+")), "")
     number = start.partition(",")[0]
     return int(number) if number.isascii() and number.isdigit() else None
 
 
 FIRST = 40
-"""Maximum width in cells of a first line."""
+"""Maximum width in cells of the first line of a text to copy."""
 
 
 class CopyScreen(DialogScreen[Copy | None]):
-    """A dialog that returns the chosen `Copy`, or None."""
+    """A dialog to choose what to copy; returns the chosen `Copy`, or None."""
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -143,7 +152,7 @@ class CopyScreen(DialogScreen[Copy | None]):
         self._copies = copies
 
     def compose(self) -> ComposeResult:
-        """Build the choices, each with its first line."""
+        """Show the choices, each with the first line of its text."""
         with Dialog(own("Copy"), own("enter copy   esc close")):
             yield OptionList(*(Option(_row(copy)) for copy in self._copies))
 

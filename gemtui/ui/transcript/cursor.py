@@ -1,4 +1,4 @@
-"""A transcript's cursor, the targets it can jump to, and which blocks are folded."""
+"""A transcript's cursor, the places it can jump to, and which blocks are folded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gemtui.transcript.model import Block, Message, Outline, Thought, ToolCall, Transcript
 
 LAST = 1 << 30
-"""A block index that stands for a message's last block."""
+"""The block index that means a message's last block."""
 
 
 class Cursor(NamedTuple):
@@ -27,10 +27,11 @@ def cursor_order(cursor: Cursor) -> int:
 
 
 class Target(NamedTuple):
-    """A kind of target to jump to, defined by its messages and the blocks in them.
+    """A kind of place to jump to, such as prompts or failed calls.
 
-    `block`: None if the message itself is the target. `at_top`: always scroll the target to the top
-    row.
+    `noun`: its name in notices. `message`: returns whether a message may be or contain a target.
+    `block`: returns whether a block is a target; None if the message itself is the target.
+    `at_top`: always scroll the target to the top row.
     """
 
     noun: str
@@ -57,7 +58,7 @@ TARGETS = {"prompt": PROMPT, "tool": TOOL, "failure": FAILURE}
 
 
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
-    """Return the next (`step` 1) or previous (`step` -1) target, or None.
+    """Return the next (`step` 1) or previous (`step` -1) target from `here`, or None.
 
     Blocking: call this from a worker thread, because message bodies are read.
     """
@@ -90,7 +91,7 @@ def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | No
 
 
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
-    """Return the cursor for a tool call, given its id or that of its subagent.
+    """Return the cursor for a tool call, given its id or its subagent's session id.
 
     Returns None if there is no such call. Blocking: call this from a worker thread, because message
     bodies are read.
@@ -104,9 +105,10 @@ def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
 
 
 class Folds:
-    """Which blocks the user has folded or unfolded; others follow the default rules.
+    """Records which blocks the user has folded or unfolded.
 
-    `open_thoughts`: whether thoughts are unfolded by default.
+    All other blocks follow the default rules. `open_thoughts`: whether thoughts are unfolded by
+    default.
     """
 
     def __init__(self, *, open_thoughts: bool) -> None:
@@ -125,10 +127,10 @@ class Folds:
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """Cycle through all unfolded, all folded, and the default rules (None).
+        """Cycle to the next state: all unfolded, all folded, or the default rules (None).
 
-        Returns the new state. `folded`: whether any visible block is folded; if none is, the cycle
-        begins with all folded.
+        Returns the new state. `folded`: whether any visible block is folded; if none is, all folded
+        comes first.
         """
         after = {None: not folded, False: True, True: None}
         self.all = after[self.all]

@@ -17,14 +17,15 @@ from gemtui.ui.draw.theme import Look, Role
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 GAP = "@"
 _ALIKE = 0.5
-"""Share of equal characters above which the words that differ are marked."""
+"""Minimum share of equal characters in two lines whose differing words are marked."""
 
 
 class Change(Struct, frozen=True):
-    """A line of a diff; `sign` is "+", "-" or " ", or `GAP` between two hunks.
+    """A line of a diff.
 
-    `number`: 1-based line number, for a removed line in the old file and otherwise in the new one.
-    `differs`: the span of `text` that differs from the line's counterpart.
+    `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `number`: 1-based line number,
+    for a removed line in the old file and otherwise in the new one. `differs`: the start and end in
+    `text` of what differs from the corresponding removed or added line; None if nothing is marked.
     """
 
     sign: str
@@ -34,7 +35,10 @@ class Change(Struct, frozen=True):
 
 
 def read_diff(diff: Sequence[Clean]) -> list[Change]:
-    """Return the lines of one file's unified diff, without headers and newline notes."""
+    """Return the lines of one file's unified diff.
+
+    Headers and notes about missing newlines are left out.
+    """
     changes: list[Change] = []
     old = new = 0
     for line in diff:
@@ -51,10 +55,10 @@ def read_diff(diff: Sequence[Clean]) -> list[Change]:
 def draw_changes(
     changes: Sequence[Change], look: Look, *, language: Clean = EMPTY, whole: bool = True
 ) -> Iterator[Line]:
-    """Yield the changes with line numbers and markers, one line each unless `whole`.
+    """Render the lines of a diff with line numbers and markers.
 
-    `language`: the file's language. A changed line has a background colour; if the theme has none,
-    its text is coloured instead.
+    `language`: the file's language. `whole`: wrap long lines; otherwise, they are cut off. A
+    changed line has a background colour; if the theme has none, its text is coloured instead.
     """
     digits = max(3, len(str(max((change.number for change in changes), default=0))))
     for change, pieces in zip(changes, _highlighted(changes, language, look), strict=True):
@@ -78,7 +82,10 @@ def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list
 
 
 def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
-    """Return at most `limit` lines that begin and end with a changed line."""
+    """Return the first lines of a diff, at most `limit`.
+
+    They begin and end with a changed line.
+    """
     where = [index for index, change in enumerate(changes) if change.sign in "+-"]
     start = where[0] if where else 0
     end = max((index + 1 for index in where if index < start + limit), default=limit)
@@ -107,12 +114,15 @@ _WORDS = {"+": Role.ADDED_WORD, "-": Role.REMOVED_WORD}
 
 
 def ground_of(sign: str, look: Look) -> Style | None:
-    """Return the background of a changed line, or None if the theme has none."""
+    """Return the background style of a line with this sign.
+
+    Returns None for unchanged lines, and if the theme has no background for changed lines.
+    """
     return (look[_GROUNDS[sign]] or None) if sign in _GROUNDS else None
 
 
 def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces on the background of their change, or else in its colour."""
+    """Give the text of a changed line its background or, if there is none, its colour."""
     if sign not in _ROLES:
         return pieces
     over = ground_of(sign, look) or look[_ROLES[sign]]
@@ -120,7 +130,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
-    """Return the pieces, marking what differs from the line's counterpart."""
+    """Mark the part of a changed line that differs from the corresponding line."""
     if change.differs is None:
         return pieces
     start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
@@ -142,7 +152,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _compared(changes: list[Change]) -> list[Change]:
-    """Return the changes, with `differs` set for pairs of removed and added lines."""
+    """Set `differs` in corresponding removed and added lines."""
     result = list(changes)
     index = 0
     while index < len(changes):
@@ -173,7 +183,7 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Return how many characters at the beginning are equal."""
+    """Return how many characters at the beginning of two strings are equal."""
     pairs = zip(one, other, strict=False)
     return next(
         (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -12,11 +12,12 @@ from gemtui.text import Clean
 
 
 class DrawnBlock(Struct, frozen=True, kw_only=True):
-    """The lines `start` to `end` (exclusive) of a rendered message, showing one block.
+    """The lines of a rendered message that show one block.
 
-    `block`: the block's index in the message, or None for the head line. `foldable`: whether
-    folding changes what is shown. `opens`: whether the block opens another session. `media`:
-    whether an image or other binary content is stored in it.
+    They are the lines from `start` to `end` (exclusive). `block`: the block's index in the message,
+    or None for the head line. `foldable`: whether folding changes what is shown. `opens`: whether
+    it is a subagent's call, whose session can be opened. `media`: whether an image or other binary
+    content is stored in it.
     """
 
     block: int | None
@@ -29,9 +30,10 @@ class DrawnBlock(Struct, frozen=True, kw_only=True):
 
 
 class Fence(Struct, frozen=True, kw_only=True):
-    """A piece of code that can be copied, in the lines `start` to `end` (exclusive).
+    """A piece of code in a rendered message, which can be copied.
 
-    `code`: the complete code, even if some of its lines aren't shown.
+    `start`, `end`: its lines, `end` excluded. `code`: the complete code, even if some of its lines
+    aren't shown.
     """
 
     block: int
@@ -42,14 +44,15 @@ class Fence(Struct, frozen=True, kw_only=True):
 
 
 class Drawn(Struct, frozen=True, kw_only=True):
-    """A message as lines, none wider than the look's width, without trailing spaces.
+    """A rendered message: lines that fit the width, without trailing spaces.
 
-    The last line is empty, to separate the message from the next one. For selecting text, three
-    fields have one item per line. `margins`: the number of cells at the left that belong to the
-    frame (bar, border or line number) and not to the content. `joints`: the text that joins the
-    line to the one above if both show the same line of text: "" within a word or a line of code, or
-    a space between words; None if the line stands alone. `grounds`: the background of the rest of
-    the line, up to the frame at its right.
+    `strips`: the lines; the last one is empty, to separate the message from the next one. `parts`:
+    which lines show which block. `fences`: the code in the message. The other fields have one item
+    per line and are used for selecting text. `margins`: the number of cells at the left that belong
+    to the frame (bar, border or line number) and not to the text. `joints`: for a line that
+    continues the wrapped line above it, the text to put between the two, which is "" or a space;
+    None for all other lines. `grounds`: the background of the rest of the line, up to the frame at
+    its right; None for the usual one.
     """
 
     strips: Sequence[Strip]

@@ -12,7 +12,10 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 
 
 def draw_head(message: Message, look: Look) -> Line:
-    """Return the head line, leaving out the facts on the right if there is no room."""
+    """Return a message's head line.
+
+    If there isn't enough room, the facts on the right are left out.
+    """
     who, role = {
         Author.USER: ("You", Role.ACCENT),
         Author.MODEL: ("Gemini", Role.MODEL),
@@ -33,7 +36,7 @@ def draw_head(message: Message, look: Look) -> Line:
 
 
 def _ends(message: Message, look: Look) -> Iterator[Pieces]:
-    """Yield the model and token counts in several forms, longest first."""
+    """Yield the model and token counts in several forms, the longest first."""
     model = flat((message.model or "")[:100]).removeprefix("gemini-")
     total, details = _tokens(message.usage, look)
     named = (Piece(own(model), look[Role.MUTED]),) if model else ()
@@ -47,7 +50,10 @@ def _gap(look: Look) -> Piece:
 
 
 def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
-    """Return the token total and its parts, marking a total that doesn't add up."""
+    """Return the token total, and the numbers it consists of.
+
+    A total that doesn't add up is marked.
+    """
     if usage is None or usage == Usage():
         return (), ()
     muted = look[Role.MUTED]
@@ -72,5 +78,5 @@ def author_bar(message: Message, look: Look) -> Pieces:
 
 
 def draw_image(image: Image, look: Look) -> Pieces:
-    """Describe binary content."""
+    """Return a description of an image or other binary content."""
     return (Piece(own(f"[{image_words(image)}]"), look[Role.TEXT]),)

@@ -1,7 +1,8 @@
 """The messages of a transcript, rendered when they become visible.
 
 A message that has never been visible has an estimated height. When its actual height turns out to
-be different, everything below it moves. `anchor` and `settle` keep the visible part in place.
+be different, everything below it moves. `Layout.anchor` and `Layout.settle` keep the visible part
+in place.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ class Heights:
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """Return the first line of message `index`; for `len(self)`, return the total."""
+        """Return the number of the line on which message `index` begins.
+
+        For `len(self)`, this is the total number of lines.
+        """
         lines = 0
         while index:
             lines += self._sums[index]
@@ -90,7 +94,7 @@ class Heights:
                 sums[parent] += sums[node]
 
     def _lift(self, node: int) -> None:
-        """Add a node to its parent, if the parent is new."""
+        """Add the sum of a node of the tree to its parent's, if the parent is new."""
         parent = node + (node & -node)
         if parent < len(self._sums):
             self._sums[parent] += self._sums[node]
@@ -106,7 +110,11 @@ ROOM = 5_000
 
 
 class Anchor(NamedTuple):
-    """Puts line `line` of message `message` on row `row` of the window (0-based)."""
+    """A line of a message, and the row of the window where it must stay.
+
+    `message`: the message's index. `line`: the line's index in the message. `row`: 0 for the top
+    row.
+    """
 
     message: int
     line: int
@@ -114,7 +122,11 @@ class Anchor(NamedTuple):
 
 
 class LayoutLine(NamedTuple):
-    """A line of the layout: its message, the rendered message, and its index in that."""
+    """A line of the layout.
+
+    `message`: the index of its message. `drawn`: the rendered message. `line`: the line's index in
+    it.
+    """
 
     message: int
     drawn: Drawn
@@ -122,9 +134,10 @@ class LayoutLine(NamedTuple):
 
 
 class Layout:
-    """Message heights and rendered messages, whatever their contents and the terminal.
+    """The messages of a transcript one below the other: their heights and renderings.
 
     `draw(index)`: returns a rendered message. `guess(outline)`: returns its estimated height.
+    `room`: the number of lines to keep rendered.
     """
 
     def __init__(
@@ -145,7 +158,7 @@ class Layout:
         return len(self.outlines)
 
     def show(self, outlines: Sequence[Outline]) -> int:
-        """Show a newer state of the transcript.
+        """Replace the transcript's messages with a newer state of them.
 
         Returns how many messages at the beginning are the same objects. Messages that have only
         moved stay rendered. Changed ones keep their old heights until they become visible.
@@ -165,14 +178,14 @@ class Layout:
         return same
 
     def key(self, index: int) -> tuple[int, str]:
-        """Return what `index_of` needs to find a message again in a newer state."""
+        """Return a message's index and id, which `index_of` needs to find it later."""
         return index, self.outlines[index].id if 0 <= index < len(self) else ""
 
     def index_of(self, index: int, key: str, same: int) -> int:
         """Return the current index of a message, or a nearby one if the message is gone.
 
-        `index`, `key`: the values from before the newer state. `same`: what `show` returned for
-        that state.
+        `index`, `key`: the result of `Layout.key` before the newer state was shown. `same`: what
+        `show` returned for that state.
         """
         if index < same:
             return index
@@ -182,7 +195,11 @@ class Layout:
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
     ) -> tuple[Iterable[int], bytearray]:
-        """Return messages' heights and which are exact, reusing entries of `known`."""
+        """Return the heights of messages, and for each of them whether it is exact.
+
+        `known`: the outlines and heights of the earlier state, by message id; those that are used
+        are removed from it.
+        """
         if not known:
             return map(self._guess, outlines), bytearray(len(outlines))
         heights, measured = [], bytearray()
@@ -193,7 +210,7 @@ class Layout:
         return heights, measured
 
     def drawn(self, index: int) -> Drawn:
-        """Return a message rendered, so that its height is exact from then on."""
+        """Return message `index` rendered. Its height is exact from then on."""
         outline = self.outlines[index]
         kept = self._drawings.get(outline.id)
         if kept is not None and kept[0] is outline:
@@ -208,20 +225,21 @@ class Layout:
         return drawn
 
     def forget(self, index: int) -> None:
-        """Discard message `index` as rendered, because it has changed."""
+        """Discard the rendering of message `index`, because it must be rendered again."""
         self._discard(self.outlines[index].id)
         self._measured[index] = 0
 
     def forget_all(self) -> None:
-        """Discard all rendered messages; their heights are kept as estimates."""
+        """Discard all renderings; their heights are kept as estimates."""
         self._drawings.clear()
         self._lines = 0
         self._measured = bytearray(len(self.outlines))
 
     def anchor(self, top: int, height: int) -> Anchor:
-        """Return the anchor to keep in place when line `top` is at the top of the window.
+        """Return an anchor that keeps the visible part of the layout in place.
 
-        This is the first visible message (or the next one below) whose height is known, or else the
+        `top`: the line of the layout on the top row. `height`: the number of rows. The anchor is in
+        the first visible message (or the next one below) whose height is known, or else in the
         message at the top.
         """
         first, line = self.heights.find(self._clamped(top, 1))
@@ -235,10 +253,10 @@ class Layout:
         return Anchor(first, line, 0)
 
     def settle(self, anchor: Anchor, height: int) -> int:
-        """Render everything visible around the anchor.
+        """Render everything visible around an anchor.
 
         Returns the line of the layout that is on the top row. The anchor moves if the layout would
-        otherwise begin below the top row or end above the last row.
+        otherwise begin below the top row or end above the last row. `height`: the number of rows.
         """
         line = self._measure(anchor)
         row = anchor.row - line
@@ -270,14 +288,17 @@ class Layout:
         return max(0, min(top, self.heights.total - height))
 
     def _measure(self, anchor: Anchor) -> int:
-        """Render the anchor's message; return its line, scaled to the new height."""
+        """Render the anchor's message, and return the anchor's line in it.
+
+        If the message's height has changed, the line is moved in proportion.
+        """
         before = self.heights[anchor.message]
         after = self.drawn(anchor.message).height
         line = anchor.line if after == before else anchor.line * after // max(1, before)
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Render messages from `index` on until `rows` are filled; return how many."""
+        """Render messages from `index` on to fill this many rows; return their number."""
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -285,7 +306,7 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Render messages before `index` until `rows` are filled; return how many."""
+        """Render messages before `index` to fill this many rows; return their number."""
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -303,7 +324,7 @@ class Layout:
 
 
 def _common(old: Sequence[Outline], new: Sequence[Outline]) -> int:
-    """Return how many messages at the beginning are the same objects."""
+    """Return how many outlines at the beginning are the same objects in both."""
     changed = compress(count(), map(is_not, old, new))
     return next(changed, min(len(old), len(new)))
 
@@ -319,19 +340,19 @@ class Stops:
         self._sheet = sheet
 
     def of(self, message: int) -> tuple[DrawnBlock, ...]:
-        """Return the parts of a message that the cursor can be on."""
+        """Return the blocks of a message that the cursor can be on."""
         parts = self._sheet.drawn(message).parts
         seen = [part for part in parts if part.block is not None and part.start < part.end]
         return tuple(seen) or parts[:1]
 
     def part(self, cursor: Cursor) -> DrawnBlock:
-        """Return the part under a cursor, or the nearest one above."""
+        """Return the block under a cursor, or the nearest one above."""
         stops = self.of(cursor.message)
         wanted = -1 if cursor.block is None else cursor.block
         return next((p for p in reversed(stops) if p.block is None or p.block <= wanted), stops[0])
 
     def real(self, cursor: Cursor) -> Cursor:
-        """Return the cursor on a part that really exists."""
+        """Return this cursor if its block is shown, or else the cursor on the block above."""
         return Cursor(cursor.message, self.part(cursor).block)
 
     def inside(self, cursor: Cursor) -> tuple[int, int]:
@@ -344,7 +365,10 @@ class Stops:
         return 0 if part is stops[0] else part.start, end
 
     def at(self, place: LayoutLine, *, below: bool = False) -> Cursor:
-        """Return the cursor for a line; between two blocks, the upper one unless `below`."""
+        """Return the cursor for the block on a line.
+
+        Between two blocks, this is the upper one, or the lower one if `below` is true.
+        """
         stops = self.of(place.message)
         if below:
             part = next((p for p in stops if p.end > place.line), stops[-1])
@@ -353,13 +377,17 @@ class Stops:
         return Cursor(place.message, part.block)
 
     def is_last(self, cursor: Cursor, *, drawn: bool) -> bool:
-        """Return whether the cursor is on the last stop (or, if not `drawn`, message)."""
+        """Return whether the cursor is on the transcript's last stop.
+
+        `drawn`: if False, any place in the last message counts, so that nothing needs to be
+        rendered.
+        """
         if cursor.message != len(self._sheet) - 1:
             return False
         return not drawn or self.part(cursor) is self.of(cursor.message)[-1]
 
     def beside(self, cursor: Cursor, step: int) -> Cursor | None:
-        """Return the stop below (`step` 1) or above (`step` -1), or None at the end.
+        """Return the stop below (`step` 1) or above (`step` -1), or None if there is none.
 
         A stop in another message may not exist, because that message isn't rendered yet.
         """

@@ -58,9 +58,10 @@ class NoViewer(GemtuiError):
 
 
 def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
-    """Return the system's program for opening files. Raises NoViewer.
+    """Return the path of the system's program for opening files.
 
-    A display is required, because without one `xdg-open` could start a program in this terminal.
+    Raises NoViewer if there is no such program or no display. A display is required, because
+    without one `xdg-open` could start a program in this terminal.
     """
     mac = platform == "darwin"
     remote = "SSH_CONNECTION" in environ

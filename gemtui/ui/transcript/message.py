@@ -48,7 +48,10 @@ from gemtui.ui.transcript.head import author_bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
-"""Texts with more lines than the first number can be folded to the second number."""
+"""Number of lines that a folded text shows.
+
+Only texts with more than `_SHORT_TEXT` lines can be folded.
+"""
 _SHORT_FAILURE = 40
 _RECORD = 500
 """Estimated size in bytes of a record without its text: ids, times, token counts."""
@@ -57,9 +60,10 @@ _RECORD = 500
 def draw_message(
     message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
 ) -> Drawn:
-    """Render a message.
+    """Render a message as lines.
 
-    `folded(block index)`: returns whether the user has folded the block, or None for the default.
+    `look`: the colours, the symbols, and the width. `folded`: called with a block's index; returns
+    whether the user has folded the block, or None for the default.
     """
     look = look.dimmed() if message.dropped else look
     drawing = _Drawing(look)
@@ -89,14 +93,18 @@ def draw_message(
 
 
 def _is_empty_answer(message: Message) -> bool:
-    """Return whether nothing but an answer's token counts has been stored."""
+    """Return whether a message is a stored answer without content or calls."""
     if message.author is not Author.MODEL or message.blocks or message.original is None:
         return False
     return not message.original.get("toolCalls")
 
 
 def default_folded(block: Block) -> bool:
-    """Return whether a block is folded by default; failures are not."""
+    """Return whether a block is folded by default.
+
+    Cards are folded, except todo lists and failures that are not very long. So are thoughts and
+    attachments.
+    """
     match block:
         case ToolCall():
             if block.status.failed:
@@ -114,7 +122,8 @@ def estimate(outline: Outline, width: int) -> int:
     """Estimate a message's number of lines without reading its body; at least 3.
 
     The estimate includes the head line, the empty line, the text and the cards, assuming that most
-    cards are folded. Most bytes of a prompt come from files that Gemini CLI has appended.
+    cards are folded. The length of a prompt counts little, because most of its bytes come from
+    files that Gemini CLI has appended.
     """
     if outline.calls:
         return 2 + outline.calls * 4 + outline.failures * 2
@@ -123,7 +132,7 @@ def estimate(outline: Outline, width: int) -> int:
 
 
 class _Drawing(Struct):
-    """The lines and parts collected so far."""
+    """The lines and parts of a message that have been rendered so far."""
 
     look: Look
     lines: list[Line] = []
@@ -172,7 +181,10 @@ _LEVELS = {
 
 
 def _apart(before: Block, block: Block) -> bool:
-    """Return whether an empty line separates two blocks, as around cards."""
+    """Return whether to put an empty line between two blocks.
+
+    There is one between a card and another kind of block, and between two texts.
+    """
     if isinstance(before, ToolCall) or isinstance(block, ToolCall):
         return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))
     return isinstance(before, Text) and isinstance(block, Text)

@@ -1,4 +1,4 @@
-"""A row of the screen: a line of the layout with cursor, hits and selection."""
+"""A row of the screen: a line of the transcript with cursor, hits and selection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StyledSpan(NamedTuple):
 
 
 def marked(strip: Strip, marks: Sequence[StyledSpan]) -> Strip:
-    """Return the strip with styles applied to parts of it.
+    """Return a line with styles applied to parts of it.
 
     Where marks overlap, the later one wins.
     """
@@ -55,17 +55,20 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """Encode a message and its line as a selection's y, whatever the message heights."""
+    """Return the y coordinate by which selections identify a line of a message.
+
+    It doesn't depend on the heights of messages, which may change.
+    """
     return message * LINES + line
 
 
 def message_and_line(row: int) -> tuple[int, int]:
-    """Return the message and line that `row_of` has encoded."""
+    """Return the message index and line index that `row_of` has encoded."""
     return divmod(row, LINES)
 
 
 def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
-    """Return a selection whose open ends are set to the first and last row."""
+    """Return a selection whose open ends are set to the rows `first` and `last`."""
     return Selection(
         Offset(0, first) if selection.start is None else selection.start,
         Offset(LINES, last) if selection.end is None else selection.end,
@@ -73,9 +76,10 @@ def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
 
 
 def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
-    """Return which characters of a rendered line are selected, excluding its margin.
+    """Return the (start, end) of the selected characters of a rendered line.
 
-    Returns (0, 0) if there are none.
+    The line's margin is excluded. Returns (0, 0) if nothing is selected. `row`: the line's result
+    of `row_of`. `line`: its index in `drawn`.
     """
     if (span := selection.get_span(row)) is None:
         return 0, 0
@@ -87,7 +91,10 @@ def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tu
 
 
 def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: int) -> str:
-    """Return the selected text as shown, without margins and wrapping."""
+    """Return the selected text as shown, without margins and wrapping.
+
+    `drawn`: returns the rendered message with an index. `messages`: the number of messages.
+    """
     assert selection.start is not None
     assert selection.end is not None
     pieces: list[str] = []
@@ -108,7 +115,7 @@ GUTTER = 1
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """What all rows of the window have in common.
+    """The settings that all rows of the window have in common.
 
     `base`: the background. `marks`: returns the search hits on a line.
     """
@@ -123,7 +130,10 @@ class RowFrame(Struct, frozen=True, kw_only=True):
 
 
 def draw_viewport_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
-    """Return a row of the frame's width; cells store their position for selections."""
+    """Return one row of the window, as wide as the frame.
+
+    Its cells store their position, which Textual needs for selections.
+    """
     place = page.row(row)
     if place is None:
         return Strip.blank(frame.width, frame.base)
@@ -159,7 +169,7 @@ def clamp_to_window(page: Viewport, selection: Selection) -> Selection:
 
 
 def block_selection(page: Viewport) -> Selection:
-    """Select the block under the cursor."""
+    """Return a selection of the block under the cursor."""
     start, end = page.stops.inside(page.cursor)
     first, last = (row_of(page.cursor.message, line) for line in (start, end - 1))
     return clamp_selection(Selection(None, None), first, last)
@@ -180,7 +190,10 @@ def _under_cursor(page: Viewport, place: LayoutLine) -> bool:
 
 
 def _hinted(line: Strip, part: DrawnBlock, look: Look) -> Strip:
-    """Return the last line of the block under the cursor, with a key hint."""
+    """Add a key hint to the last line of the block under the cursor.
+
+    The line is unchanged if there is no hint or no room for it.
+    """
     if not (words := _hint(part)):
         return line
     start, end = look.width - len(words) - 3, look.width - 1

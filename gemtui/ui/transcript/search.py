@@ -30,7 +30,10 @@ class MatchSpan(NamedTuple):
 
 
 class SearchState(Struct, frozen=True, kw_only=True):
-    """How far a search has come, as in "3 of 17"; `current` is 1-based, or 0 for none."""
+    """How far a search has come, shown as in "3 of 17".
+
+    `current`: the number of the current hit, from 1 on; 0 if there is none.
+    """
 
     query: str = ""
     current: int = 0
@@ -39,7 +42,7 @@ class SearchState(Struct, frozen=True, kw_only=True):
     full: bool = False
     """Whether there are more hits than have been recorded."""
     wrapped: str = ""
-    """Where the last step wrapped around: "end", "start" or ""."""
+    """Where the search continued if the last step wrapped: "start", "end" or ""."""
 
     def __str__(self) -> str:
         more = "+" if self.full or not self.done else ""
@@ -87,7 +90,11 @@ class TranscriptSearch:
         )
 
     def add(self, hits: Iterable[TranscriptHit], *, done: bool) -> None:
-        """Add hits; if there is no current hit yet, one of them becomes it."""
+        """Add the next hits, and choose the current hit if there is none yet.
+
+        It is the first hit at or after `origin` or, once the search is done, the first of all.
+        `done`: whether there are no more hits.
+        """
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
         self.done = done
@@ -98,7 +105,7 @@ class TranscriptSearch:
             self.current = index % len(self.hits)
 
     def remove_from(self, message: int) -> None:
-        """Remove the hits from a message on, because it has changed and is searched again."""
+        """Remove the hits in this message and later ones, which are searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
         if self.current is not None and self.current >= len(self.hits):
@@ -107,7 +114,8 @@ class TranscriptSearch:
     def step(self, step: int, here: tuple[int, int]) -> TranscriptHit | None:
         """Move to the next (1) or previous (-1) hit from the cursor, and return that hit.
 
-        After the last hit, the search continues with the first, and vice versa.
+        After the last hit, the search continues with the first, and vice versa. `here`: the
+        cursor's (message, block).
         """
         if not self.hits:
             return None
@@ -128,7 +136,7 @@ class TranscriptSearch:
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """Return the current hit's index among the hits in its block."""
+        """Return how many hits in the current hit's block come before it."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
@@ -151,7 +159,10 @@ def rendered_pattern(query: str) -> re.Pattern[str]:
 def match_spans(
     drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
 ) -> Iterator[tuple[MatchSpan, ...]]:
-    """Yield each match in a part's lines, as one or more spans."""
+    """Yield each match in the lines of a block.
+
+    A match that continues on another line has several spans. `part`: the block's lines.
+    """
     lines = [_content(drawn, line) for line in range(part.start, part.end)]
     starts, text = [], ""
     for line, content in enumerate(lines, part.start):
@@ -177,7 +188,7 @@ def _content(drawn: Drawn, line: int) -> str:
 
 
 class HitMarker:
-    """Where a search's hits are in rendered messages; each message is searched once."""
+    """Finds and marks a search's hits in rendered messages."""
 
     def __init__(self, search: TranscriptSearch) -> None:
         self._search = search
@@ -185,7 +196,7 @@ class HitMarker:
         self._known: dict[int, tuple[Drawn, dict[int, list[tuple[MatchSpan, ...]]]]] = {}
 
     def marks(self, place: LayoutLine, look: Look) -> list[StyledSpan]:
-        """Return the marks on a line; the current hit is emphasised."""
+        """Return the styles of the hits on a line; the current hit is emphasised."""
         now = self.current(place.message, place.drawn)
         found = (
             StyledSpan(
@@ -199,7 +210,7 @@ class HitMarker:
         return list(found)
 
     def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
-        """Return the spans of the current hit, if it is shown in this message.
+        """Return the spans of the current hit, or None if this message doesn't show it.
 
         A rendered message may show a text fewer times than it occurs. In that case, the last
         occurrence shown is used.
@@ -211,7 +222,7 @@ class HitMarker:
         return found[min(self._search.ordinal(), len(found) - 1)] if found else None
 
     def shown(self, message: int, drawn: Drawn) -> bool:
-        """Return whether enough of the block is shown to include the current hit."""
+        """Return whether the current hit is shown, and not hidden by folding."""
         hit = self._search.current_hit()
         found = None if hit is None else self._spots(message, drawn).get(hit.block)
         return found is not None and self._search.ordinal() < len(found)

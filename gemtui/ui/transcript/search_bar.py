@@ -38,7 +38,10 @@ PAUSE = 0.05
 
 @dataclass
 class HitsFound(Message, bubble=False):
-    """More hits of the search with number `request`; `done` marks the last ones."""
+    """Posted by a search thread that has found hits.
+
+    `request`: the number of the thread. `done`: whether the search is complete.
+    """
 
     request: int
     hits: Sequence[TranscriptHit]
@@ -67,7 +70,11 @@ class Finder:
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Start another `TranscriptSearch` from the origin of the previous one."""
+        """Search for a query from where the previous search began, or from the cursor.
+
+        If the query is empty, the search ends. `wanted`: the query as a pattern; None derives the
+        pattern from the query.
+        """
         if not (query := query.strip()):
             self.clear()
             return
@@ -89,7 +96,7 @@ class Finder:
             self._say()
 
     def changed(self, same: int) -> None:
-        """Search the transcript again from message `same` on, because it has changed."""
+        """Search again from message `same` on, because the transcript has changed there."""
         if self._search is not None:
             self._again = same if self._again is None else min(same, self._again)
             self._go_on()
@@ -106,7 +113,7 @@ class Finder:
         self._say()
 
     def add_hits(self, message: HitsFound) -> None:
-        """Add the hits that a thread has found."""
+        """Add the hits that a thread has found, unless a newer thread has been started."""
         if message.request != self._request or self._search is None:
             return
         self._search.add(message.hits, done=message.done)
@@ -120,7 +127,7 @@ class Finder:
         return message, -1 if block is None else block
 
     def _go_on(self) -> None:
-        """Search the part that has changed in the meantime."""
+        """Search again what has changed during a search, once that search is complete."""
         if self._search is not None and self._search.done and self._again is not None:
             first, self._again = self._again, None
             self._search.remove_from(first)
@@ -141,7 +148,11 @@ class Finder:
     def _look_through(
         self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
     ) -> None:
-        """Search in the worker thread, reporting hits from time to time and at the end."""
+        """Search a transcript in a worker thread, and post the hits several times.
+
+        `request`: the thread's number. `first`: the index in the view of the transcript's first
+        message.
+        """
         worker, post = get_current_worker(), self._view.post_message
         hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
@@ -192,7 +203,11 @@ def _from(transcript: Transcript, first: int) -> Transcript:
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
-    """A view with a search: `/` starts it, n and N move between hits (see `finder`)."""
+    """A transcript view with a search.
+
+    `/` starts the search, and n and N move between hits. `finder`: the search. `page`: the visible
+    part. `word`: the note about the last key's effect.
+    """
 
     finder: Finder
     page: Viewport
@@ -208,11 +223,14 @@ class SearchedView(ScrollView, inherit_bindings=False):
         raise NotImplementedError
 
     def refresh_page(self) -> None:
-        """Redraw the visible part."""
+        """Redraw the visible part of the transcript."""
         raise NotImplementedError
 
     def act(self, act: Callable[[], object], word: str = "") -> None:
-        """Run an action on the page; if it returns False (nothing to do), show `word`."""
+        """Run an action on the page, and redraw it.
+
+        If the action returns False because there is nothing to do, `word` is shown as a note.
+        """
         self.word = word if act() is False else ""
         self.refresh_page()
 
@@ -238,7 +256,10 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self._bar.remove()
 
     async def handle_key(self, event: events.Key) -> bool:
-        """Handle n and N here even without a search, so that they aren't passed on."""
+        """Show a note for n and N if there is no search.
+
+        The keys are not passed on, because they may mean something else to the screen.
+        """
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
             self.word = (
@@ -271,8 +292,8 @@ class SearchedView(ScrollView, inherit_bindings=False):
 class FindBar(Horizontal):
     """A field that searches its transcript on every key press and counts the hits.
 
-    The transcript mounts the bar below itself. Closing the bar doesn't end the search, so n and N
-    still work.
+    The view mounts the bar below itself. Closing the bar doesn't end the search, so n and N still
+    work.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FIND)

@@ -50,8 +50,8 @@ This is enough for 100 characters of code in a diff, yet narrow enough to see bo
 class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=False):
     """Shows a transcript of any length, reading and rendering messages when needed.
 
-    Whenever a screen receives `TranscriptMoved`, it should read `cursor`, `following`, `found` and
-    `word`. The user's requests are posted as the other messages in `gemtui.ui.kit.messages`.
+    Whenever a screen receives `TranscriptMoved`, it should read `page.cursor`, `following`, `found`
+    and `word`. The user's requests are posted as the other messages in `gemtui.ui.kit.messages`.
     """
 
     ALLOW_SELECT = True
@@ -68,7 +68,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         super().__init__(id=id)
         self.page = Viewport(open_thoughts=open_thoughts)
         self.word = ""
-        """Why the last key had no effect, such as "no failed call below"; otherwise ""."""
+        """A note about the last key, such as "no failed call below"; otherwise ""."""
         self.laid_out = asyncio.Event()
         """Set while the page is wrapped for the current width."""
         self.finder = Finder(self)
@@ -90,8 +90,8 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     ) -> None:
         """Show another transcript (`fresh`), or a newer state of the current one.
 
-        A newer state keeps the cursor, position, folds, search and selection. `end`: open a fresh
-        transcript at its end. `loading`: the rest is still being loaded and doesn't count as new.
+        A newer state keeps the cursor, position, folds, search and selection. `end`: show the end
+        of a fresh transcript. `loading`: the rest is still being loaded and doesn't count as new.
         `news`: whether additions count as new.
         """
         if fresh:
@@ -102,7 +102,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def show_page(self, page: Viewport) -> None:
-        """Show another session's page as it was last, and end the search."""
+        """Show a page, such as another session's in its last state, and end the search."""
         self.close_find()
         self._unselect()
         self.page, self.word = page, ""
@@ -151,7 +151,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def refresh_page(self) -> None:
-        """Update the screen from the page: scroll bar, position and lines."""
+        """Update the scroll bar, the position and the lines after the page has changed."""
         if not self.is_mounted:
             return
         self._frame = None
@@ -166,7 +166,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.post_message(TranscriptMoved())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Scroll the page with the mouse wheel and scroll bar; set the actual position.
+        """Scroll the page when the mouse wheel or the scroll bar is used.
 
         A resize also changes this value, before the new size is reported; that doesn't count as
         scrolling.
@@ -184,7 +184,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     # --- rendering -----------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the rows of the window; if painted before a resize event, resize later."""
+        """Return the rows of the window.
+
+        If it is painted before the first resize event, the page is laid out afterwards.
+        """
         if not self.page.height:
             self.call_later(self._fit)
         return super().render_lines(crop)
@@ -211,7 +214,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         return self._frame
 
     def notify_style_update(self) -> None:
-        """Reset the row frame, because the colours have changed."""
+        """Discard the cached row settings, because the colours have changed."""
         super().notify_style_update()
         self._frame = None
 
@@ -249,9 +252,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
             self.screen.clear_selection()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the click.
+        """Move the cursor to the block that was clicked.
 
-        Clicking the first or last line of the card under the cursor folds or unfolds it.
+        Clicking the first or last line of the card under the cursor folds or unfolds it. Clicking
+        the mark for unseen messages goes to the end.
         """
         offset = event.get_content_offset(self)
         if offset is None or self.text_selection is not None:
@@ -273,11 +277,11 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     # --- navigation ----------------------------------------------------------------------------
 
     def action_step(self, step: int) -> None:
-        """Move down (`step` 1) or up (-1) by a block, or within a long block by a line."""
+        """Move down (`step` 1) or up (-1) by a block; in a long block, by a line."""
         self.act(self.page.down if step > 0 else self.page.up)
 
     def action_page(self, pages: float) -> None:
-        """Move by a number of screens; negative numbers move up."""
+        """Scroll by a number of screens; negative numbers scroll up."""
         self.act(lambda: self.page.page(pages))
 
     def action_start(self) -> None:
@@ -288,7 +292,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.act(self.page.follow)
 
     async def action_jump(self, kind: str, step: int) -> None:
-        """Jump to the next (`step` 1) or previous (-1) target, or say that there is none."""
+        """Jump to the next (`step` 1) or previous (-1) target, or show a note.
+
+        `kind`: a key of `TARGETS`.
+        """
         page, transcript, target = self.page, self.page.transcript, TARGETS[kind]
         found = await asyncio.to_thread(next_target, transcript, page.cursor, target, step)
         if found is not None:
@@ -303,7 +310,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.act(self.page.fold, "nothing to fold here")
 
     def action_fold_all(self) -> None:
-        """Cycle through all unfolded, all folded, and default folding."""
+        """Cycle to the next state: all unfolded, all folded, or default folding."""
         self._unselect()
         folded = self.page.fold_everything()
         said = {True: "all folded", False: "all unfolded", None: "default folding"}[folded]
@@ -322,7 +329,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.post_message(DroppedRequested())
 
     def key_label(self, action: str) -> str | None:
-        """Return a key's temporary footer label, or None to use its usual label."""
+        """Return the current footer label of a key, or None for its usual label."""
         return "end search" if action == "back" and self.found.query else None
 
     def action_back(self) -> None:

@@ -1,4 +1,4 @@
-"""The visible part of a transcript, independent of an app."""
+"""The visible part of a transcript, independent of the app."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Viewport:
     """A window of `height` lines on a transcript; `top` is its first line.
 
     The cursor is on a block and always visible. `following`: the window is at the end and stays
-    there when messages arrive. `unseen`: how many messages have arrived while it was elsewhere.
-    `grown`: whether an existing message has become longer since. `open_thoughts`: whether
-    thoughts are unfolded by default.
+    there when messages arrive. `unseen`: how many messages have arrived while the window was
+    elsewhere. `grown`: whether an existing message has become longer in that time. `open_thoughts`:
+    whether thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -33,7 +33,7 @@ class Viewport:
         self._start()
 
     def empty_copy(self) -> Viewport:
-        """Return an empty page for a window of the same size."""
+        """Return a viewport of the same size without a transcript."""
         page = Viewport(open_thoughts=self.open_thoughts)
         page.look, page.height = self.look, self.height
         return page
@@ -61,9 +61,9 @@ class Viewport:
     ) -> int:
         """Show another transcript, or a newer state of the current one.
 
-        Returns how many messages are the same. `fresh`: the transcript is a different one. `end`:
-        open it at its end. `loading`: it is still being loaded, and the rest doesn't count as new.
-        `news`: whether additions count as new.
+        Returns how many messages at the beginning are unchanged. `fresh`: the transcript is a
+        different one. `end`: show its end. `loading`: it is still being loaded, and the rest
+        doesn't count as new. `news`: whether additions count as new.
         """
         if fresh:
             self._start()
@@ -115,7 +115,7 @@ class Viewport:
         """Apply a different look or height.
 
         The top row stays in place, unless the block under the cursor would leave the window. If the
-        cursor is on the last block and the end of the transcript is being followed, the end stays
+        cursor is on the last block and the window follows the end of the transcript, the end stays
         in place instead.
         """
         cursor, whole = self.cursor, self._is_whole()
@@ -147,9 +147,10 @@ class Viewport:
         self._share = (message, share, self.top)
 
     def _top_share(self) -> tuple[int, float]:
-        """Return the top row's message and the row's relative position in it, from 0 to 1.
+        """Return the index of the top row's message, and the row's position in it.
 
-        The value is kept while the width changes repeatedly, so that rounding errors don't add up.
+        The position is a share of the message's height, from 0 to 1. It is kept while the width
+        changes repeatedly, so that rounding errors don't add up.
         """
         message, share, top = self._share
         if top == self.top and message < len(self.sheet):
@@ -159,7 +160,7 @@ class Viewport:
 
     @property
     def end(self) -> int:
-        """The largest value of `top` that makes sense."""
+        """The value of `top` that shows the end of the transcript."""
         return max(0, self.sheet.heights.total - self.height)
 
     @property
@@ -168,7 +169,10 @@ class Viewport:
         return self.top >= self.end
 
     def _rest(self, anchor: Anchor | None) -> None:
-        """Render around the anchor, or at the end, and update what depends on that."""
+        """Render the window around an anchor, or at the end if the anchor is None.
+
+        Updates `top`, the cursor, and what depends on whether the end is visible.
+        """
         if not len(self.sheet):
             self.top, self.cursor = 0, Cursor(0, None)
             self.following = self.following or not (self._stays or self._loading)
@@ -196,7 +200,10 @@ class Viewport:
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
     def page(self, pages: float) -> None:
-        """Scroll by screens minus one line; at either end, move the cursor instead."""
+        """Scroll by screens minus one line; at either end, move the cursor instead.
+
+        `pages`: the number of screens; negative numbers scroll up.
+        """
         top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
         if self.top == top and len(self.sheet):
@@ -216,14 +223,14 @@ class Viewport:
         self._rest(None)
 
     def row(self, row: int) -> LayoutLine | None:
-        """Return the contents of a row of the window."""
+        """Return the contents of a row of the window; None below the transcript's end."""
         return self.sheet.place(self.top + row)
 
     # --- the cursor ---
 
     @property
     def current_message(self) -> Message | None:
-        """The message under the cursor, read again."""
+        """The message under the cursor, read from the transcript."""
         return self.transcript.read(self.cursor.message) if len(self.sheet) else None
 
     @property
@@ -235,12 +242,16 @@ class Viewport:
         return spoken.blocks[number]
 
     def is_fold_handle(self, place: LayoutLine) -> bool:
-        """Return whether a line is the first or last of the foldable block at the cursor."""
+        """Return whether a click on a line folds or unfolds the block under the cursor.
+
+        This is the case on the first and last line of a foldable block. `place`: a line of the
+        message under the cursor.
+        """
         part = self.part()
         return part is not None and part.foldable and place.line in (part.start, part.end - 1)
 
     def part(self) -> DrawnBlock | None:
-        """Return the part under the cursor."""
+        """Return the lines of the block under the cursor; None if there are no messages."""
         return self.stops.part(self.cursor) if len(self.sheet) else None
 
     def _span(self) -> tuple[int, int]:
@@ -263,7 +274,7 @@ class Viewport:
             self.cursor = min(max(wanted, first, key=cursor_order), final, key=cursor_order)
 
     def move_cursor(self, cursor: Cursor) -> None:
-        """Move the cursor to a block that is visible."""
+        """Move the cursor to a block that is already visible, without scrolling."""
         self._stays = self._stays or not self._is_last(cursor)
         self.cursor = self.stops.real(cursor)
         self._rest(self._anchor())
@@ -348,7 +359,11 @@ class Viewport:
         self._rest(Anchor(cursor.message, wanted, row))
 
     def fold(self, folded: bool | None = None) -> bool:
-        """Fold or unfold the block under the cursor; return False if that is impossible."""
+        """Fold or unfold the block under the cursor.
+
+        Returns False if that is impossible. `folded`: the state to set; None changes the current
+        one.
+        """
         part = self.part()
         if part is None or part.block is None or not part.foldable or part.folded is folded:
             return False
@@ -358,7 +373,7 @@ class Viewport:
         return True
 
     def fold_everything(self) -> bool | None:
-        """Cycle through all unfolded, all folded, and the default rules (None).
+        """Cycle to the next state: all unfolded, all folded, or the default rules (None).
 
         Returns the new state.
         """
