@@ -120,7 +120,7 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Return each run's latest copy of a lost session, with a title for it.
+    """Return the runs' copies of lost sessions, each with a title.
 
     The title is the session's own or, if it has none, the run's prompt.
     """
