@@ -59,8 +59,8 @@ _FEW_KEYS = 15
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds for `gc.set_threshold`, higher than Python's defaults.
 
-With the defaults, loading 10,000 sessions would freeze the screen for 0.1 s about one time in ten,
-because garbage is collected without freeing any memory.
+With the defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s, for
+a garbage collection that frees no memory.
 """
 
 
@@ -149,7 +149,10 @@ class GemtuiApp(AppBase):
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors about missing widgets while the app is shutting down."""
+        """Ignore errors about missing widgets while the app is shutting down.
+
+        Other errors are handled as usual.
+        """
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not (self._ending and isinstance(cause, NoMatches)):
             super()._handle_exception(error)
@@ -157,8 +160,8 @@ class GemtuiApp(AppBase):
     def signs(self) -> Mapping[str, str]:
         """Return the symbols for the run and policy tabs, by the id of each tab's key.
 
-        The run tab's symbol means that runs are active or unseen, the policy tab's that changes are
-        unsaved.
+        The run tab's symbol says that runs are active, or have ended without the user having seen
+        it. The policy tab's symbol says that changes are unsaved.
         """
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 

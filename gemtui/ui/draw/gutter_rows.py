@@ -103,7 +103,10 @@ def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int)
 
 
 def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
-    """Return the first `keep` non-empty lines if folded; otherwise all lines."""
+    """Return a card's body with all lines or, if folded, the first few.
+
+    `keep`: how many non-empty lines to show if folded.
+    """
     if not folded:
         return Body(lines=tuple(lines))
     full = [line for line in lines if line.pieces]
@@ -125,8 +128,10 @@ def text_rows(
 ) -> Body:
     """Render the lines of a text or, if folded, only its first and last lines.
 
-    `head`, `tail`: how many lines to show at each end if folded. `first`: the number of the first
-    line; if given, and unless folded, the gutter shows line numbers.
+    `head`, `tail`: how many lines to show at each end if folded. `language`: highlight the lines as
+    code in this language. `role`: the style of lines without a language. `prose`: wrap only between
+    words. `first`: the number of the first line; if given, and unless folded, the gutter shows line
+    numbers.
     """
     style = look[role]
     if folded:

@@ -151,12 +151,12 @@ def cut(pieces: Pieces, look: Look, width: int | None = None) -> Pieces:
 
 
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text that fits into `width` cells, or its start followed by `mark`."""
+    """Return the text if it fits into `width` cells, or else its start and `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text that fits into `width` cells, or `mark` followed by its end.
+    """Return the text if it fits into `width` cells, or else `mark` and its end.
 
     Used for paths, whose end matters most.
     """

@@ -23,7 +23,7 @@ GAP = "  "
 LEAST = 24
 """The leftmost part of a bar may be cut, but not to fewer cells than this."""
 _READ = 1.0
-"""A message stays visible for at least so many seconds, even if keys are pressed."""
+"""Seconds for which a message stays visible at least, even if keys are pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
 """Keys that are always shown, at the right end of the footer."""
 
@@ -59,9 +59,9 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """Return how many cells these parts need at least.
+    """Return the minimum number of cells that these parts need.
 
-    A part without neighbours may be cut to `LEAST` cells.
+    A part on its own may be cut to `LEAST` cells.
     """
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 

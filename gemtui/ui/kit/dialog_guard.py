@@ -69,4 +69,4 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
 
 class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
-    """A modal dialog."""
+    """A modal dialog that returns only its first answer."""

@@ -57,7 +57,7 @@ def edit_text(app: AppBase, text: str, name: str) -> str | None:
 
 
 def open_git_tool(app: AppBase, folder: Path) -> None:
-    """Suspend the app and run the setting `git_tool`'s program in a folder."""
+    """Suspend the app and run the user's git tool (setting `git_tool`) in a folder."""
     words = app.config.git_tool
     program = find_program(words[0]) if words else None
     if program is None:

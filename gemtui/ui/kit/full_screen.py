@@ -38,7 +38,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Return a `Reading` for work in a thread; it stops earlier work with this name.
+        """Return a `Reading` for work in a thread, and stop earlier work with this name.
 
         The work also stops when the screen closes. `every`: see `Reading`.
         """
@@ -58,7 +58,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
-        """Yield the widgets of a screen: the header, these widgets, and the lines below."""
+        """Yield a screen's widgets: the header, `body`, the status line and the footer."""
         yield BarLine(id="header")
         yield from body
         if self.HAS_STATUS:
@@ -67,7 +67,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen still exists; results that arrive later must not be shown."""
+        """Whether the screen is still open; if it isn't, late results must not be shown."""
         return self.app.is_running and self.is_attached
 
     @property

@@ -80,8 +80,8 @@ class Group(StrEnum):
 KeyRow = tuple[str, str, Group, str, str]
 """A row of the key table: action, keys, group, label and help.
 
-The action's name follows from `action`. If the method to call has another name, `action` includes
-the call: "half_up = page(-0.5)" is the action "half_up" that calls the method `action_page`.
+An action such as "close" calls the method `action_close`. To call another method, the row gives the
+action as "half_up = page(-0.5)": this action is named "half_up" and calls `action_page(-0.5)`.
 `check_action` and the parts of a screen receive the method's name, here "page".
 """
 

@@ -77,7 +77,7 @@ def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Key
 
 
 def _all(method: str, *rows: KeyRow) -> tuple[KeyRow, ...]:
-    """Make these table rows call one method, with the name of each row's action."""
+    """Return table rows that call one method with the name of each row's action."""
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 

@@ -65,8 +65,8 @@ class RowIndex(Generic[Item]):
     def find(self, key: object, near: int = -1) -> int | None:
         """Return the index of the row with this key, or None.
 
-        `near`: an index to check first, because the row is probably there. If it isn't, an index of
-        all keys is built once.
+        `near`: an index to check first, because the row is probably there. If it isn't there, a
+        mapping of all keys to indices is built once.
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near

@@ -1,4 +1,4 @@
-"""Patches for bugs and slow code in Textual, for what a subclass can't fix."""
+"""Patches for Textual's bugs and slow code that gemtui's subclasses can't fix."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ async def show_command(
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
-    """Yield shell comments on limits that gemtui enforces but the shown command can't."""
+    """Yield shell comments on limits that gemtui enforces but a shell command can't."""
     if options.timeout is not None:
         yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
@@ -383,7 +383,7 @@ async def start_run(
     *,
     id: str | None = None,
 ) -> LiveRun | None:
-    """Ask what must be asked about a run's folder and settings, then start the run.
+    """Ask any necessary questions about a run's folder and settings, then start it.
 
     `before`: the conversation that the run continues, or None. `id`: the run's id; None creates
     one. If the run can't ask the user for approval of its calls, the user chooses whether to run

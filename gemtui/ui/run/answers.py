@@ -37,7 +37,7 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""The method of `Conversation` that gives each answer, by the answer's action."""
+"""The method of `Conversation` to call for each answer, by the answer's action."""
 
 
 async def carry_out_answer(
@@ -103,7 +103,7 @@ def _back() -> str:
 
 
 async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
-    """Revoke the user's newest answer that allows similar calls, too."""
+    """Revoke the user's newest answer that also allowed similar calls."""
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
@@ -147,7 +147,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
 
 
 def _subject(talk: Conversation, shown: Asked) -> str:
-    """Return a string that identifies this question, so that it has its own drafts."""
+    """Return a string that identifies a question, so that drafts aren't mixed up."""
     return f"{talk.cwd} {shown.question.number}"
 
 

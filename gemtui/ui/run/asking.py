@@ -24,7 +24,7 @@ class Asking(RunPart):
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._answered_by = ""
-        """The names of the keys for the last answer, as typed characters."""
+        """The characters that pressing the keys of the last answer would type."""
         self._pointed_at: int | None = None
         """The number of the question that last had the focus, even if it has lost it."""
 

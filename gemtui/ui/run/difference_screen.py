@@ -1,4 +1,4 @@
-"""Screens for files that differ from what the user approved, and for a file's diff."""
+"""Screens for files that differ from what the user approved, and for file diffs."""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ class LiveRun:
     def renewed(self) -> datetime | None:
         """When the quota will be renewed, if the run's queue is to be sent then.
 
-        None if the run's options don't ask for that, or if the quota isn't used up.
+        This is None if the run's options don't ask for that, or if the quota isn't used up.
         """
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
@@ -390,7 +390,7 @@ class LiveRun:
     async def _listen(self) -> None:
         """Check stderr at short intervals, for its last lines and for retries.
 
-        Also look at the state of checkpoints and at the CLI's process id.
+        The state of checkpoints and the CLI's process id are determined along the way.
         """
         path, size = self.run.folder.stderr, 0
         while True:
@@ -468,7 +468,7 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Return how many answers the model has given; Gemini CLI limits these "turns"."""
+        """Return the model's number of answers, which Gemini CLI limits as "turns"."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:

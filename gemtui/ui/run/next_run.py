@@ -160,7 +160,7 @@ class NextRun(RunPart):
         self._choose(replace(self.options, model=model))
 
     def use_mode(self, name: str) -> bool:
-        """Use the mode with this name for the next run; return False if there is none."""
+        """Use the mode with this name for the next run; return False for an unknown name."""
         chosen = mode_named(self.options, name, can_ask=self._can_ask)
         if chosen is not None:
             self._mode_chosen = True

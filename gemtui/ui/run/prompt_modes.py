@@ -37,8 +37,8 @@ def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool)
     """Return the options with the next mode.
 
     `usual`: the mode of a run whose options set none. `can_ask`: whether the extension works, so
-    that runs can ask the user. The cycle includes `ask` even if it doesn't, because starting such a
-    run offers to install it.
+    that runs can ask the user. Even if it doesn't work, `ask` is one of the modes, because starting
+    such a run offers to install the extension.
     """
     mode = options.approval_mode or usual
     if mode is ApprovalMode.DEFAULT and not options.ask:

@@ -20,7 +20,7 @@ from gemtui.ui.transcript.diff import draw_changes, read_diff
 LONGEST = 20_000
 """How many characters of a command or its arguments to show; enter shows the rest."""
 _LONGEST_OTHER = 1000
-"""How many characters to show of any other argument than the command or change."""
+"""How many characters to show of arguments other than the command or change."""
 _FEW = 3
 """Up to this number, warnings are shown without a line that counts them."""
 _MOST_CAUTIONS = 100

@@ -110,7 +110,8 @@ async def show_queue(
     """Let the user edit a run's queue until they close the dialog.
 
     Returns a prompt's id if the user wants to send it now, or else None. `edited`: called with the
-    run after a prompt has been edited; prompts aren't sent meanwhile, so it should send what waits.
+    run after the user has edited a prompt. Nothing is sent from the queue meanwhile, so this
+    function should do so if the run has ended by then.
     """
     at = 0
     await run.refresh_queue()

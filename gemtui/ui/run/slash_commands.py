@@ -18,7 +18,7 @@ _WORD = re.compile(r"/(\S*)")
 class OwnCommand:
     """One of gemtui's slash commands.
 
-    `action`: the action of the run pane, or with the prefix "app." of the app, that it calls.
+    `action`: the name of an action of the run pane or, with the prefix "app.", of the app.
     """
 
     name: str
@@ -27,9 +27,9 @@ class OwnCommand:
 
 
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
-    """Return one of gemtui's slash commands; by default, its help is that of the key.
+    """Return one of gemtui's slash commands.
 
-    `action`: as in `OwnCommand`; the key is the one with this action.
+    `action`: as in `OwnCommand`. `help`: a sentence; "" uses the help of the action's key.
     """
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)
@@ -86,7 +86,7 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the name after a slash if the line consists only of these, or else None.
+    """Return the command name that is being typed after a slash, or None.
 
     `line`: the prompt's first line up to the cursor.
     """

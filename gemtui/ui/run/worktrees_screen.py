@@ -293,7 +293,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
         """Apply a worktree's changes to its repository; on failure, show why.
 
-        `dry_run`: only determine what would be done. Returns None on failure.
+        Returns what was done, or None on failure. `dry_run`: only determine what would be done.
         """
         with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)

@@ -84,10 +84,10 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
 def _write_all(
     sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Export each session to a new file; return how many were, and the problems.
+    """Export each session to a new file of its own.
 
-    `titled`: the same sessions, with the titles to use for the file names. Raises OSError if the
-    folder can't be created.
+    Returns how many were exported, and the problems with the others. `titled`: the same sessions,
+    with the titles to use for the file names. Raises OSError if the folder can't be created.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []

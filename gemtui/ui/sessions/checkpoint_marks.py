@@ -22,7 +22,7 @@ class CheckpointedSessions:
         self._seen: Mapping[Path, int] | None = None
 
     def read(self) -> frozenset[str] | None:
-        """Return these ids, or None if they are unchanged or can't be read.
+        """Return the ids, or None if they are the same as before or can't be read.
 
         Blocking: call this from a worker thread.
         """

@@ -50,10 +50,11 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file that sessions wrote, with how often, by how many sessions, and when last.
+    """A file that sessions wrote, with its number of writes and its last write.
 
     `id`: the path as a string, which compares faster than a path. `project`: the folder of the
-    session that wrote it last. `name`: the path as shown.
+    session that wrote it last. `name`: the path as shown. `sessions`: how many sessions wrote it.
+    `when`: the time of the last write.
     """
 
     id: str
@@ -68,8 +69,8 @@ class FileRow(NamedTuple):
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     """A screen with the files that sessions wrote; returns a write to open, or None.
 
-    `project`: the project that the list can be limited to, or None. `files`: the state with which
-    to open.
+    `project`: the project that the list can be limited to, or None. `files`: the state of an
+    earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)

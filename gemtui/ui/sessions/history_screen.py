@@ -64,7 +64,7 @@ class WriteRow(NamedTuple):
 class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
     """A screen with all writes to a file; returns the one to open, or None.
 
-    `history`: the file, and the cursor with which to open.
+    `history`: the file, and the cursor of an earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)

@@ -38,10 +38,7 @@ SPANS = (
 
 
 def since(span: int, now: datetime) -> datetime | None:
-    """Return the start of a period, or None for all time.
-
-    `span`: the period's index in `SPANS`.
-    """
+    """Return the start of the period with this index in `SPANS`, or None for all time."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
 
@@ -68,7 +65,7 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Return a description of the list, as parts.
+    """Return a description of the session list, in parts.
 
     They are the number of sessions, the scope, the loading progress, the sort order, and the number
     of hidden sessions.
@@ -119,7 +116,7 @@ def empty_text(
 ) -> tuple[str, ...]:
     """Return why the list is empty and which keys help, one paragraph per item.
 
-    `typing`: whether the search field has the focus; because letters then go there, the key that
+    `typing`: whether the search field has the focus. Letters are then typed there, so the key that
     leaves the field is named before any other key.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""

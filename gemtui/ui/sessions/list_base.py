@@ -83,7 +83,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.rearrange(self.view, typed=at_start)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Use these marks, by session id, in the rows and for their arrangement."""
+        """Use these marks, by session id, in the rows and to arrange them."""
         self.marks = marks
         self._listing.mark(marks)
         self.rearrange(self.view)
@@ -94,7 +94,10 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
             self.rearrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Sort by a property, in its usual direction or, with `reverse`, in the other."""
+        """Sort the sessions by a property.
+
+        `reverse`: sort in the opposite of the property's usual direction.
+        """
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
@@ -118,7 +121,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
     def go(self, place: int, step: int = 1) -> None:
         """Move the cursor to the row at this index.
 
-        If the cursor can't be on it, move on in direction `step`.
+        If the cursor can't be on that row, it goes to the next possible row in direction `step`.
         """
         if self._places:
             super().go(place, step)

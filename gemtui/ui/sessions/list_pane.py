@@ -108,7 +108,7 @@ class SessionPane(Vertical):
     def _search(self, event: FilterBar.Changed) -> None:
         """Filter the list by the search text.
 
-        This runs in the list's message loop, so that the list's messages bubble past this pane.
+        This runs in the list's message loop, so that the list's messages bubble up past this pane.
         """
         self.list.call_next(self.list.filter, event.text)
 

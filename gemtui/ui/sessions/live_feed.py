@@ -11,7 +11,10 @@ from gemtui.extension.live import LiveFolder, LiveSession
 from gemtui.paths import make_own_folder
 
 TICK = 2.0
-"""Seconds between checks that need no event, because a killed process causes none."""
+"""Seconds between checks that are made even without changes.
+
+They find processes that were killed, which changes no file.
+"""
 _STEP, _GATHER = 50, 200
 """Milliseconds without changes before they are reported, and the longest delay."""
 

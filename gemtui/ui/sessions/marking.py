@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BETWEEN = re.compile(r"[\s,]+")
-"""Matches what separates tags in a text."""
+"""Matches the separators between tags in a text."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
@@ -90,7 +90,7 @@ class Marking:
             raise
 
     async def finish(self) -> None:
-        """Wait until the change has been saved, and show that it was, or why it failed."""
+        """Wait until the change has been saved; show what was changed, or why it failed."""
         with self._app.reporting():
             await self.wait_saved()
             self.report()
@@ -101,7 +101,7 @@ class Marking:
         self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change, and say so; return its sessions that aren't archived now."""
+        """Undo the change, and say so; return the affected sessions not archived now."""
         with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
             self.undoable = False

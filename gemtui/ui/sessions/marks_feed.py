@@ -101,7 +101,7 @@ class MarksFeed:
         return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
 
     def undo(self, change: MarkChange) -> Future[None]:
-        """Undo a change, keeping later ones, and start saving that."""
+        """Undo a change but not later ones, and start saving the result."""
         now = datetime.now(UTC)
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
@@ -151,7 +151,7 @@ def _all(path: Path) -> Mapping[str, Mark]:
 def _stamp(path: Path) -> tuple[int, ...]:
     """Return a value that changes whenever the file does.
 
-    It also tells a missing file, and the reasons why a file can't be read, apart.
+    A missing file and each reason why a file can't be read have values of their own.
     """
     try:
         facts = path.stat()

@@ -15,9 +15,9 @@ PREVIEW_DELAY = 0.08
 
 
 class _WayBack(NamedTuple):
-    """The function `go` that esc calls in a certain session.
+    """What esc does in a session that was opened from elsewhere.
 
-    `of`: the name of the session's file.
+    `of`: the name of the session's file. `go`: the function that esc calls.
     """
 
     of: str

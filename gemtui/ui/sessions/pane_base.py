@@ -49,17 +49,19 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def chosen(self) -> Summary | None:
-        """The session that keys act on: the open one if it has the focus, or the list's.
+        """The session that keys act on, or None.
 
-        In the list, this is the session under the cursor.
+        This is the open session if its transcript has the focus, otherwise the one under the list's
+        cursor.
         """
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
     def targets(self) -> Sequence[Summary]:
-        """The sessions that keys act on: in the list, the selected ones if there are any.
+        """The sessions that keys act on, if they can act on several.
 
-        Otherwise, `chosen` alone.
+        In the list, these are the selected sessions if there are any; otherwise this is `chosen`
+        alone.
         """
         if not self.reading and (selected := self.sessions.selected):
             return selected

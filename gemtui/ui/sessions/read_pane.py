@@ -58,7 +58,7 @@ class _Left(Struct, frozen=True, kw_only=True):
 
 
 class ReadPane(Vertical):
-    """Shows a session and follows its file; call `changed` when files have changed.
+    """Shows a session and follows its file; call `changed` when the file has grown.
 
     Files are read in threads. When another session is opened, any read in progress is cancelled, so
     that its result isn't shown late.
@@ -72,7 +72,7 @@ class ReadPane(Vertical):
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """Why and how often the store is polled, or None if the system reports changes."""
+        """Why and how often files are polled for changes; None if the system reports them."""
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
         self._live: Mapping[str, LiveState] = {}
@@ -128,7 +128,7 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """If a subagent's session is open, the stored session that started it; or None."""
+        """The stored session that started the open one, if that is a subagent's, or None."""
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
@@ -185,9 +185,9 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Return whether the place to go to might be in a dropped message.
+        """Return whether the message to go to, if it exists, must be a dropped one.
 
-        It must be there, if it exists, because the rest of the file has been searched.
+        Dropped messages failed, or were rewound or replaced, and aren't shown now.
         """
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
@@ -264,7 +264,7 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """Load the first part and then the rest or, if the session is shown, what is new.
+        """Load a session's first part and then the rest; if it is shown, load what is new.
 
         If a file can't be read right now, for example because it is being written, it is read again
         when it changes.

@@ -106,10 +106,10 @@ class RecoverScreen(MadeTextScreen):
         return own("Save the text to a new file")
 
     def offered(self) -> str:
-        """Return the lost file's path, or a free name if that can't be used.
+        """Return the lost file's path, or a free name if that path can't be used.
 
-        That is so if there is a file again, or if the folder no longer exists. Blocking: call this
-        from a worker thread.
+        It can't be used if there is a file again, or if the folder no longer exists. Blocking: call
+        this from a worker thread.
         """
         path = self._path
         if not path_exists(path) and path.parent.is_dir():

@@ -68,7 +68,7 @@ _NAMES = {
 
 
 class OpenedHit(NamedTuple):
-    """A hit to open, with the search for the words to highlight in the transcript."""
+    """A hit to open, with the search whose matches to highlight in the transcript."""
 
     hit: Hit
     query: str
@@ -79,7 +79,7 @@ class OpenedHit(NamedTuple):
 class Searching:
     """The text, scope and cursor of a search, from which a later screen resumes.
 
-    `everywhere`: whether it covers all projects. `dropped`: whether it covers dropped messages
+    `everywhere`: whether to search all projects. `dropped`: whether to search dropped messages
     instead of the others. `chosen`: the key of the row with the cursor.
     """
 
@@ -103,9 +103,9 @@ class _Row(NamedTuple):
 class SearchScreen(TypedSearch[OpenedHit]):
     """A screen that returns the hit to open, or None.
 
-    `project`: the project that the search can be limited to, or None. `searching`: the state with
-    which to open. `indexing`: the state of the index, or None. `marks`: the user's marks, by
-    session id.
+    `project`: the project that the search can be limited to, or None. `searching`: the state of an
+    earlier screen to resume from. `indexing`: the state of the index, or None. `marks`: the user's
+    marks, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -173,7 +173,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Use these marks, by session id, and search again, since searches cover marks."""
+        """Use these marks, by session id, and search again, because searches cover marks."""
         self._marks = marks
         if self.query("#status"):
             self._values = self._values_now()

@@ -1,4 +1,7 @@
-"""Key actions that open the search and the written files, and the way back there."""
+"""Key actions that open the full-text search and the list of written files.
+
+Going back from a session that was opened there returns there.
+"""
 
 from __future__ import annotations
 

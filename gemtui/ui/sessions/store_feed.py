@@ -1,4 +1,4 @@
-"""Keeps the session list up to date: loads the newest sessions, all, then changes.
+"""Updates of the session list: first the newest sessions, then all, then changes.
 
 This module uses asyncio but no widgets. Files are read in threads, one at a time. Changes that
 happen during a read are collected and read together afterwards.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
 
 SETTLE = 0.1
-"""Seconds to wait after the first rows were shown, so that they are drawn first."""
+"""Seconds to wait after showing the first rows, so that they are painted soon."""
 MARKS_DELAY = 0.2
 """Maximum number of seconds that the first rows wait for the user's marks."""
 LIVE_CHECK = 20.0
@@ -31,11 +31,11 @@ LIVE_CHECK = 20.0
 
 
 class StoreFeed:
-    """Loads the store and follows it until cancelled.
+    """Loads the store (Gemini CLI's stored sessions) and follows it until cancelled.
 
-    `opening`: reads the first part of the store. `show`: called in the event loop with each state
-    of the store. `changed`: called there with the paths that changed on disk, and with why the
-    store is polled, or None if the system reports changes.
+    `opening`: reads the first part of the store. `show`: called in the event loop with each new
+    state of the store. `changed`: called in the event loop with the paths of files that changed on
+    disk and with the reason why the store is polled, or None if the system reports changes.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class StoreFeed:
 
 
 class OpenStore:
-    """The store under `home` as far as it has been loaded; `home` can be changed.
+    """Gemini CLI's stored sessions under `home`, as far as they have been loaded.
 
-    `show`: called with the previous state of the store (None at first) and each new one. `changed`:
-    see `StoreFeed`.
+    `home` can be changed. `show`: called with the previous state of the store (None at first) and
+    the new one, whenever it changes. `changed`: see `StoreFeed`.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The state of such a screen, so that it can be opened again as it was.
+    """The state of such a screen, from which a later screen resumes.
 
     `text`: the search text. `everywhere`: whether all projects are in scope. `chosen`: the key of
     the row with the cursor.
@@ -33,8 +33,8 @@ class Typed(Protocol):
 class TypedSearch(SteersRows, FullScreen[Answer]):
     """A screen with a search field above its rows.
 
-    `typed`: the state with which to open. `project`: the project that the rows can be limited to,
-    or None.
+    `typed`: the state of an earlier screen to resume from. `project`: the project that the rows can
+    be limited to, or None.
     """
 
     AUTO_FOCUS = "Input"

@@ -31,7 +31,7 @@ Row = TypeVar("Row")
 SHOWN = 0.3
 """Seconds between two updates while sessions are being read."""
 _PAUSE = 1.0
-"""Seconds to wait before each further read, in case the store changes constantly."""
+"""Seconds to wait before each further read, as the store may change constantly."""
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
@@ -51,7 +51,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions in the order to read them, and the earliest time to include.
 
-        None as the time includes all writes. Blocking: call this from a worker thread.
+        The time is None to include all writes. Blocking: call this from a worker thread.
         """
         raise NotImplementedError
 
