@@ -202,10 +202,10 @@ def note_line(words: str, look: Look) -> Line:
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, cut to its first `pieces` encoder tokens.
+    """Return a value as indented JSON, of which only the start is kept if it is long.
 
-    Only the start of a long value can be visible. A value that can't be encoded, such as one nested
-    too deeply, is replaced by its type's `repr`.
+    `pieces`: how many pieces of the JSON encoder's output to keep. A value that can't be encoded,
+    such as one nested too deeply, is replaced by its type's `repr`.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:

@@ -41,7 +41,7 @@ The program itself may set longer values.
 
 
 Complete = Callable[[str], str | None]
-"""Takes the text typed so far; returns it completed, or None for no suggestion."""
+"""A function that completes the text typed so far, or returns None if it can't."""
 
 
 class _Completer(Suggester):

@@ -132,9 +132,9 @@ class Key(Struct, frozen=True, kw_only=True):
         return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
 
     def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
-        """Return the name for the footer: `face`, or else the first key's name.
+        """Return the keys' name in the footer: `face`, or else the first key's name.
 
-        `alive`: the Textual keys that work now; the first key among them is preferred.
+        `alive`: the Textual keys that work now; the first of these is preferred.
         """
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])

@@ -457,7 +457,7 @@ async def _without_gate(
 
 
 async def _install_extension(app: AppBase) -> bool:
-    """Offer to install the extension, explaining it; return whether it works then."""
+    """Explain the extension and offer to install it; return whether it then works."""
     from gemtui.ui.kit.extension_dialog import ask_to_install
 
     return await ask_to_install(app)

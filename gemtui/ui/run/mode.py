@@ -148,7 +148,7 @@ class RunMode:
             self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
-        """Show the run pane; if a folder is given, prepare a new run there."""
+        """Show the run pane; if a folder is given, get ready for a new run there."""
         screen = await self._switched()
         if folder is not None:
             screen.prepare(folder)

@@ -164,7 +164,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @on(events.DescendantFocus)
     def _say_hint(self) -> None:
-        """Show a hint on what the focused field is for."""
         field = self.focused
         name = "" if field is None else field.id or ""
         words: Words = own(_HINTS.get(name, ""))

@@ -485,7 +485,6 @@ class QuestionPane(Vertical):
 
     @property
     def _is_read(self) -> bool:
-        """Whether the user has seen the whole call."""
         return self.view.reached_end and not self._left_out
 
     def _read_on(self) -> None:

@@ -107,7 +107,7 @@ class MarksFeed:
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
 
     def _take(self, marks: Iterable[Mark]) -> None:
-        """Use these marks, although they are still being saved."""
+        """Use these marks from now on, although they are still being saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
         self._show()
 

@@ -29,7 +29,7 @@ ONE_LINE_FROM = 64
 """Width in cells from which the list shows each session on one line, with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Cells for a text that matches the search but isn't shown in the row otherwise."""
+"""Maximum width in cells of a text that matches the search but isn't in the row."""
 IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())

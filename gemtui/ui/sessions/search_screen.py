@@ -49,7 +49,7 @@ MOST = 200
 _AT_ONCE = 50
 """How many hits' lines to read between two updates: about a screenful."""
 _PAUSE = 0.5
-"""Maximum number of seconds to wait for an update on screen or for the next key."""
+"""Maximum number of seconds to wait until an update is drawn, or for the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
 """Widths in cells of a hit's author, normally and on a narrow screen.
 
