@@ -309,7 +309,7 @@ class GemtuiApp(AppBase):
     async def action_back(self) -> None:
         """Go back one step, or quit if there is nowhere to go back to.
 
-        From any other screen, one step back is the sessions pane.
+        Outside the sessions pane, one step back leads to that pane.
         """
         screen = self.screen
         if not isinstance(screen, SessionsScreen):
