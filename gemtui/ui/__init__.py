@@ -1,1 +1,4 @@
-"""The screens of gemtui; no other package imports Textual or Rich."""
+"""The screens of gemtui.
+
+Only this package imports Textual or Rich.
+"""

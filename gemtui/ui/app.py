@@ -1,4 +1,4 @@
-"""The app: its modes, the requests that panes send each other, and a clean exit."""
+"""The Textual app: its modes, requests from one pane to another, and a clean exit."""
 
 from __future__ import annotations
 
@@ -50,24 +50,25 @@ class PlainBar(ScrollBarRender):
 
 
 def draw_plainly() -> None:
-    """Use `PlainBar` for all scroll bars in this process."""
+    """Make all Textual scroll bars in this process use `PlainBar`."""
     ScrollBar.renderer = PlainBar
 
 
 _FEW_KEYS = 15
-"""How many keys the help shows at first, so that they fit on an 80 x 24 screen."""
+"""How many keys the help shows at first; this many fit on an 80 x 24 screen."""
 _COLLECTOR = (50_000, 20, 50)
-"""Thresholds for `gc.set_threshold`.
+"""Thresholds for `gc.set_threshold`, higher than Python's defaults.
 
-With Python's defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s
-without freeing any memory.
+With the defaults, about one in ten loads of 10,000 sessions would freeze the screen for 0.1 s, for
+a garbage collection that frees no memory.
 """
 
 
 class GemtuiApp(AppBase):
     """The app with all of gemtui's screens.
 
-    Rendering functions read its `glyphs` and `clock`.
+    Rendering functions read its attributes `glyphs` (the symbols to draw) and `clock` (the time
+    now).
     """
 
     TITLE = "gemtui"
@@ -139,25 +140,28 @@ class GemtuiApp(AppBase):
         await self.runs.find()
 
     async def _shutdown(self) -> None:
-        """Shut down, with the workers cancelled before any widgets are removed.
+        """Cancel the workers, then shut down.
 
-        Otherwise the workers could look for widgets that no longer exist.
+        Textual removes the widgets first, so workers could look for widgets that no longer exist.
         """
         self.workers.cancel_all()
         self._ending = True
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors about missing widgets while the app is shutting down."""
+        """Ignore errors about missing widgets while the app is shutting down.
+
+        Other errors are handled as usual.
+        """
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not (self._ending and isinstance(cause, NoMatches)):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """Map the ids of the run and policy tabs' keys to the symbols shown in these tabs.
+        """Return the symbols for the run and policy tabs, by the id of each tab's key.
 
-        The symbol of the run tab stands for active or unseen runs, that of the policy tab for
-        unsaved changes.
+        The run tab's symbol says that runs are active, or have ended without the user having seen
+        it. The policy tab's symbol says that changes are unsaved.
         """
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
@@ -170,7 +174,7 @@ class GemtuiApp(AppBase):
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run is working in this session, whoever started the run."""
+        """Return whether a run, even of another gemtui, is working in this session."""
         return await self.runs.is_working_in(session)
 
     # --- app-wide actions --------------------------------------------------------------------
@@ -195,7 +199,8 @@ class GemtuiApp(AppBase):
     ) -> None:
         """Show a list of commands, and run the one the user chooses.
 
-        `few`: the keys to show at first; the user can ask for the others.
+        `commands`: each command's key and the node that its action belongs to. `few`: the keys to
+        show at first; the user can ask for the rest.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
@@ -302,7 +307,10 @@ class GemtuiApp(AppBase):
             self.sessions.pane.go_to_call(message.call)
 
     async def action_back(self) -> None:
-        """Go back one step, or quit if there is nowhere to go back to."""
+        """Go back one step, or quit if there is nowhere to go back to.
+
+        Outside the sessions pane, one step back leads to that pane.
+        """
         screen = self.screen
         if not isinstance(screen, SessionsScreen):
             await self.action_sessions()
@@ -320,7 +328,10 @@ class GemtuiApp(AppBase):
 
 
 def _place(command: tuple[Key, DOMNode]) -> tuple[bool, int, bool]:
-    """Return a command's sort key, so that app-wide and movement keys come last."""
+    """Return a sort key that puts app-wide commands last.
+
+    Within each place, commands that move the cursor come last.
+    """
     key, _ = command
     return key.where is Where.APP, list(Where).index(key.where), key.group is Group.MOVE
 

@@ -1,1 +1,1 @@
-"""Conversion of text to styled lines, independent of widgets."""
+"""Conversion of text to styled lines, without any widgets."""

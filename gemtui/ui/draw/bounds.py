@@ -1,4 +1,4 @@
-"""Shorten long texts before they are sanitized and rendered."""
+"""Limits for long texts, applied before they are sanitized and rendered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gemtui.text import BLANKS, Clean, clean, newlines
 LINES = 2_000
 CHARACTERS = 100_000
 LONG_LINE = 20_000
-"""Limits for a single text: its lines, its characters, and characters per line."""
+"""The maximum length of a single line in characters.
+
+`LINES` and `CHARACTERS` limit a whole text.
+"""
 
 T = TypeVar("T")
 
@@ -40,8 +43,9 @@ def bounded_excerpt(
 ) -> Excerpt:
     """Return up to `head` lines from a text's start and up to `tail` from its end.
 
-    Empty lines at the start and end of the text are skipped. `cleaned`: the function that sanitizes
-    the lines, either `clean` or `visible`.
+    Empty lines at the start and end of the text are skipped. Each of the two parts is limited to
+    half of `CHARACTERS`, too. `cleaned`: the function that sanitizes the lines, either `clean` or
+    `visible`.
     """
     whole = newlines(text) if cleaned is clean else text
     text = _trimmed(whole)
@@ -76,9 +80,10 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return the leading lines that together fit into half an excerpt.
+    """Return lines from the start until they reach half of the character limit.
 
-    `size`: returns a line's length in characters.
+    The line that reaches the limit is included. `size`: a function that returns a line's length in
+    characters.
     """
     kept: list[T] = []
     room = CHARACTERS // 2

@@ -1,8 +1,8 @@
 """Syntax highlighting: maps Pygments tokens to the theme's roles.
 
 On hostile input, Pygments can take seconds for a few kilobytes. Code is therefore split into
-chunks, and a chunk that looks expensive stays unhighlighted. So does code in a language that isn't
-known to be safe.
+chunks, and a chunk that looks expensive isn't highlighted. Neither is code in a language that isn't
+on this module's list.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ _ROLES = {
 
 
 def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
-    """Yield the lines of the code, highlighted if that is safe and fast."""
+    """Yield the lines of the code, highlighted if that is safe and fast.
+
+    Otherwise they are in the theme's text style.
+    """
     code = tabless(code)
     lexer = _lexer(_LANGUAGES.get(language.strip().lower(), ""))
     if lexer is None or len(code) > LIMIT:
@@ -69,7 +72,7 @@ def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
 
 
 def language_of(path: Clean) -> Clean:
-    """Return a file's language, judging by its suffix or else by its name."""
+    """Return a path's suffix, or else its file name, for `highlight`'s `language`."""
     file = PurePosixPath(path)
     return Clean(file.suffix[1:] or file.name)
 
@@ -79,7 +82,10 @@ def _plain(code: str, look: Look) -> Iterator[Pieces]:
 
 
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
-    """Return the highlighted lines, or None if that is slow or would change the text."""
+    """Return the chunk's highlighted lines, or None if it must stay unhighlighted.
+
+    This is so if highlighting would be slow, or if the lexer changed the text.
+    """
     if _TROUBLE.search(chunk):
         return None
     rows = list(_lines(islice(lexer.get_tokens(chunk), len(chunk) + 1), look))

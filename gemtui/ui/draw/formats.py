@@ -8,7 +8,7 @@ from gemtui.ui.draw.theme import Look
 
 
 def short_count(number: int) -> str:
-    """Format a token count in at most five characters: `41`, `1.9k`, `120k`, `1.2M`."""
+    """Format a number of tokens in at most five characters, such as `41` or `1.9k`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= size - size // 2000:
             value = number / size

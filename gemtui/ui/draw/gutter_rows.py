@@ -1,6 +1,6 @@
-"""Rows with a gutter, for example for line numbers, as shown inside a card.
+"""Rows of a card's text with a gutter, for example for line numbers.
 
-A folded card shows only a few of its rows.
+A card shows one message or tool call. A folded card shows only a few of its rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _JSON_PIECES = 6_000
 
 
 class GutterRow(NamedTuple):
-    """A row of a tool's result, with a gutter at its left.
+    """A row of a tool's result, with a gutter to its left.
 
     The gutter isn't copied along with the text (see `Drawn.margins`).
     """
@@ -90,7 +90,10 @@ def preview(rows: Sequence[GutterRow], look: Look, *, total: int) -> Body:
 
 
 def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int) -> Body:
-    """Render the first `keep` rows if folded; otherwise all rows, up to a limit."""
+    """Render the first `keep` rows if folded; otherwise all rows, up to `LINES`.
+
+    A folded card's rows are cut to one line each.
+    """
     if folded:
         return preview(rows[:keep], look, total=len(rows))
     lines = list(wrapped_rows(rows[:LINES], look))
@@ -100,7 +103,10 @@ def some_rows(rows: Sequence[GutterRow], look: Look, *, folded: bool, keep: int)
 
 
 def fold_lines(lines: Sequence[Line], *, folded: bool, keep: int) -> Body:
-    """Return the first `keep` lines if folded; otherwise all lines."""
+    """Return a card's body with all lines or, if folded, the first few.
+
+    `keep`: how many non-empty lines to show if folded.
+    """
     if not folded:
         return Body(lines=tuple(lines))
     full = [line for line in lines if line.pieces]
@@ -122,8 +128,10 @@ def text_rows(
 ) -> Body:
     """Render the lines of a text or, if folded, only its first and last lines.
 
-    `head`, `tail`: how many lines to show at each end if folded. `first`: the number of the first
-    line; if given, and unless folded, the gutter shows line numbers.
+    `head`, `tail`: how many lines to show at each end if folded. `language`: highlight the lines as
+    code in this language. `role`: the style of lines without a language. `prose`: wrap only between
+    words. `first`: the number of the first line; if given, and unless folded, the gutter shows line
+    numbers.
     """
     style = look[role]
     if folded:
@@ -148,7 +156,7 @@ def _rows(lines: Sequence[Clean], language: Clean, style: Style, look: Look) -> 
 
 
 def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[GutterRow]:
-    """Yield lines of code: highlighted up to a limit, and unstyled from there on."""
+    """Yield lines of code, highlighting them only up to `LIMIT` characters."""
     ends = accumulate(len(line) + 1 for line in lines)
     some = sum(1 for _ in takewhile(lambda end: end <= LIMIT, ends))
     if some:
@@ -177,27 +185,27 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 
 def left_out_line(number: int, look: Look) -> Line:
-    """Return a note that says how many lines are left out here."""
+    """Return a note line that says how many lines of the text are not shown."""
     return note_line(f"{counted(number, 'line')} not shown", look)
 
 
 def cut_lines(look: Look) -> Line:
-    """Return a note saying that very long lines are truncated."""
+    """Return a note line that says that very long lines are cut off."""
     return note_line("very long lines are cut off", look)
 
 
 def note_line(words: str, look: Look) -> Line:
-    """Return a note by gemtui to be shown among lines of other text."""
+    """Return a line with gemtui's own words, marked off from the text around it."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, cut because only its start can be visible.
+    """Return a value as indented JSON, of which only the start is kept if it is long.
 
-    A value that JSON can't represent is replaced by the name of its type. `pieces`: how many pieces
-    of the JSON encoder's output to keep.
+    `pieces`: how many pieces of the JSON encoder's output to keep. A value that can't be encoded,
+    such as one nested too deeply, is replaced by its type's `repr`.
     """
     written = json.JSONEncoder(indent=2, ensure_ascii=False, default=str).iterencode(value)
     try:

@@ -22,7 +22,7 @@ from gemtui.ui.draw.theme import Look, Role
 
 TAB = 4
 LEAST = 12
-"""Minimum number of cells for content; in narrower views, frames are left out."""
+"""The minimum width for content in cells; if there is less, frames are left out."""
 
 
 class Piece(NamedTuple):
@@ -36,14 +36,21 @@ Pieces = tuple[Piece, ...]
 
 
 class Code(Struct, frozen=True):
-    """A block of code; every `Line` that shows part of it refers to this object."""
+    """A block of code, referred to by each `Line` that shows part of it.
+
+    This allows the whole block to be copied from any of its lines.
+    """
 
     text: Clean
     language: Clean
 
 
 class Line(Struct, frozen=True):
-    """A rendered line; `margin`, `joint` and `ground` are as described in `Drawn`."""
+    """A rendered line.
+
+    `margin`, `joint` and `ground` are described in `Drawn`. `code`: the block of code that the line
+    belongs to.
+    """
 
     pieces: Pieces = ()
     margin: int = 0
@@ -57,17 +64,17 @@ EMPTY = Clean("")
 
 
 def own(text: str) -> Clean:
-    """Mark one of gemtui's own strings as clean."""
+    """Mark a string as clean without sanitizing it; only for gemtui's own strings."""
     return Clean(text)
 
 
 def flat(text: str) -> Clean:
-    """Sanitize text from outside for use within a line."""
+    """Sanitize a text from outside gemtui so that it can be shown within one line."""
     return clean_line(text)
 
 
 def tabless(text: Clean) -> Clean:
-    """Replace tabs with spaces, because a tab's width depends on where it starts."""
+    """Replace tabs with spaces, because a tab's width would depend on its column."""
     return Clean(text.expandtabs(TAB)) if "\t" in text else text
 
 
@@ -98,7 +105,7 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
-    """Return wrapped lines; cached because streamed answers are rendered repeatedly."""
+    """Return the wrapped lines, cached for streamed answers, which are redrawn often."""
     text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)
@@ -136,17 +143,20 @@ def fit(pieces: Pieces, width: int, mark: Clean) -> Pieces:
 
 
 def cut(pieces: Pieces, look: Look, width: int | None = None) -> Pieces:
-    """Cut pieces to `width` cells (default: the look's width), ending in its ellipsis."""
+    """Cut pieces to `width` cells (by default, the look's width).
+
+    If anything is cut, the result ends with the look's ellipsis.
+    """
     return fit(pieces, look.width if width is None else width, own(look.glyphs.ellipsis))
 
 
 def fit_start(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits into `width` cells, or else its start and `mark`."""
+    """Return the text if it fits into `width` cells, or else its start and `mark`."""
     return plain(fit((Piece(text, Style()),), width, mark))
 
 
 def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
-    """Return a text if it fits into `width` cells, or else `mark` and the text's end.
+    """Return the text if it fits into `width` cells, or else `mark` and its end.
 
     Used for paths, whose end matters most.
     """
@@ -163,9 +173,9 @@ def fit_end(text: Clean, width: int, mark: Clean) -> Clean:
 
 
 def lay_out(pieces: Pieces, look: Look, *, whole: bool) -> list[Line]:
-    """Return a line of code or output as one or more lines of the look's width.
+    """Wrap or cut a line of code or output to the look's width.
 
-    `whole`: wrap the line if it is too long; otherwise it is cut.
+    `whole`: wrap the line, into as many lines as it needs; otherwise it is cut.
     """
     if whole:
         return wrap_anywhere(pieces, look.width)
@@ -191,7 +201,10 @@ def _word_breaks(text: Clean, width: int) -> list[int]:
 
 
 def _cell_breaks(text: Clean, start: int, end: int, width: int) -> Iterator[int]:
-    """Yield where to split `text[start:end]` into parts of at most `width` cells."""
+    """Yield the indices that split `text[start:end]` into parts of `width` cells.
+
+    A part may be narrower, because a wide character is never split.
+    """
     if text.isascii():
         yield from range(start + max(1, width), end, max(1, width))
         return
@@ -239,8 +252,8 @@ def prefixed(
 ) -> Iterator[Line]:
     """Yield the lines, with `first` before the first one and `rest` before all others.
 
-    `rest`: None to put `first` before every line. `frame`: whether the prefix is a frame, which
-    isn't copied along with the text (see `Drawn.margins`).
+    `rest`: None means `first`. `frame`: whether the prefix is a frame, which isn't copied along
+    with the text (see `Drawn.margins`).
     """
     rest = first if rest is None else rest
     before, margin = first, width_of(first) if frame else 0
@@ -261,7 +274,10 @@ def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
 
 
 def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED) -> Pieces:
-    """Place pieces at both ends of a line, cutting `left` if there is too little room."""
+    """Place pieces at both ends of a line, cutting `left` if there is too little room.
+
+    `role`: the style of the space between them.
+    """
     left = cut(left, look, max(0, look.width - width_of(right)))
     return spread(left, right, look.width, Piece(own(" "), look[role]))
 

@@ -1,4 +1,4 @@
-"""Render Markdown: convert markdown-it's tokens to lines, styled with theme roles."""
+"""Rendering of Markdown: converts markdown-it's tokens to styled lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 40
-"""Maximum nesting depth to render; anything nested more deeply is shown as source."""
+"""Maximum nesting depth to render; a text nested more deeply is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
@@ -46,7 +46,7 @@ _FENCE = re.compile(
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
     """Yield the rendered lines of a Markdown text.
 
-    Parts that are nested too deeply are shown as source.
+    A part (see `chunks`) that is nested too deeply is shown as source.
     """
     *settled, last = chunks(text)
     for part in settled:
@@ -81,15 +81,15 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a text as it is, wrapped between words."""
+    """Yield the lines of a text without formatting them, wrapped between words."""
     for line in text.split("\n"):
         yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
 
 
 def draw_code(code: Code, look: Look) -> Iterator[Line]:
-    """Yield the lines of a code block, with a rule at the left.
+    """Yield the lines of a code block, each with a vertical rule to its left.
 
-    Where a line of code had to be wrapped, its continuation lines are marked.
+    If a line of code is wrapped, its continuation lines have a wrap symbol instead of the rule.
     """
     before = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     after = (Piece(own(f"{look.glyphs.wrapped} "), look[Role.BORDER]),)
@@ -201,9 +201,9 @@ def _item(item: SyntaxTreeNode, mark: str, look: Look, *, tight: bool) -> Iterat
 
 
 def _task(item: SyntaxTreeNode) -> bool | None:
-    """Return whether a task list item is done, or None if the item isn't a task.
+    """Remove the checkbox from a list item's text, and return whether it was ticked.
 
-    The item's checkbox is removed from its text.
+    Return None if the item has no checkbox.
     """
     if not item.children or item.children[0].type != "paragraph":
         return None
@@ -238,7 +238,7 @@ def _joined(rows: list[Pieces]) -> Pieces:
 
 
 def _rows(node: SyntaxTreeNode, style: Style, look: Look) -> list[Pieces]:
-    """Return a block's inline content, one row per line of the source."""
+    """Return a block's styled text as rows, split at the line breaks in its source."""
     rows: list[list[Piece]] = [[]]
     for inline in node.children:
         _inline(inline.children, style, look, rows)
@@ -295,13 +295,13 @@ def _url(value: str | int | float) -> Clean:
 
 
 _DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-"""Matches a link definition, which affects all the text before and after it."""
+"""Matches a link definition, which affects links anywhere in the text."""
 _UNCERTAIN = re.compile(
     r"^(?:[ \t]+(?:```|~~~)| {0,3}<|[ \t]*(?:[-+*>]|\d+[.)])[ \t]+.*(?:```|~~~|<))"
 )
-"""Matches a nested fence or HTML, either of which may contain empty lines.
+"""Matches a line with a nested code fence or HTML.
 
-The text isn't split after such a line.
+Both may contain empty lines, so `chunks` doesn't split a text after such a line.
 """
 _FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
@@ -309,11 +309,12 @@ _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 
 
 def chunks(text: str) -> list[str]:
-    """Split a Markdown text into parts that can be rendered one by one.
+    """Split a Markdown text at empty lines into parts that can be rendered one by one.
 
     Rendering the parts separately looks the same as rendering the whole text, and joining them with
-    empty lines restores it. When text is appended, only the last part changes. If the text can't be
-    split safely, the result is a single part.
+    empty lines restores it. When text is appended, only the last part changes, so the rendered
+    lines of the others can be reused. A text that can't be split safely is returned as a single
+    part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):
         return [text]
@@ -331,7 +332,10 @@ def chunks(text: str) -> list[str]:
 
 
 def _ends(lines: list[str], number: int) -> bool:
-    """Return whether a block definitely ends at the empty line `lines[number]`."""
+    """Return whether a block definitely ends at the empty line `lines[number]`.
+
+    It does if the next line is neither empty nor a possible continuation of a list.
+    """
     if number + 1 >= len(lines) or not lines[number - 1]:
         return False
     following = lines[number + 1]
@@ -339,9 +343,9 @@ def _ends(lines: list[str], number: int) -> bool:
 
 
 def _fence_after(line: str, fence: str) -> str:
-    """Return the code fence that is open after this line, or "" if there is none.
+    """Return the marker of the code fence that is open after this line, or "".
 
-    `fence`: the fence that is open before the line, or "".
+    `fence`: the marker of the fence that is open before the line, or "".
     """
     found = _FENCE_LINE.match(line)
     if found is None:

@@ -1,4 +1,4 @@
-"""Render text of any length: Markdown up to a limit, and unformatted beyond it."""
+"""Rendering of long texts: as Markdown up to a limit, and unformatted beyond it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gemtui.ui.draw.theme import Look
 CHARACTERS = 30_000
 LINES = 1_000
 MARKS = 2_000
-"""Limits on a text's characters, lines, brackets and bars.
+"""The maximum number of brackets and bars in a text that is parsed.
 
-Parsing a text of that size takes about 50 ms.
+Together with `CHARACTERS` and `LINES`, it limits parsing to about 50 ms.
 """
 
 DrawText = Callable[[Clean, Look], Iterator[Line]]
@@ -23,7 +23,7 @@ DrawText = Callable[[Clean, Look], Iterator[Line]]
 def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
     """Yield the lines of a text: rendered by `draw` up to a limit, then unformatted.
 
-    Beyond a second limit, the text is left out and a note says so.
+    If the unformatted rest is very long, too, a note replaces its middle.
     """
     text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
@@ -39,9 +39,9 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Return the index at which to stop parsing a long text.
+    """Return how many characters of a text to parse; 0 if it has too many brackets.
 
-    This is the end of a paragraph, or else the end of a line.
+    A text that is too long is cut at the end of a paragraph, or else at the end of a line.
     """
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:

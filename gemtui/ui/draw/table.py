@@ -1,4 +1,4 @@
-"""Render tables whose wide columns share the available width."""
+"""Rendering of tables whose wide columns share the available width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, own, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
 
 NARROWEST = 4
-"""Minimum column width in cells; if the columns don't fit, rows become lists."""
+"""Minimum width of a column in cells.
+
+If the columns don't fit even so, each row is shown as a list of names and values.
+"""
 _BETWEEN = 3
 
 
@@ -30,9 +33,10 @@ def draw_table(
     look: Look,
     sides: Sequence[Side] = (),
 ) -> Iterator[Line]:
-    """Yield the lines of a table whose rows are padded or cut to the length of `head`.
+    """Yield the lines of a table with as many columns as `head` has cells.
 
-    `sides`: the alignment of each column; () aligns all columns to the left.
+    Missing cells are empty, and surplus ones are left out. `sides`: the alignment of each column;
+    () aligns all columns to the left.
     """
     sides = sides or [Side.LEFT] * len(head)
     widths = _widths(head, rows, look.width)
@@ -54,7 +58,7 @@ def _bold(cell: Pieces) -> Pieces:
 def _widths(
     head: Sequence[Pieces], rows: Sequence[Sequence[Pieces]], width: int
 ) -> list[int] | None:
-    """Return the width of each column, or None if the columns don't fit."""
+    """Return the width of each column, or None if the columns don't fit into `width`."""
     wanted = [max(1, width_of(cell)) for cell in head]
     for row in rows:
         for column, cell in enumerate(row[: len(wanted)]):
@@ -66,7 +70,10 @@ def _widths(
 
 
 def _shared(wanted: list[int], room: int) -> list[int]:
-    """Divide `room` among the columns, giving narrow ones no more than they need."""
+    """Return the columns' widths, given the widths they want and the room they have.
+
+    No column gets more than it wants; the widest ones share what the others leave.
+    """
     widths = [0] * len(wanted)
     open_columns = sorted(range(len(wanted)), key=lambda column: wanted[column])
     for index, column in enumerate(open_columns):

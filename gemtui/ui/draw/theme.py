@@ -26,7 +26,7 @@ from gemtui.transcript.display_model import AnsiSpan
 
 
 class Role(StrEnum):
-    """The purpose of some text, which determines its style."""
+    """The purpose of a piece of text, which determines its style."""
 
     TEXT = "text"
     MUTED = "muted"
@@ -61,7 +61,10 @@ class Role(StrEnum):
 
 
 class Glyphs(Struct, frozen=True, kw_only=True):
-    """A set of symbols, each one cell wide except `ellipsis`. `name`: the set's name."""
+    """A set of symbols, each one cell wide except `ellipsis` and `line_end`.
+
+    `name`: the set's name.
+    """
 
     name: str = "unicode"
     ok: str = "✓"
@@ -75,7 +78,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     bar: str = "▌"
     """Shown to the left of a message."""
     cursor: str = "▌"
-    """Shown at the left of the row or block with the cursor, in a pane's first cell."""
+    """Shown in a pane's first cell, to the left of the row or block the cursor is on."""
     top_left: str = "┌"
     top_right: str = "┐"
     bottom_left: str = "└"
@@ -91,7 +94,7 @@ class Glyphs(Struct, frozen=True, kw_only=True):
     doing: str = "●"
     pending: str = "○"
     wrapped: str = "↪"
-    """Shown to the left of a line that continues the one above."""
+    """Shown to the left of a line that continues the line above it."""
     line_end: str = "␊"
     """Stands for a line break in text that is shown on one line."""
     ellipsis: str = "…"
@@ -158,9 +161,9 @@ ASCII = Glyphs(
 class Look:
     """What rendering functions need to know about the screen.
 
-    Looks are hashable, and equal looks give the same rendering. `theme`: the name of the theme that
-    `styles` come from. `now`: looks with the same date are equal, because the time of day doesn't
-    affect the rendering. `tz`: None means the system's time zone.
+    Looks are hashable, so that renderings can be cached by look. `now`: compared by its date alone,
+    because cached renderings don't depend on the time of day. `theme`: the name of the theme that
+    `styles` come from. `tz`: None means the system's time zone.
     """
 
     width: int
@@ -169,7 +172,7 @@ class Look:
     styles: Mapping[Role, Style] = field(compare=False, repr=False)
     glyphs: Glyphs = UNICODE
     colors: bool = True
-    """False if colours aren't shown, so that symbols must replace them."""
+    """False if colours aren't shown; symbols must then replace them."""
     now: datetime = field(compare=False)
     tz: tzinfo | None = None
     today: date = field(init=False)
@@ -181,11 +184,14 @@ class Look:
         return self.styles[role]
 
     def narrowed(self, by: int) -> Look:
-        """Return a copy that is this many cells narrower, but at least one cell wide."""
+        """Return a copy that is `by` cells narrower, but at least one cell wide."""
         return replace(self, width=max(1, self.width - by))
 
     def dimmed(self) -> Look:
-        """Return a copy without colours, for messages outside the conversation."""
+        """Return a copy in which every role has the muted style.
+
+        Used for messages outside the conversation.
+        """
         return replace(self, theme=f"{self.theme} dimmed", styles=_dimmed(self[Role.MUTED]))
 
 
@@ -195,7 +201,7 @@ def _dimmed(muted: Style) -> Mapping[Role, Style]:
 
 
 def glyphs_of(app: App[Any]) -> Glyphs:
-    """Return the symbols the app draws with: its `glyphs` if it has this attribute."""
+    """Return the app's `glyphs`, or the Unicode symbols if it has no such attribute."""
     glyphs: Glyphs = getattr(app, "glyphs", UNICODE)
     return glyphs
 
@@ -203,8 +209,8 @@ def glyphs_of(app: App[Any]) -> Glyphs:
 def look_of(app: App[Any], width: int) -> Look:
     """Return the app's current look, for rendering at a width of `width` cells.
 
-    The app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a timezone-aware
-    datetime) are used if they exist.
+    Uses the app's attributes `glyphs` (a `Glyphs`) and `clock` (a function that returns a
+    timezone-aware datetime) if they exist.
     """
     clock: Callable[[], datetime] = getattr(app, "clock", _now)
     return Look(
@@ -224,14 +230,14 @@ def plain_look(
     tz: tzinfo | None = None,
     dark: bool = True,
 ) -> Look:
-    """Return a look in gemtui's own theme that doesn't require an app."""
+    """Return a look in gemtui's own dark or light theme, for rendering without an app."""
     return Look(width=width, glyphs=glyphs, now=now, tz=tz, **_palette(DARK if dark else LIGHT))
 
 
 def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
-    """Add a text colour for selections to a theme's CSS variables if none is set.
+    """Return a theme's CSS variables with a colour for selected text.
 
-    Without one, Textual would show selected text in the selection's own background colour.
+    If the theme sets none, Textual would show the text in the selection's own background colour.
     """
     name = "screen-selection-foreground"
     if Color.parse(variables[name]).a > 0:
@@ -242,7 +248,7 @@ def readable_selection(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_lines(variables: Mapping[str, str], theme: Theme) -> dict[str, str]:
-    """Add `$line` and `$line-strong`, for rules and frames, to a theme's variables."""
+    """Return a theme's variables plus `$line` and `$line-strong` for rules and frames."""
     if theme.ansi:
         return {**variables, "line": "ansi_bright_black", "line-strong": "ansi_bright_black"}
     background, foreground = (Color.parse(variables[name]) for name in ("background", "foreground"))
@@ -260,10 +266,10 @@ _palettes: dict[str, tuple[Theme, _Palette]] = {}
 
 
 def _palette(theme: Theme) -> _Palette:
-    """Return a theme's styles, computed once per theme.
+    """Return a theme's name, its styles and whether it is dark, computed only once.
 
-    They are computed from the theme itself, because the app's CSS variables are still those of the
-    previous theme for a moment after a change of theme.
+    They are computed from the theme itself because, for a moment after a change of theme, the app's
+    CSS variables are still those of the previous one.
     """
     known, palette = _palettes.get(theme.name, (None, None))
     if palette is None or known is not theme:
@@ -356,9 +362,8 @@ def _roles(
 def span_style(span: AnsiSpan, look: Look) -> Style:
     """Convert the style of stored terminal output to the current theme.
 
-    The sixteen basic colours become the theme's colours of the same meaning. Black on a dark
-    background and white on a light one are dropped, because the original terminal may have had a
-    different background.
+    Red, for example, becomes the theme's colour for errors. Black on a dark background and white on
+    a light one are dropped, because the original terminal may have had a different background.
     """
     return Style(
         color=_mapped(span.fg, look) if not span.bg else _stored(span.fg),
@@ -385,7 +390,7 @@ _INKS = {
     5: Role.MODEL,
     6: Role.ACCENT,
 }
-"""The roles whose colours replace red, green, yellow, blue, magenta and cyan."""
+"""The roles whose colours replace the terminal colours 1 (red) to 6 (cyan)."""
 
 
 @lru_cache(maxsize=512)

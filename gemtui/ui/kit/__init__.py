@@ -1,1 +1,1 @@
-"""Shared building blocks of all panes: keys, dialogs, lists, notices, app base."""
+"""Building blocks that all panes share: keys, dialogs, lists, notices, app base."""

@@ -1,4 +1,4 @@
-"""The app as its screens see it: settings, clock, symbols, messages to the user.
+"""The app as its screens know it: settings, clock, symbols, messages to the user.
 
 Screens and dialogs depend on `AppBase` only. Its subclass `GemtuiApp` is the only class that knows
 about the individual panes.
@@ -50,23 +50,23 @@ FieldValues = tuple[str | bool, ...]
 
 _NO_CONTROLS = NoControls()
 _HELD, _HELD_FOR_DIALOG = 2.0, 10.0
-"""Longest time to hold back a key, in seconds: normally, and while a dialog opens.
+"""The longest time to hold back a key, in seconds: normally, and before a dialog.
 
 The second limit is longer because a dialog may have to read files before it opens.
 """
 _PUSH_TITLE, _POP_TITLE = "\x1b[22;2t", "\x1b[23;2t"
 _NOTHING = Clean("")
 _TITLE = 120
-"""Maximum length of the window title, in cells, while it shows a notification."""
+"""Maximum length of the window title in cells while it shows a notification."""
 
 
 class Start(Struct, frozen=True, kw_only=True):
     """The options that the app starts with.
 
-    `home`: Gemini CLI's folder. `project`: list this folder's sessions first; None lists those of
-    all projects. `cache`: gemtui's folder for cached session summaries; None disables the cache.
-    `session`: a session to open right away. `opening`: a preload of the session store, if one is
-    already running. `adapter`: starts the runs; None uses the installed Gemini CLI.
+    `home`: Gemini CLI's folder. `project`: the folder whose sessions are listed first; None lists
+    all projects' sessions. `cache`: gemtui's folder for cached session summaries; None disables the
+    cache. `session`: a session to open right away. `opening`: a preload of the session store that
+    is already running, or None. `adapter`: starts the runs; None uses the installed Gemini CLI.
     """
 
     home: Path
@@ -81,8 +81,9 @@ class Start(Struct, frozen=True, kw_only=True):
 class AppBase(App[None]):
     """The part of the app that screens and dialogs depend on.
 
-    Rendering functions read `glyphs` and `clock`. `signs_changed` is published whenever the symbols
-    in the mode tabs may have changed.
+    Rendering functions read its attributes `glyphs` (the symbols to draw) and `clock` (the time
+    now). The signal `signs_changed` is published whenever the symbols in the mode tabs may have
+    changed.
     """
 
     NOTIFICATION_TIMEOUT = 4
@@ -112,11 +113,11 @@ class AppBase(App[None]):
         self.at_extension = False
         """Whether the extension is being changed, or a dialog about it is open."""
         self.last_key = 0.0
-        """When the last key was pressed, on the clock that Textual's events use."""
+        """The time of the last key press or paste, on the clock that Textual's events use."""
 
     @cached_property
     def adapter(self) -> GeminiAdapter:
-        """The adapter that starts runs: the one passed in `Start`, or the installed CLI's."""
+        """The adapter that starts runs: `Start.adapter`, or one for the installed CLI."""
         from gemtui.runs.adapter import GeminiAdapter
 
         return self.start.adapter or GeminiAdapter()
@@ -128,7 +129,7 @@ class AppBase(App[None]):
         return state_dir() / "runs" if adapter is None else adapter.runs
 
     def signs(self) -> Mapping[str, str]:
-        """Map the id of each mode's key to the symbol in that mode's tab."""
+        """Return the symbols for the mode tabs, by the id of each mode's key."""
         return {}
 
     def name_of(self, session: str) -> str | None:
@@ -141,14 +142,15 @@ class AppBase(App[None]):
         return ()
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run is working in this session, whoever started the run."""
+        """Return whether a run, even of another gemtui, is working in this session."""
         del session
         return False
 
     def tabs(self, current: str, *, first: str = "") -> Sequence[Content]:
-        """Return the mode tabs for a header, each with its activity symbol.
+        """Return the mode tabs for a header, each with its symbol from `signs`.
 
-        `first`: the key to press before a mode's own key, or "" if none is needed.
+        `current`: the id of the current mode's key. `first`: the key to press before a mode's own
+        key, or "" if none is needed.
         """
         return tabs(current, self.signs(), first=first)
 
@@ -157,7 +159,7 @@ class AppBase(App[None]):
     async def push_screen_wait(
         self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
     ) -> ScreenResultType | Any:
-        """Show a screen and wait for its result; close the screen on cancellation."""
+        """Show a screen and return its result; on cancellation, close the screen."""
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -166,7 +168,7 @@ class AppBase(App[None]):
             raise
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top screen, and record the time so that earlier keys are dropped."""
+        """Close the top screen, and note the time, so that earlier keys are dropped."""
         self._popped = Message().time
         return super().pop_screen()
 
@@ -175,8 +177,8 @@ class AppBase(App[None]):
     async def on_event(self, event: events.Event) -> None:
         """Hold back each key until the previous one has taken effect (see `_at_rest`).
 
-        When a screen or the app closes, the remaining keys of the same burst are dropped. So are
-        keys typed before a question appeared, because they can't be meant as its answer.
+        Keys pressed before a screen closed are dropped. So are keys pressed before the current
+        question appeared, because they can't be meant as its answer.
         """
         if isinstance(event, events.Key):
             self._is_seen()
@@ -204,15 +206,15 @@ class AppBase(App[None]):
 
     @property
     def has_pending_keys(self) -> bool:
-        """Whether any keys are being held back until earlier ones have taken effect."""
+        """Whether keys are being held back until earlier ones have taken effect."""
         return bool(self._held)
 
     def _at_rest(self) -> bool:
         """Return whether all events are handled and the top screen can receive keys.
 
-        A binding only runs after its key has bubbled up from the focused widget, and it may post
-        further messages. If the next key didn't wait for these, it could go to the wrong widget,
-        for example into an input that is about to close.
+        A key's binding runs only after the key has bubbled up from the focused widget, and it may
+        post further messages. A key that didn't wait for these could go to the wrong widget, for
+        example into an input that is about to close.
         """
         screen = self.screen
         ready = not isinstance(screen, AnsweringScreen) or screen.takes_keys
@@ -235,9 +237,10 @@ class AppBase(App[None]):
         asyncio.get_running_loop().call_later(0.001, self.call_later, self._hand_out)
 
     async def _hand_out(self) -> None:
-        """Handle the first held key, and the following text if a text field has focus.
+        """Handle the first held key; in a text field, handle all following typed text too.
 
-        After `_HELD` seconds, a key is handled even if the app is still busy.
+        If the app is still busy, this waits, but only until the first key has been held for `_HELD`
+        or `_HELD_FOR_DIALOG` seconds.
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
         if self._at_rest() or monotonic() - self._held_since > most:
@@ -250,7 +253,7 @@ class AppBase(App[None]):
             self._hand_out_soon()
 
     def _is_typed(self, event: events.Key | events.Paste) -> bool:
-        """Return whether the focused field would insert this key as text."""
+        """Return whether the focused field would insert this key (not a paste) as text."""
         if isinstance(event, events.Paste) or self.focused is None:
             return False
         return self.focused.check_consume_key(event.key, event.character)
@@ -265,7 +268,7 @@ class AppBase(App[None]):
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """Release the terminal during a `with` block, and take it back even on errors."""
+        """Release the terminal during the `with` block; take it back even after errors."""
         failed: Exception | None = None
         with super().suspend():
             self.handed_over = True
@@ -291,7 +294,7 @@ class AppBase(App[None]):
             self._write_title(self._title)
 
     def name_window(self, title: Clean) -> None:
-        """Set the terminal's title, saving the original title before the first change."""
+        """Set the terminal's title; the original title is restored when the app ends."""
         self._title = title
         if self._news is None:
             self._write_title(title)
@@ -305,12 +308,18 @@ class AppBase(App[None]):
     # --- notifications ---------------------------------------------------------------------------
 
     def ring(self, notice: Notification) -> None:
-        """Alert the user, who may be looking elsewhere, in the way chosen in the settings."""
+        """Alert the user, who may be looking elsewhere, in the way chosen in the settings.
+
+        Does nothing if the setting `ring` is off.
+        """
         if self.config.ring is not Ring.OFF:
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Send the alert, and show it in the window title until the user comes back."""
+        """Ring the bell or send a desktop notification, and show it in the window title.
+
+        The title keeps showing it until the user presses a key or returns to the window.
+        """
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
         if self.config.ring is Ring.BELL:
@@ -324,7 +333,7 @@ class AppBase(App[None]):
         )
 
     def _is_seen(self) -> None:
-        """Reset the window title, because the user has come back."""
+        """Reset the window title, because the user has seen its notification."""
         if self._news is not None:
             self._news = None
             self._write_title(self._title)
@@ -343,25 +352,26 @@ class AppBase(App[None]):
         self.copy(message.text, message.what)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's line filters plus one that removes terminal control characters."""
+        """Return Textual's line filters plus one that makes control characters harmless."""
         return [*super().get_line_filters(), _NO_CONTROLS]
 
     def copy(self, text: str, what: str) -> None:
-        """Copy `text` to the clipboard and show a message that calls it `what`."""
+        """Copy `text` to the clipboard, and show the message "Copied" followed by `what`."""
         super().copy_to_clipboard(clean(text))
         self.show_message(f"Copied {what}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy the text that the user has selected, and show a message with its size."""
+        """Copy the text that the user has selected, and show how much was copied."""
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
     def show_message(
         self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
     ) -> None:
-        """Show a message for a few seconds, in the status line if it fits there.
+        """Show a message for a few seconds in the status line.
 
-        Errors and messages too long for the status line appear as a toast at the top right instead.
+        If the message is about a problem, or if it doesn't fit there, it appears as a toast at the
+        top right instead.
         """
         if not self.screen_stack:
             return
@@ -376,7 +386,8 @@ class AppBase(App[None]):
     def reporting(self, failed: str = "") -> Reporting:
         """Return a context manager that reports a GemtuiError or OSError to the user.
 
-        An error also ends the block. `failed`: text to put before the error, such as "Not applied".
+        Such an error is shown and not raised; the rest of the `with` block is skipped. `failed`:
+        text to put before the error, such as "Not applied".
         """
         return Reporting(self.show_message, failed)
 
@@ -387,13 +398,13 @@ class AppBase(App[None]):
     def show_text(self, title: str, text: str, *, what: str) -> None:
         """Show a long text on a screen of its own, where it can be copied.
 
-        `what`: what the message after copying calls the text.
+        `what`: the words for the text in the message shown after copying.
         """
         self.push_screen(RawScreen(clean_line(title), clean(text), what=what))
 
 
 class Reporting:
-    """Reports the errors of a `with` block to the user instead of raising them."""
+    """A context manager that shows GemtuiErrors and OSErrors instead of raising them."""
 
     def __init__(self, show_message: Callable[..., None], failed: str) -> None:
         self._show_message, self._failed = show_message, failed

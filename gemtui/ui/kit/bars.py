@@ -21,11 +21,11 @@ from gemtui.ui.kit.keys import BY_ID, Key, acting
 LineEnd = Literal["left", "right"]
 GAP = "  "
 LEAST = 24
-"""Minimum width in cells to which the leftmost part may be shortened."""
+"""The leftmost part of a bar may be cut, but not to fewer cells than this."""
 _READ = 1.0
-"""Minimum time in seconds that a message stays visible, even if keys are pressed."""
+"""Seconds for which a message stays visible at least, even if keys are pressed."""
 ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
-"""Keys that are always shown at the right end of the footer."""
+"""Keys that are always shown, at the right end of the footer."""
 
 
 def joined(
@@ -59,18 +59,19 @@ def _width(parts: Sequence[Content]) -> int:
 
 
 def _least(parts: Sequence[Content]) -> int:
-    """Return the minimum width of these parts in cells.
+    """Return the minimum number of cells that these parts need.
 
-    A part that is the only one may be cut to `LEAST` cells.
+    A part on its own may be cut to `LEAST` cells.
     """
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
 
 
 class BarLine(Widget):
-    """A one-line bar with parts at both ends.
+    """A one-line bar with parts at its left and right ends.
 
     `show_parts` sets the parts; `show_message` temporarily shows a message in their place. `mark`:
-    what a part that was cut ends in; None for the app's ellipsis.
+    the text that ends a cut part; None for the app's ellipsis. `gives_way`: the end whose parts are
+    dropped first if there is too little room.
     """
 
     def __init__(
@@ -90,15 +91,15 @@ class BarLine(Widget):
         self._telling: Timer | None = None
 
     def show_parts(self, left: Sequence[Content], right: Sequence[Content] = ()) -> None:
-        """Set the parts at each end, most important first."""
+        """Set the parts at each end, the most important one first (see `joined`)."""
         if (list(left), list(right)) != (list(self._left), list(self._right)):
             self._left, self._right = left, right
             self.refresh()
 
     def show_message(self, text: Clean, seconds: float) -> bool:
-        """Show a message in place of the parts for a number of seconds.
+        """Show a message in place of the parts for this many seconds.
 
-        Returns False and shows nothing if the message is too wide.
+        Returns False, and shows nothing, if the message is too wide.
         """
         if cells(text) > self.content_size.width:
             return False
@@ -109,7 +110,7 @@ class BarLine(Widget):
         return True
 
     def end_message(self) -> None:
-        """Hide the message once it has been visible long enough to be read.
+        """Hide the message, unless it has only been visible for less than `_READ` seconds.
 
         Called when the user has moved on, for example by pressing a key.
         """
@@ -131,7 +132,7 @@ class BarLine(Widget):
             await self.app.run_action(f"run_key({id!r})")
 
     def render(self) -> Content:
-        """Return the message, if there is one, or as many parts as fit."""
+        """Return the current message or, if there is none, as many parts as fit."""
         if self.told is not None:
             return Content(self.told).pad_right(self.content_size.width - cells(self.told))
         width = self.content_size.width
@@ -140,7 +141,7 @@ class BarLine(Widget):
 
 
 class StatusLine(BarLine):
-    """The status line. Its parts are dimmed unless they have colours of their own."""
+    """The status line, whose parts are dimmed unless they have colours of their own."""
 
     def __init__(self, *, gives_way: LineEnd = "right") -> None:
         super().__init__(id="status", gives_way=gives_way)
@@ -156,22 +157,22 @@ def _calm(part: Content) -> Content:
 
 @runtime_checkable
 class SaysWhy(Protocol):
-    """A widget or screen that keeps some keys active to explain why they don't work."""
+    """A widget or screen that keeps keys active to explain why they don't work."""
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether the action's key would only explain why it doesn't work now."""
+        """Return whether the action's key would now only explain why it doesn't work."""
 
 
 @runtime_checkable
 class LabelsKeys(Protocol):
-    """A widget or screen with keys whose effect, and thus footer label, can change."""
+    """A widget or screen where a key's effect, and so its footer label, can change."""
 
     def key_label(self, action: str) -> str | None:
-        """Return the action's temporary footer label, or None to use its usual label."""
+        """Return the footer label for what the action does now, or None for its usual one."""
 
 
 class FooterLine(BarLine):
-    """The footer: the keys that work in the focused widget, which can also be clicked."""
+    """The footer: clickable hints on the keys that work in the focused widget."""
 
     def __init__(self) -> None:
         super().__init__(id="footer", mark="")
@@ -180,7 +181,7 @@ class FooterLine(BarLine):
         self.screen.bindings_updated_signal.subscribe(self, lambda _screen: self.refresh())
 
     def render(self) -> Content:
-        """Return the active keys, sorted by rank."""
+        """Return hints on as many active keys as fit, the most useful ones first."""
         found = acting(self.screen)
         here = sorted((each for each in found if each[0].rank and _acts(*each)), key=_rank)
         alive = self.screen.active_bindings.keys()

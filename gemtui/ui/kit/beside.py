@@ -1,4 +1,4 @@
-"""A list with a side pane that shows details of the selected row."""
+"""A list with a second pane that shows details of the row under the cursor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.ui.kit.row_list import Item, RowList
 class RowsBesideLines(Container):
     """A list with a detail view beside it, or below it on a narrow screen.
 
-    `above`: the heading of the list. `heading`: the heading of the detail view.
+    `above`: the bar with the list's heading. `heading`: the bar with the detail view's heading.
     """
 
     def __init__(self, rows: RowList[Any], side: LineView) -> None:
@@ -31,25 +31,25 @@ class RowsBesideLines(Container):
         yield Vertical(self.heading, self.side, id="write-side")
 
     def switch(self) -> None:
-        """Switch the focus between the list and the detail view."""
+        """Move the focus from the list to the detail view, or back."""
         (self.rows if self.side.has_focus else self.side).focus()
 
 
 class BesideScreen(FullScreen[ScreenResultType], Generic[ScreenResultType, Item]):
-    """A screen with a list, and beside it the details of the row under the cursor."""
+    """A screen with a list and, beside it, details of the row under the cursor."""
 
     def beside(self, rows: RowList[Item], side: LineView) -> ComposeResult:
-        """Yield all widgets of the screen, given its list and its detail view."""
+        """Yield the screen's widgets: the list, its detail view, and the bars around them."""
         yield from self.framed(RowsBesideLines(rows, side))
 
     @property
     def panes(self) -> RowsBesideLines:
-        """The list and the details, with their headings."""
+        """The list and the detail view, with their headings."""
         return self.query_one(RowsBesideLines)
 
     @property
     def rows(self) -> RowList[Item]:
-        """The rows."""
+        """The list of rows."""
         return self.panes.rows
 
     def action_other_part(self) -> None:

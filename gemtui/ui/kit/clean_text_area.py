@@ -1,7 +1,7 @@
 """A multi-line text field that strips control characters from pasted text.
 
-It has a module of its own because Textual's text area imports a code parser, which would slow down
-the start of the session list.
+It has a module of its own because Textual's text area imports a code parser, which would delay the
+session list at startup.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TextArea(widgets.TextArea):
             self.move_cursor(done.end_location)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Apply an edit; text beyond the maximum length is cut off."""
+        """Apply an edit, cutting off text beyond the maximum length."""
         gone = len(self.get_text_range(edit.from_location, edit.to_location))
         room = max(0, self._longest - len(self.text) + gone)
         was_cut, self._cut = self._cut, len(edit.text) > room
@@ -53,10 +53,10 @@ class TextArea(widgets.TextArea):
 
 
 class EnteredTextArea(TextArea):
-    """A text area that submits on enter, as an input does; ctrl+j inserts a newline."""
+    """A text area in which enter submits and ctrl+j inserts a newline."""
 
     async def _on_key(self, event: events.Key) -> None:
-        """Post `Entered` for enter instead of inserting a newline."""
+        """Post `Entered` for enter; insert a newline for ctrl+j, shift+enter or alt+enter."""
         if event.key not in _LINE_KEYS:
             await super()._on_key(event)
             return

@@ -1,4 +1,4 @@
-"""Textual's widgets for clean text only, plus a final filter before the terminal.
+"""Textual's widgets restricted to clean text, and a filter before the terminal.
 
 Textual's own text widgets accept any `str` and interpret markup in it, so no other module of
 `gemtui.ui` imports them. The widgets here accept only `Clean` or `Content` and show it unchanged.
@@ -29,19 +29,19 @@ from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.kit.keys import Where, bindings
 
 Words = Clean | Content
-"""Text that the widgets here accept."""
+"""The types of text that this module's widgets accept."""
 
 _NOTHING = Clean("")
 LONGEST_LINE = 2_000
 """How many characters the user can enter into a one-line field.
 
 Some fields search or validate on every key press, which takes longer the more text they contain.
-The program may set longer values.
+The program itself may set longer values.
 """
 
 
 Complete = Callable[[str], str | None]
-"""A function that returns the completed text, or None if there is no suggestion."""
+"""A function that completes the text typed so far, or returns None if it can't."""
 
 
 class _Completer(Suggester):
@@ -67,7 +67,7 @@ class Static(widgets.Static):
 
 
 class Label(widgets.Label):
-    """The label of a field."""
+    """A label for a field."""
 
     def __init__(self, words: Words = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(_content(words), id=id)
@@ -87,7 +87,7 @@ class Button(widgets.Button):
 class Input(widgets.Input):
     """A one-line input that replaces control characters with visible symbols.
 
-    `complete`: returns a completion of the typed text to suggest, or None.
+    `complete`: takes the text typed so far, and returns a completion to suggest, or None.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Input(widgets.Input):
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the parent widgets handle the deletion keys while the field is empty."""
+        """Disable the deletion keys while the field is empty; its parents then get them."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 
@@ -129,13 +129,16 @@ class Input(widgets.Input):
 
 
 def notify_cut(field: Widget, longest: int) -> None:
-    """Tell the user that some typed or pasted text didn't fit and was cut off."""
+    """Tell the user that what they entered was cut off after `longest` characters."""
     words = Clean(f"Only {longest:,} characters fit here, so the rest was cut off.")
     field.app.notify(words, severity="error", markup=False)
 
 
 class Entered(Message):
-    """Posted when enter is pressed in a text area (`Input` posts `Submitted` instead)."""
+    """Posted when enter is pressed in a field other than an `Input`.
+
+    An `Input` posts `Submitted` instead.
+    """
 
 
 class Select(widgets.Select[str]):
@@ -162,7 +165,7 @@ class Option(option_list.Option):
 
 
 class OptionList(widgets.OptionList):
-    """A list from which one option can be chosen."""
+    """A list of options, of which the user can choose one."""
 
     BINDINGS = bindings(Where.CHOICES)
 
@@ -180,7 +183,10 @@ class OptionList(widgets.OptionList):
 
 
 class Dialog(Vertical):
-    """The frame of a dialog; `keys` is a hint on its keys, shown in the bottom border."""
+    """The frame of a dialog, with a title in its top border.
+
+    `keys`: a hint on the dialog's keys, shown in the bottom border.
+    """
 
     def __init__(self, title: Clean, keys: Clean = _NOTHING, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="dialog")
@@ -188,7 +194,7 @@ class Dialog(Vertical):
 
 
 def name_frame(widget: Widget, title: Words, end: Words = _NOTHING) -> None:
-    """Set the title in a widget's top border and the subtitle in its bottom border."""
+    """Show `title` in a widget's top border and `end` in its bottom border."""
     widget.border_title, widget.border_subtitle = _content(title), _content(end)
 
 
@@ -216,7 +222,7 @@ Such an emoji is a joined sequence, has a skin tone or a variation selector, or 
 
 
 class NoControls(LineFilter):
-    """Replace characters in rendered lines that could control the terminal.
+    """A filter for rendered lines that replaces characters that control the terminal.
 
     Rendered text should already be clean, so this filter is a second line of defence. Each control
     character becomes a symbol of one cell, so the line keeps its width. Of an emoji made of several
@@ -226,7 +232,7 @@ class NoControls(LineFilter):
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments with control characters and multi-character emoji replaced."""
+        """Return the segments without control characters and multi-character emoji."""
         del background
         if all(text.isprintable() and not _JOINING.search(text) for text, _, _ in segments):
             return segments
@@ -248,7 +254,10 @@ def _mark(found: re.Match[str]) -> str:
 
 
 class Tick(Checkbox):
-    """A checkbox whose state is a character, not just a colour; space toggles it."""
+    """A checkbox that shows its state with a character, not only with a colour.
+
+    Space toggles it; enter submits the dialog.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", show=False)]
     BUTTON_LEFT = "["

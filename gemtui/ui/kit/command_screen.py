@@ -22,7 +22,10 @@ _LABEL = 16
 
 
 class More(NamedTuple):
-    """The "More" row, which opens the full list of keys; `keys` is that list's length."""
+    """The row "More", which opens the full list of keys.
+
+    `keys`: the number of keys in the full list.
+    """
 
     keys: int
 
@@ -31,7 +34,7 @@ CommandRow = Key | Where | More
 
 
 class CommandScreen(SteersRows, DialogScreen[Key]):
-    """A dialog that returns the key of the chosen command, or None.
+    """A dialog that lists commands and returns the key of the chosen one, or None.
 
     `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show at
     first, without headings and followed by a row that opens the full list. A search looks through
@@ -99,13 +102,13 @@ class CommandScreen(SteersRows, DialogScreen[Key]):
 
 
 class CommandList(SteeredRows[CommandRow], can_focus=False):
-    """Commands under headings; the cursor keys work while the user types a search."""
+    """Commands under headings, with a cursor that moves while the user types a search."""
 
     def __init__(self) -> None:
         super().__init__(_draw, stops=lambda row: not isinstance(row, Where))
 
     def opens(self, clicks: int) -> bool:
-        """Return whether these clicks run the command; a single click does."""
+        """Return True for a single click, which runs the clicked command."""
         return clicks == 1
 
 

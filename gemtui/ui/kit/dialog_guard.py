@@ -1,4 +1,4 @@
-"""Screens that return exactly one answer, even if a burst of keys answers twice."""
+"""Screens that return only one answer, even if a burst of keys answers twice."""
 
 from __future__ import annotations
 
@@ -16,27 +16,30 @@ LOW = [(0, "-low"), (18, "-high"), (30, "-tall")]
 class AnsweringScreen(Screen[ScreenResultType]):
     """A screen that returns only its first answer.
 
-    It closes once no other screen covers it. A second answer may arrive if the user presses several
-    keys quickly, or if a worker answers while another screen is on top. Until the screen has its
-    widgets, focus and cursor, keys are held back.
+    A second answer may arrive if the user presses several keys quickly, or if a worker answers
+    while another screen is on top. An answered screen closes once no other screen covers it. Keys
+    are held back until the screen has its widgets, focus and cursor.
     """
 
     _answer: tuple[ScreenResultType | None] | None = None
     asked = 0.0
-    """When the question was created, on the clock that Textual's events use."""
+    """When the screen's question was created, on the clock that Textual's events use."""
     takes_keys = False
-    """Whether a widget of this screen can receive keys; until then, keys are held back."""
+    """Whether the screen's widgets can receive keys; until then, keys are held back."""
 
     @property
     def asking_since(self) -> float:
         """When this screen began to open a dialog, or 0 if it isn't opening one.
 
-        The time is measured by the clock that Textual's events use.
+        The time is on the clock that Textual's events use.
         """
         return 0.0
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close with `result`, or with the earlier answer if there already is one."""
+        """Close with `result`, or with the earlier answer if there already is one.
+
+        If another screen covers this one, it closes later.
+        """
         if self._answer is None:
             self._answer = (result,)
         return self._go()
@@ -46,7 +49,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Ignore messages from the screen's own widgets once there is an answer."""
+        """Handle a message, unless it is from the screen's own widgets after an answer."""
         if self._answer is None or message.control is None:
             await super()._dispatch_message(message)
 
@@ -66,4 +69,4 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
 
 class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
-    """A modal dialog."""
+    """A modal dialog that returns only its first answer."""

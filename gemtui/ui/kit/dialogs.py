@@ -22,7 +22,7 @@ from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 
 class Choice(NamedTuple):
-    """An option to choose: its id, its label and an explanation."""
+    """An option to choose from: its id, its label and an explanation."""
 
     id: str
     label: Clean
@@ -32,7 +32,8 @@ class Choice(NamedTuple):
 class ChooseScreen(DialogScreen[str]):
     """A dialog that returns the id of the chosen option, or None.
 
-    The cursor starts on the option at index `at`.
+    `about`: lines of text to show above the options. `at`: the index of the option on which the
+    cursor starts.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -66,19 +67,25 @@ def _row(choice: Choice) -> Content:
 
 
 def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
-    """Return at most `most` lines; if any are left out, the last one says how many."""
+    """Return the first `most` lines, plus a line like "and 3 more" if there are more."""
     rest = len(lines) - most
     return lines if rest <= 0 else [*lines[:most], own(f"and {rest:,} more")]
 
 
 def left_alone(left: Sequence[str]) -> str:
-    """Say which items were left alone: the first three, each with the reason."""
+    """Return a sentence that names the first three of the items that were left alone.
+
+    `left`: each item with the reason.
+    """
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"Left alone: {'; '.join(left[:3])}{more}"
 
 
 class _QuestionScreen(DialogScreen[bool]):
-    """A dialog that returns True only if the user confirms; enter alone doesn't."""
+    """A dialog that returns True only if the user confirms.
+
+    The focus starts on the other button, so pressing enter doesn't confirm.
+    """
 
     AUTO_FOCUS = "#no"
     VERTICAL_BREAKPOINTS = LOW
@@ -113,7 +120,10 @@ class _QuestionScreen(DialogScreen[bool]):
 
 
 class ConfirmScreen(_QuestionScreen):
-    """A dialog that returns True only if the user confirms; enter alone doesn't."""
+    """A dialog that returns True only if the user confirms with a key or the button.
+
+    Its explanation can be scrolled.
+    """
 
     BINDINGS = bindings(Where.CONFIRM)
     _key = BY_ID["confirm.confirm"].footer()
@@ -133,7 +143,11 @@ async def confirm(
     yes: str,
     no: str,
 ) -> bool:
-    """Ask a question in a `ConfirmScreen`; return True only if the user confirms."""
+    """Ask a question in a `ConfirmScreen`; return True only if the user confirms.
+
+    `about`: the sentence in bold above the explanation. `lines`: the explanation. `yes`, `no`: the
+    labels of the buttons.
+    """
     asked = ConfirmScreen(question, about, lines, yes=yes, no=no)
     return await app.push_screen_wait(asked) is True
 
@@ -141,7 +155,7 @@ async def confirm(
 class ConfirmForGoodScreen(_QuestionScreen):
     """A confirmation dialog for an action that can't be undone.
 
-    The usual confirmation key does nothing here, because users may press it out of habit.
+    It has a confirmation key of its own, because users may press the usual one out of habit.
     """
 
     BINDINGS = bindings(Where.CONFIRM_FOR_GOOD)
@@ -149,20 +163,20 @@ class ConfirmForGoodScreen(_QuestionScreen):
 
 
 def labelled(label: str, field: Widget) -> Horizontal:
-    """Return a row of a form: a field with its label in front."""
+    """Return a form's row: a label followed by its field."""
     return Horizontal(Label(own(label)), field, classes="row")
 
 
 def fact(name: str, value: Clean) -> Horizontal:
-    """Return a row of a dialog: a fact's name and its value."""
+    """Return a dialog's row that shows a name and its value."""
     return Horizontal(Label(own(name)), Static(value), classes="fact")
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
-    """A dialog with fields and two buttons: apply and close."""
+    """A dialog with fields and two buttons: one to apply them, one to close it."""
 
     def buttons(self, take: str = "Apply") -> ComposeResult:
-        """Yield the two buttons; to be called at the end of `compose`.
+        """Yield the two buttons; `compose` must do this last.
 
         `take`: the label of the button that applies the values.
         """
@@ -182,7 +196,7 @@ class FormScreen(FieldScreen[ScreenResultType]):
 class AskScreen(FieldScreen[str]):
     """A dialog that returns the text the user entered, or None.
 
-    `problem`: returns what is wrong with a given text, or "" if the text is valid.
+    `problem`: takes the entered text and returns why it is invalid, or "" if it is valid.
     """
 
     BINDINGS = bindings(Where.DIALOG)

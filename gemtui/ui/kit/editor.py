@@ -1,4 +1,4 @@
-"""Run the user's own programs in the terminal: the editor and the git tool."""
+"""Running the user's own programs in the terminal: the editor and the git tool."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def edit_file(app: AppBase, path: str, line: int | None, project: Path | None) -> None:
-    """Suspend the app and open a file from a tool call in the user's editor.
+    """Suspend the app and open a file in the user's editor.
 
-    `path`: as the tool named it. `line`: 1-based line number, or None.
+    `path`: the file's path as a tool call named it, absolute or relative to `project`. `line`:
+    1-based line number, or None.
     """
     with app.reporting():
         place = written_file(path, project)
@@ -28,7 +29,10 @@ def edit_file(app: AppBase, path: str, line: int | None, project: Path | None) -
 
 
 def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
-    """Suspend the app, run a program in the terminal, and show a message if it fails."""
+    """Suspend the app, run a program in the terminal, and show a message if it fails.
+
+    `words`: the command. `program`: the path of its executable. `folder`: the working directory.
+    """
     try:
         with app.reporting():
             with app.suspend():
@@ -42,9 +46,9 @@ def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None =
 def edit_text(app: AppBase, text: str, name: str) -> str | None:
     """Suspend the app, let the user edit `text`, and return the result.
 
-    `name`: the name of the temporary file that holds the text. Returns None if no editor is set or
-    the editor can't run here. Raises GemtuiError or OSError if the editor fails or its result can't
-    be read.
+    Returns None if no editor is set or the editor can't run here. Raises GemtuiError or OSError if
+    the editor fails or its result can't be read. `name`: the name of the temporary file that holds
+    the text.
     """
     try:
         return edited_text(text, name, setting=app.config.editor, suspended=app.suspend)
@@ -53,7 +57,7 @@ def edit_text(app: AppBase, text: str, name: str) -> str | None:
 
 
 def open_git_tool(app: AppBase, folder: Path) -> None:
-    """Suspend the app and run the program from the setting `git_tool` in a folder."""
+    """Suspend the app and run the user's git tool (setting `git_tool`) in a folder."""
     words = app.config.git_tool
     program = find_program(words[0]) if words else None
     if program is None:

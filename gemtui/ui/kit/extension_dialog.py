@@ -23,9 +23,9 @@ _RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Yield whether no other change of the extension is in progress.
+    """Reserve the extension for the `with` block; yield False if it isn't free.
 
-    Without this lock, a second change could start while the extension is half-installed.
+    Otherwise a second change could start while the extension is half-installed.
     """
     if app.at_extension:
         yield False
@@ -45,7 +45,7 @@ async def show_extension(app: AppBase) -> None:
 
 
 async def ask_to_install(app: AppBase) -> bool:
-    """Offer to install the extension; return whether its hooks now run."""
+    """Offer to install the extension, and return whether its hooks run afterwards."""
     with _alone(app) as alone:
         return alone and await _install(app)
 
@@ -93,7 +93,7 @@ async def _agreed(
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
     """Run an action on the extension in a thread, and show its result.
 
-    The action takes seconds. `said`: the message to show if that worked. Returns whether the
+    The action takes seconds. `said`: the message to show after success. Returns whether the
     extension works now.
     """
     work = asyncio.create_task(asyncio.to_thread(lambda: action(detect_cli())))

@@ -1,4 +1,4 @@
-"""Dialogs with fields: enter submits them all, esc closes but remembers them."""
+"""Dialogs with fields: enter submits them all, esc closes but keeps typed text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DISCARDED = "What you typed has been discarded."
 
 
 class FieldScreen(DialogScreen[ScreenResultType]):
-    """A dialog with fields that keeps what was typed if it is closed with esc.
+    """A dialog with fields that remembers what was typed if it is closed with esc.
 
-    `subject`: what the dialog is about. Dialogs whose fields start with the same values need
-    different subjects, so that one doesn't restore what was typed into another.
+    `subject`: what the dialog is about. Dialogs of one class whose fields start with the same
+    values need different subjects, so that one doesn't restore what was typed into another.
     """
 
     def __init__(self, *, subject: str = "") -> None:
@@ -36,7 +36,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self._restored: FieldValues | None = None
 
     def action_take(self) -> object:
-        """Close with the values of the fields, if they are valid."""
+        """Close the dialog and return its fields' values, if they are valid."""
         raise NotImplementedError
 
     @on(Input.Submitted)
@@ -51,7 +51,10 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self.app.call_later(self._restore)  # before the screen accepts keys
 
     def _restore(self) -> None:
-        """Restore the values that were typed before this dialog was last closed."""
+        """Restore the values that were typed before this dialog was last closed.
+
+        Runs once, as soon as the dialog is shown.
+        """
         if self._shown or not self.is_attached:
             return
         self._shown, self._began = True, self._field_values()
@@ -67,7 +70,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
         self._typed = self._typed or event.input.has_focus
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Record typing in a text area.
+        """Record that the user has typed into a text area.
 
         This method doesn't use `@on`, because that would import `TextArea` here.
         """
@@ -90,7 +93,7 @@ class FieldScreen(DialogScreen[ScreenResultType]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, with its type."""
+        """The app, typed as `AppBase`."""
         return cast("AppBase", self.app)
 
     @property

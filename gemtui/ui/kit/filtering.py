@@ -30,7 +30,7 @@ _MANY = 2_000
 class FilterBar(Horizontal):
     """A horizontal rule that turns into `/` and an input while the user searches.
 
-    The bar only posts the search text; the parent does the filtering. `complete`: as in `Input`.
+    The bar only posts the search text; its parent does the filtering. `complete`: as in `Input`.
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -47,9 +47,9 @@ class FilterBar(Horizontal):
     """
 
     typing = False
-    """Whether the user is typing here or is about to.
+    """Whether the user is typing in the search field or is about to.
 
-    `open` sets this attribute right away, because the focus only arrives a moment later.
+    `open` sets this attribute right away, because the field gets the focus only a moment later.
     """
 
     @dataclass
@@ -62,7 +62,7 @@ class FilterBar(Horizontal):
     class Done(Message):
         """Posted when the user has finished typing a search.
 
-        `opens`: whether the list should open the selected row as well.
+        `opens`: whether the list should now open the row under its cursor.
         """
 
         opens: bool = False
@@ -107,7 +107,10 @@ class FilterBar(Horizontal):
         self.action_open()
 
     def action_open(self) -> None:
-        """Keep the search and open the selected result (by default the first)."""
+        """Keep the search, and ask the list to open the row under its cursor.
+
+        Without search text, close the field instead.
+        """
         searched = bool(self.text.strip())
         if not searched:
             self.close()
@@ -126,13 +129,14 @@ class FilterBar(Horizontal):
 class SearchedRows(Vertical, Generic[Item]):
     """A list with a search field above it.
 
-    A row matches if the string `text(item)` contains every word of the search.
+    `draw`: renders an item. `text`: returns the text to search in an item; a row matches if this
+    text contains every word of the search. `empty`: the text to show if there are no rows.
     """
 
     DEFAULT_CSS = "SearchedRows { height: 1fr; } SearchedRows RowList { height: 1fr; }"
 
     class Searched(Message):
-        """Posted when the set of matching rows has changed."""
+        """Posted when a list's matching rows may have changed."""
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class SearchedRows(Vertical, Generic[Item]):
 
     @property
     def total(self) -> int:
-        """The number of rows before filtering."""
+        """The number of rows before the search filters them."""
         return len(self._all)
 
     @property
@@ -165,7 +169,7 @@ class SearchedRows(Vertical, Generic[Item]):
     def show(self, items: Sequence[Item], *, fresh: bool = False) -> None:
         """Replace the rows; during a search, show only the matching ones.
 
-        `fresh`: move the cursor to the first row.
+        `fresh`: move the cursor to the first row (ignored during a search).
         """
         self._all = items
         if self.query_text:
@@ -178,13 +182,13 @@ class SearchedRows(Vertical, Generic[Item]):
         self.bar.open()
 
     def search_again(self, text: str) -> None:
-        """Repeat an earlier search; the focus stays on the rows."""
+        """Search for `text`, which was searched for earlier; the focus stays on the rows."""
         self.bar.open()
         self.bar.query_one(Input).value = text
         self.rows.focus()
 
     def clear(self) -> bool:
-        """End the search and focus the rows; return False if there was no search to end."""
+        """End the search and focus the rows; return whether there was a search to end."""
         searched = bool(self.bar.text)
         self.bar.close()
         self.rows.focus()
@@ -243,22 +247,22 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 
 
 class FiltersRows:
-    """Mixin for a screen with `SearchedRows`: keys that start and end a search.
+    """Mixin for a screen with `SearchedRows`: the actions that start and end a search.
 
-    This class isn't a widget, because Textual reads the styles of only the first widget among a
-    class's bases.
+    This class isn't a widget because, of a class's bases, Textual reads only the first widget's
+    styles.
     """
 
     @property
     def searched(self) -> SearchedRows[Any]:
-        """The rows and their search field."""
+        """The list with its search field."""
         return cast("AnsweringScreen[Any]", self).query_one(SearchedRows)
 
     def action_filter(self) -> None:
         self.searched.search()
 
     def key_label(self, action: str) -> str | None:
-        """Return a key's temporary footer label, or None to use its usual label."""
+        """Return "clear" for the key that would end a search, or None for the usual label."""
         return "clear" if action == "close" and self.searched.query_text else None
 
     def action_close(self) -> None:

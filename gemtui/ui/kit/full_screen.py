@@ -1,4 +1,4 @@
-"""Screens with a header and footer, and the parts that make up large screens."""
+"""Screens with a header and a footer, and the parts that large screens consist of."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def gemtui(self) -> AppBase:
-        """The app, typed as `AppBase`, so that its own attributes are known."""
+        """The app, typed as `AppBase`."""
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Start work in a thread, stopping earlier work that was started under this name.
+        """Return a `Reading` for work in a thread, and stop earlier work with this name.
 
         The work also stops when the screen closes. `every`: see `Reading`.
         """
@@ -54,11 +54,11 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
             reading.stop()
 
     def show_status(self, *words: str) -> None:
-        """Show texts in the status line, most important first; empty ones are left out."""
+        """Show texts in the status line, most important first, leaving out empty ones."""
         self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
-        """Yield all widgets of a screen that has this body."""
+        """Yield a screen's widgets: the header, `body`, the status line and the footer."""
         yield BarLine(id="header")
         yield from body
         if self.HAS_STATUS:
@@ -67,7 +67,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the screen still exists; if it doesn't, late results must not be shown."""
+        """Whether the screen is still open; if it isn't, late results must not be shown."""
         return self.app.is_running and self.is_attached
 
     @property
@@ -84,16 +84,19 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
 class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     """A screen that ignores keys while a dialog opens or its answer is handled.
 
-    Without this, keys typed quickly and meant for the dialog would act on this screen.
+    Otherwise keys that were typed quickly and meant for the dialog would act on this screen.
     """
 
     VERTICAL_BREAKPOINTS = LOW
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
-    """Names of workers that rarely open a dialog, so keys aren't held while they run."""
+    """Names of workers that seldom open a dialog, so keys aren't held back for them."""
     _began_to_ask = 0.0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable all actions while a dialog is opening or its answer is being handled."""
+        """Disable an action if its part can't do it now, and all actions during a dialog.
+
+        "During a dialog" includes the time it takes to open, and to handle its answer.
+        """
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
 
@@ -114,7 +117,8 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     def asking_since(self) -> float:
         """When the current dialog began to open, or 0 if there is none.
 
-        A dialog stays current until its answer has been handled.
+        A dialog is current until its answer has been handled. The time is on the clock that
+        Textual's events use.
         """
         return self._began_to_ask if self.asking else 0.0
 
@@ -139,7 +143,7 @@ Guarded = TypeVar("Guarded", bound=DialogGuardScreen[Any])
 
 
 class ScreenPart(KeyPart, Generic[Guarded]):
-    """A part of a screen, with the state and the actions for one topic."""
+    """A part of a screen: the state and the key actions for one topic."""
 
     def __init__(self, screen: Guarded) -> None:
         self.screen = screen
@@ -155,7 +159,7 @@ _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 def background(
     group: str, *, exclusive: bool = False
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
-    """Decorate a method of a screen part to run as a worker of the part's screen.
+    """Return a decorator that runs a screen part's method as a worker of the screen.
 
     `group`, `exclusive`: as in Textual's `work`.
     """
@@ -177,8 +181,8 @@ def background(
 
 
 def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
-    """Decorate a method of a screen part that opens a dialog.
+    """Decorate a screen part's method that opens a dialog.
 
-    The method runs as a worker, and the part's screen ignores keys until it has ended.
+    The method runs as a worker, and the part's screen ignores keys until the method has ended.
     """
     return background(DIALOG, exclusive=True)(method)

@@ -12,7 +12,7 @@ from textual.dom import DOMNode
 
 
 class Where(StrEnum):
-    """The place where a key works; the value is the place's heading in the help."""
+    """A place where keys work, such as a pane; its value is its heading in the help."""
 
     APP = "Everywhere"
     SESSIONS = "Sessions"
@@ -80,7 +80,8 @@ class Group(StrEnum):
 KeyRow = tuple[str, str, Group, str, str]
 """A row of the key table: action, keys, group, label and help.
 
-If the action's method has another name, the action includes the call: "half_up = page(-0.5)".
+An action such as "close" calls the method `action_close`. To call another method, the row gives the
+action as "half_up = page(-0.5)": this action is named "half_up" and calls `action_page(-0.5)`.
 `check_action` and the parts of a screen receive the method's name, here "page".
 """
 
@@ -88,12 +89,12 @@ If the action's method has another name, the action includes the call: "half_up 
 class Key(Struct, frozen=True, kw_only=True):
     """A key binding.
 
-    `action`: the action's name within the id. `call`: the method that Textual calls, without its
-    "action_" prefix and with any arguments, such as "page(-0.5)". `keys`: Textual key names,
-    separated by commas. `label`: one or two words for the footer and the palette. `help`: a
-    sentence for the help. `rank`: 1-based position in the footer from the left; 0 hides the key.
-    `face`: the key name in the footer if it should differ from the first key's, as for pairs such
-    as n/N.
+    `id`: the place and the action's name, such as "rows.half_up". `action`: the action's name.
+    `call`: the method that Textual calls, without its "action_" prefix and with any arguments, such
+    as "page(-0.5)". `keys`: Textual key names, separated by commas. `label`: one or two words for
+    the footer and the palette. `help`: a sentence for the help. `rank`: 1-based position in the
+    footer from the left; 0 hides the key. `face`: the footer's name for the keys if it isn't the
+    first key's, such as n/N for a pair of keys.
     """
 
     id: str
@@ -122,16 +123,19 @@ class Key(Struct, frozen=True, kw_only=True):
         )
 
     def works(self, node: DOMNode) -> bool:
-        """Return whether the action is available at `node`, which binds the key."""
+        """Return whether the action is available now at `node`, which has this binding."""
         _, method, arguments = parse(self.call)
         return bool(node.check_action(method, arguments))
 
     def shown(self, *, ascii: bool = False) -> str:
-        """Return all keys under their usual names, such as "↑ k" or "space"."""
+        """Return all of the binding's keys under their usual names, such as "↑ k"."""
         return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
 
     def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
-        """Return the key name for the footer: `face`, or the first of the `alive` keys."""
+        """Return the keys' name in the footer: `face`, or else the first key's name.
+
+        `alive`: the Textual keys that work now; the first of these is preferred.
+        """
         keys = self.keys.split(",")
         first = next((key for key in keys if key in alive), keys[0])
         arrows = "j/k" if "j" in keys else "up/down"
@@ -164,7 +168,7 @@ _ARROWS = {"up", "down", "left", "right"}
 
 
 def name(key: str, *, ascii: bool = False) -> str:
-    """Return a Textual key's usual name: "ctrl+p" -> "^p", "full_stop" -> "."."""
+    """Return the usual name of a Textual key: "^p" for "ctrl+p", "." for "full_stop"."""
     *modifiers, last = key.split("+")
     plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
     front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)

@@ -1,4 +1,4 @@
-"""Every key of gemtui, grouped by the place where it works, with its footer name."""
+"""The table of all keys, grouped by the place where they work, with footer names."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _HALF_PAGES = (
 
 
 def _moves(row: str) -> tuple[KeyRow, ...]:
-    """Return the keys that move a list's cursor.
+    """Return the table rows of the keys that move a list's cursor.
 
-    `row`: what the help calls a row of this list.
+    `row`: the word for a list's row in the help, such as "session".
     """
     return (
         (_UP, "up,k", MOVE, "Up", f"Go to the previous {row}"),
@@ -35,9 +35,9 @@ def _moves(row: str) -> tuple[KeyRow, ...]:
 
 
 def _scrolls(label: str, page_down: str) -> tuple[KeyRow, ...]:
-    """Return the keys that scroll a text.
+    """Return the table rows of the keys that scroll a text.
 
-    `label`: the footer's name for them. `page_down`: the keys for one page down.
+    `label`: the footer's label for scrolling. `page_down`: the keys for one page down.
     """
     return (
         ("scroll_down", "down,j", MOVE, label, "Scroll down one line"),
@@ -51,9 +51,10 @@ def _scrolls(label: str, page_down: str) -> tuple[KeyRow, ...]:
 
 
 def _steers(row: str) -> tuple[KeyRow, ...]:
-    """Return the keys that move a list's cursor while the user types in a field above.
+    """Return the table rows of the keys that move a list's cursor from a text field.
 
-    `row`: what the help calls a row of this list.
+    The field is above the list and keeps the focus. `row`: the word for a list's row in the help,
+    such as "session".
     """
     return (
         (_UP, "up", MOVE, "Up", f"Go to the previous {row}"),
@@ -63,10 +64,10 @@ def _steers(row: str) -> tuple[KeyRow, ...]:
 
 
 def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[KeyRow, ...]:
-    """Return the keys that jump to the previous and next block of a kind.
+    """Return the table rows of the keys that jump to the previous and the next block.
 
-    `kind`: the kind's name in the keys' actions. `keys`: the keys for previous and next. `label`:
-    their label in the footer. `noun`: what the help calls such a block.
+    `kind`: the kind's name in the action names. `keys`: the keys for previous and next. `label`:
+    their label in the footer. `noun`: the word for such a block in the help.
     """
     above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
     return (
@@ -76,7 +77,7 @@ def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Key
 
 
 def _all(method: str, *rows: KeyRow) -> tuple[KeyRow, ...]:
-    """Return keys that all call one method and pass it the name of their action."""
+    """Return table rows that call one method with the name of each row's action."""
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 
@@ -124,7 +125,7 @@ _QUESTION_MOVES: tuple[KeyRow, ...] = (
     ("previous", "left,h,left_square_bracket", MOVE, "Previous", "Go to the previous question"),
 )
 UNDO_KEYS = "ctrl+underscore,ctrl+slash,ctrl+shift+minus"
-"""Ctrl+/ and ctrl+_ under all their names; old terminals can't tell them apart."""
+"""All Textual names of ctrl+/ and ctrl+_, which old terminals can't tell apart."""
 
 TABLE: dict[Where, tuple[KeyRow, ...]] = {
     Where.APP: (
@@ -620,4 +621,4 @@ FACES = {
     "transcript.next_prompt": "{ }",
     "transcript.next_failure": "x/X",
 }
-"""Footer names for bindings that aren't shown as their first key."""
+"""Footer names, by key id, for bindings not shown under their first key's name."""

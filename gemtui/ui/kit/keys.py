@@ -1,8 +1,8 @@
 """The keys of gemtui, as used by widgets, the footer, the help and the palette.
 
 A widget or screen gets its bindings with `BINDINGS = bindings(Where.LIST)`. For each key, it
-implements the method `action_<action>`, or the one named in the key table. Within a place each key
-has one meaning, and where possible it means the same everywhere: enter opens, esc goes back, /
+implements the method `action_<action>`, or the one named in the key table. Within a place, each key
+has one meaning. Where possible, it has the same meaning everywhere: enter opens, esc goes back, /
 searches, n and N jump to the next and previous match, space folds, y copies, and . shows hidden
 items.
 """
@@ -26,9 +26,9 @@ _FIRST = {"app.quit", "app.suspend_process"}
 
 
 def _keys(where: Where, rows: Iterable[KeyRow]) -> tuple[Key, ...]:
-    """Convert a place's table rows (action, keys, group, label, help) to keys.
+    """Convert the table rows of a place's keys to `Key` objects.
 
-    The ids have the form "<place>.<action>".
+    Their ids have the form "<place>.<action>".
     """
     place = where.name.lower()
     return tuple(
@@ -60,7 +60,7 @@ def keys_of(where: Where) -> tuple[Key, ...]:
 
 
 def bindings(*places: Where) -> list[BindingType]:
-    """Return the `BINDINGS` for a widget or screen with the keys of these places."""
+    """Return the keys of these places as a widget's or screen's `BINDINGS`."""
     return [key.binding for place in places for key in keys_of(place)]
 
 
@@ -73,14 +73,14 @@ _ONLY_WHILE_TYPING = {
 }
 _NOT_ITSELF = {"app.command_palette"}
 _HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
-"""Keys that a one-line field binds but passes on to its parents."""
+"""Keys that a one-line field binds, but also passes on to its parents."""
 
 
 def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys that work at the focus, those of the innermost widget first.
+    """Return the keys that work at the focus, each with the widget that binds it.
 
-    A key doesn't work if the focused field inserts it as text, or if a widget further inside binds
-    it too and doesn't pass it on.
+    The innermost widget's keys come first. A key doesn't work if the focused field inserts it as
+    text, or if a widget further inside binds it too and doesn't pass it on.
     """
     bound, taken = screen.active_bindings, set[str]()
     found: list[tuple[Key, DOMNode]] = []
@@ -99,7 +99,10 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
 
 
 def reachable(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
-    """Return the keys of all visible widgets, wherever the focus is, in table order."""
+    """Return all visible widgets' keys, each with the widget that binds it.
+
+    They are in the key table's order. Keys that only work while the user types are left out.
+    """
     found: dict[Key, DOMNode] = {}
     for node in _shown(screen):
         for key in _keys_of(node):
@@ -118,7 +121,7 @@ def _keys_of(node: DOMNode) -> list[Key]:
 
 
 def _chain(screen: Screen[Any]) -> list[DOMNode]:
-    """Return the focused node and its ancestors."""
+    """Return the focused widget and its ancestors, the last of which is the app."""
     focused = screen.focused
     inside = [] if focused is None else [n for n in focused.ancestors_with_self if n is not screen]
     return [*(node for node in inside if node is not screen.app), screen, screen.app]

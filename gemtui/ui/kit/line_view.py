@@ -1,4 +1,4 @@
-"""A scrollable view of lines, rendered for the current width and copied as text."""
+"""A scrollable view of lines, rendered for the view's width and copied as text."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class HalfPages(ScrollView, inherit_bindings=False):
 
 
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):
-    """A scrollable view of the lines returned by `draw(look)`.
+    """A scrollable view of the lines returned by a function, `draw(look)`.
 
-    `what`: what the message after copying calls the contents.
+    `what`: the words for its contents in the message shown after copying.
     """
 
     BINDINGS = bindings(Where.DRAWING)
@@ -48,7 +48,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self._lines: Sequence[Line] = ()
 
     def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
-        """Show the lines returned by `draw`.
+        """Show the lines that `draw` returns, now and after each change of width or theme.
 
         `fresh`: scroll to the first line.
         """
@@ -59,7 +59,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
 
     @property
     def text(self) -> str:
-        """The text of all lines."""
+        """The text of all lines, without styles."""
         return "\n".join(plain(line.pieces).rstrip() for line in self._lines)
 
     def _lay_out(self) -> None:
@@ -77,7 +77,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
         self._lay_out()
 
     def notify_style_update(self) -> None:
-        """Render the lines again in the new theme."""
+        """Render the lines again after a change of theme."""
         super().notify_style_update()
         if self.is_attached:
             self._lay_out()
@@ -94,7 +94,7 @@ class LineView(HalfPages, can_focus=True, inherit_bindings=False):
 
 
 class DetailView(LineView):
-    """The line view of a screen that shows nothing else."""
+    """A `LineView` that fills a whole screen; its close key closes the screen."""
 
     BINDINGS = bindings(Where.RAW)
 

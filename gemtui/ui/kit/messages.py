@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CopyRequested(Message):
-    """Ask the app to copy `text` to the clipboard.
+    """Request to copy `text` to the clipboard.
 
     `what` describes the text to the user, for example "code, 12 lines".
     """
@@ -29,9 +29,9 @@ class CopyRequested(Message):
 
 @dataclass
 class RawRequested(Message):
-    """Request to show the stored record of a message as JSON.
+    """Request to show the stored JSON record of a message.
 
-    `spoken`: the message. `block`: the block under the cursor, or None.
+    `spoken`: the message. `block`: the block of the message that the cursor is on, or None.
     """
 
     spoken: Spoken
@@ -42,7 +42,7 @@ class RawRequested(Message):
 class FileRequested(Message):
     """Request to open a file in the editor.
 
-    `path`: the path as the tool named it. `line`: 1-based line number, or None.
+    `path`: the path as a tool call named it. `line`: 1-based line number, or None.
     """
 
     path: str
@@ -51,9 +51,9 @@ class FileRequested(Message):
 
 @dataclass
 class HistoryRequested(Message):
-    """Request to show every write to a file, across all sessions.
+    """Request to show every write to a file, in all sessions.
 
-    `path`: at first the path as the tool named it. A screen makes it absolute before the message
+    `path`: at first the path as a tool call named it. A screen makes it absolute before the message
     reaches the app.
     """
 
@@ -68,27 +68,28 @@ class SubagentRequested(Message):
 
 
 class BackRequested(Message):
-    """Request to go back to the list, because there is nothing left to close."""
+    """Request to return to the list; posted if a pane has nothing left to close."""
 
 
 class DroppedRequested(Message):
-    """Request to show or hide messages that failed or were rewound or replaced."""
+    """Request to show or hide messages that failed, or that were rewound or replaced."""
 
 
 class TranscriptMoved(Message):
-    """Request to update the status line: cursor, search or follow mode has changed.
+    """Posted when a transcript's cursor, search or follow mode has changed.
 
-    This message is replaceable, so a burst of them causes a single update.
+    The status line is then updated. The message is replaceable, so a burst of them causes only one
+    update.
     """
 
     def can_replace(self, message: Message) -> bool:
-        """Return True for a message of the same class, because the newer one replaces it."""
+        """Return True for a message of the same class, so that the newer one replaces it."""
         return isinstance(message, TranscriptMoved)
 
 
 @dataclass
 class NewRunRequested(Message):
-    """Request to show the run pane, ready to start a new run in `folder`."""
+    """Request to show the run pane, ready for a new run in `folder`."""
 
     folder: Path
 
@@ -97,7 +98,7 @@ class NewRunRequested(Message):
 class ContinueRequested(Message):
     """Request to show the run pane, ready to continue a stored session.
 
-    `prompt`: text to put into the prompt field.
+    `prompt`: the text to put into the prompt field.
     """
 
     session: Summary
@@ -106,10 +107,10 @@ class ContinueRequested(Message):
 
 @dataclass
 class ChatRequested(Message):
-    """Request to show the run pane for a chat that may not be listed yet.
+    """Request to show the run pane for a chat in `folder` that may not be listed yet.
 
     `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
-    `prompt`: text to put into the prompt field.
+    `prompt`: the text to put into the prompt field.
     """
 
     folder: Path
@@ -120,7 +121,7 @@ class ChatRequested(Message):
 
 @dataclass
 class RunWithPolicyRequested(Message):
-    """Request to show the run pane, ready for a run with these policies and mode."""
+    """Request to show the run pane, ready for a run with these policies and this mode."""
 
     policies: tuple[Path, ...]
     mode: ApprovalMode
@@ -128,7 +129,7 @@ class RunWithPolicyRequested(Message):
 
 @dataclass
 class AllowCallRequested(Message):
-    """Request to show the form for a rule that would allow `call`.
+    """Request to show the form for a new rule that would allow `call`.
 
     `policies`: the policy files used by the run that made the call.
     """
@@ -139,9 +140,9 @@ class AllowCallRequested(Message):
 
 @dataclass
 class SessionRequested(Message):
-    """Request to show a session with the cursor on a tool call.
+    """Request to show a session, with the cursor on one of its tool calls.
 
-    The call is given by its id; "" puts the cursor at the start of the session.
+    `call`: the tool call's id; "" puts the cursor at the start of the session.
     """
 
     session: Summary

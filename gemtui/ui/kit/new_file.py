@@ -1,4 +1,4 @@
-"""Naming new files: suggest a free name and validate a typed one."""
+"""Names for new files: suggestions of free ones, and validation of typed ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from gemtui.paths import current_folder, typed_path
 
 
 def new_file_path(name: str) -> Path:
-    """Return a typed name as a path, relative to the current folder if not absolute."""
+    """Return the path for a typed name, which may be relative to the current folder."""
     return current_folder() / typed_path(name.strip())
 
 
 def free_name(stem: str, suffix: str) -> str:
-    """Return the name of a file that doesn't exist yet, adding a number if needed."""
+    """Return a name for a new file, with a number between stem and suffix if needed."""
     for number in range(1, 1000):
         more = f"-{number}" if number > 1 else ""
         name = f"{stem}{more}{suffix}"
@@ -27,7 +27,7 @@ def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
     """Return why no file can be created under this name, or "" if one can.
 
     `forbidden`: Gemini CLI's folder, with symlinks resolved; gemtui must not write there. `folder`:
-    whether the name is that of a folder, which may already exist.
+    whether the name is for a folder, which may already exist.
     """
     path = new_file_path(name)
     if not name.strip():

@@ -1,4 +1,4 @@
-"""A notice in place of a transcript or list: what happened and which keys help."""
+"""A notice in place of a transcript or list: what happened, and which keys help."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     )
 
     class AgainRequested(Message):
-        """Request to try again."""
+        """Request to repeat what failed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class NoticePane(VerticalScroll, can_focus=True):
         yield Static()
 
     def show_notice(self, heading: Clean, lines: Sequence[Clean]) -> None:
-        """Show a heading with lines of text below it."""
+        """Show a heading with lines of text below it, followed by the keys that help."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
         parts += [self._key(key) for key in self.KEYS]
@@ -52,7 +52,7 @@ class NoticePane(VerticalScroll, can_focus=True):
         self.post_message(CopyRequested(self._text, "this message"))
 
     def action_again(self) -> None:
-        """Post a request to try again."""
+        """Post a request to repeat what failed."""
         self.post_message(self.AgainRequested())
 
     def action_back(self) -> None:
@@ -60,7 +60,7 @@ class NoticePane(VerticalScroll, can_focus=True):
 
 
 class EmptyStore(NoticePane):
-    """The notice shown when there are no sessions: where gemtui looked and what to do."""
+    """The notice for an empty session list: where gemtui looked, and what to do."""
 
     BINDINGS = bindings(Where.EMPTY)
     KEYS = (
@@ -72,7 +72,10 @@ class EmptyStore(NoticePane):
         """Request to look for sessions in another folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
-        """Explain why there are no sessions in `home`."""
+        """Explain why there are no sessions in `home`, Gemini CLI's folder.
+
+        `snapshot`: the result of looking for sessions there.
+        """
         self.show_notice(*_words(home, snapshot))
 
     def action_elsewhere(self) -> None:

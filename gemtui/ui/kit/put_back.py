@@ -1,4 +1,4 @@
-"""Restore sessions that Gemini CLI no longer has."""
+"""Dialogs that restore sessions that Gemini CLI no longer has."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _MOST = 500
-"""Maximum number of vault sessions to list."""
+"""Maximum number of sessions in the vault to list."""
 
 
 async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     """List the sessions that can be restored, and restore the one the user chooses.
 
-    `kept`: the sessions that exist only in the vault, newest first.
+    These are the sessions in `kept`, which exist only in the vault (newest first), and those of
+    which only a run still has a copy.
     """
     ids = {each.id for each in kept}
     found = await asyncio.to_thread(_of_runs, app.runs_dir, app.name_of)
@@ -58,9 +59,9 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 
 
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
-    """Restore a session's missing files from the copy that a run made of it.
+    """Restore a session's missing files from a run's copy, and show the result.
 
-    The result is shown to the user. `folder`: the run's folder, which contains the copy.
+    `folder`: the run's folder, which contains the copy.
     """
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
@@ -69,7 +70,8 @@ async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
 async def put_back(app: AppBase, session: Summary, question: str) -> Summary | None:
     """Restore a session from the vault if the user agrees.
 
-    Returns the restored session's summary, or None if nothing was restored.
+    Returns the restored session's summary, or None if nothing was restored. `question`: the
+    question to ask the user.
     """
     lines = [
         clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
@@ -92,7 +94,10 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
-    """Restore in a thread, and show the result or the reason why restoring failed."""
+    """Call `restoring` in a thread; show its result, or the reason why it failed.
+
+    Returns None if it failed.
+    """
     with app.reporting("The session was not restored"):
         done = await asyncio.to_thread(restoring)
         app.show_message("; ".join(_words(done)))
@@ -115,9 +120,9 @@ def _words(done: Restored) -> Iterator[str]:
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:
-    """Return each run's copy of a session with a title for it.
+    """Return the runs' copies of lost sessions, each with a title.
 
-    This is the session's title or, if it has none, the prompt of the run.
+    The title is the session's own or, if it has none, the run's prompt.
     """
     return [
         (copy, name_of(copy.session_id) or copy_title(copy) or _prompt(copy.folder))

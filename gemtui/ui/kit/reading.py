@@ -1,4 +1,4 @@
-"""Work in a thread that passes its results to the event loop as they arrive."""
+"""Work in a thread whose results are shown by the event loop as they arrive."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ T = TypeVar("T")
 
 
 class Reading:
-    """A piece of work in a thread, such as reading files.
+    """The event loop's handle on work in a thread, such as reading files.
 
-    Create this object in the event loop. `can_show`: returns whether results can still be shown.
-    `every`: the minimum number of seconds between two partial results.
+    The thread uses it to show results and to find out whether to stop. It must be created in the
+    event loop. `can_show`: returns whether results can still be shown. `every`: the minimum number
+    of seconds between two partial results.
     """
 
     def __init__(
@@ -26,24 +27,24 @@ class Reading:
         self._can_show, self._every, self._shown = can_show, every, monotonic()
 
     def stop(self) -> None:
-        """Make the work end soon, and ignore its results from now on."""
+        """Tell the work to end soon, and ignore its results from now on."""
         self._stopped.set()
 
     def is_stopped(self) -> bool:
-        """Return whether the results are no longer needed."""
+        """Return whether the work should end, because its results are no longer needed."""
         return self._stopped.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Block the calling thread for some seconds.
+        """Block the calling thread for some seconds, or until the work has been stopped.
 
-        Returns True, without waiting any longer, once the work has been stopped.
+        Returns whether it has been stopped.
         """
         return self._stopped.wait(seconds)
 
     def is_due(self) -> bool:
         """Return whether it is time to show a partial result.
 
-        If so, the next one is due after another interval of `every` seconds.
+        If so, the next one is due after another `every` seconds.
         """
         due = monotonic() - self._shown > self._every
         if due:
@@ -51,7 +52,7 @@ class Reading:
         return due
 
     def show(self, act: Callable[..., None], *args: Any) -> None:
-        """Call `act` in the event loop, unless the work has been stopped by then."""
+        """Call `act` in the event loop, unless its results can't be shown any more then."""
         if not self.is_stopped():
             self._loop.call_soon_threadsafe(self._act, act, *args)
 
@@ -63,7 +64,7 @@ class Reading:
 class Latest(Generic[T]):
     """Passes values from a thread to the event loop, which shows only the newest.
 
-    A value that has not been shown yet is replaced by the next one.
+    A value that hasn't been shown yet is replaced by the next one.
     """
 
     def __init__(self, show: Callable[[T], None]) -> None:
@@ -71,13 +72,13 @@ class Latest(Generic[T]):
         self._value: T | None = None
 
     def put(self, value: T) -> None:
-        """Ask to show a value; may be called from any thread."""
+        """Ask the event loop to show a value; may be called from any thread."""
         idle, self._value = self._value is None, value
         if idle:
             self._loop.call_soon_threadsafe(self.flush)
 
     def flush(self) -> None:
-        """Show the newest value right away, if it hasn't been shown yet."""
+        """Show the newest value now, if it hasn't been shown yet."""
         value, self._value = self._value, None
         if value is not None:
             self._show(value)

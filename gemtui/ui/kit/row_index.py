@@ -1,4 +1,4 @@
-"""The vertical positions of a list's rows."""
+"""The vertical positions of a list's rows, which may take several lines each."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 Item = TypeVar("Item")
 _FAR = 1_000
-"""Maximum number of rows to check for one that the cursor can be on."""
+"""Maximum number of rows, in each direction, to check for one that can be chosen."""
 
 
 class RowKind(NamedTuple, Generic[Item]):
-    """What a list knows about its rows without rendering them.
+    """The functions by which a list learns about its rows without rendering them.
 
-    `key(item)`: returns a value that identifies the row. `stops(item)`: whether the cursor can be
-    on the row; False for headings. `height(item, width)`: the number of lines the row takes at this
-    width; None if every row takes one line.
+    `key(item)`: returns a value that identifies the row. `stops(item)`: returns whether the cursor
+    can be on the row; False for headings. `height(item, width)`: returns the number of lines the
+    row takes at this width; None instead of a function if every row takes one line.
     """
 
     key: Callable[[Item], object]
@@ -27,9 +27,9 @@ class RowKind(NamedTuple, Generic[Item]):
 
 
 class RowIndex(Generic[Item]):
-    """The rows of a list `width` cells wide, with the lines that each row takes.
+    """The rows of a list `width` cells wide, with the lines that each row takes up.
 
-    In the methods, a `place` is a row's index.
+    In the methods, `place` is a row's index.
     """
 
     def __init__(self, kind: RowKind[Item], rows: Sequence[Item] = (), width: int = 0) -> None:
@@ -38,7 +38,7 @@ class RowIndex(Generic[Item]):
         self.measure(width)
 
     def measure(self, width: int) -> None:
-        """Recompute the positions for a new width."""
+        """Recompute the rows' positions for a new width."""
         height, rows = self._kind.height, self.rows
         if height is None:
             self._tops = range(len(rows) + 1)
@@ -50,11 +50,11 @@ class RowIndex(Generic[Item]):
 
     @property
     def height(self) -> int:
-        """The total number of lines."""
+        """The total number of lines that the rows take up."""
         return self._tops[-1]
 
     def key(self, place: int) -> object:
-        """Return the key of a row."""
+        """Return the value that identifies a row."""
         return self._kind.key(self.rows[place])
 
     @cached_property
@@ -65,8 +65,8 @@ class RowIndex(Generic[Item]):
     def find(self, key: object, near: int = -1) -> int | None:
         """Return the index of the row with this key, or None.
 
-        `near`: the index where the row probably is; checking it first is fast. If the row isn't
-        there, an index of all keys is built once.
+        `near`: an index to check first, because the row is probably there. If it isn't there, a
+        mapping of all keys to indices is built once.
         """
         if 0 <= near < len(self.rows) and self.key(near) == key:
             return near
@@ -79,13 +79,14 @@ class RowIndex(Generic[Item]):
             return next(found, None)
 
     def nearest(self, place: int) -> int:
-        """Return the valid index closest to this one, or 0 in an empty list."""
+        """Return the valid row index closest to this number; 0 if there are no rows."""
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:
-        """Return the row nearest to `place` that the cursor can be on.
+        """Return the index of the first row from `place` on that the cursor can be on.
 
-        `step`: the direction in which to look first, 1 for down or -1 for up.
+        `step`: the direction in which to look first, 1 for down or -1 for up. If no row in either
+        direction will do, `place` is returned.
         """
         place, end = self.nearest(place), len(self.rows)
         below, above = range(place, min(end, place + _FAR)), range(place, max(-1, place - _FAR), -1)
@@ -97,20 +98,20 @@ class RowIndex(Generic[Item]):
         return 0 <= place < len(self.rows) and self._kind.stops(self.rows[place])
 
     def at(self, line: int) -> int:
-        """Return the index of the row on a line of the list, or of the nearest row."""
+        """Return the index of the row that covers this line, or of the nearest row."""
         return self.nearest(bisect_right(self._tops, line) - 1)
 
     def top(self, place: int) -> int:
-        """Return the first line of a row."""
+        """Return the number of a row's first line."""
         return self._tops[place]
 
     def bottom(self, place: int) -> int:
-        """Return the line after a row's last line."""
+        """Return the number of the line after a row's last line."""
         return self._tops[place + 1]
 
     def is_within(self, place: int, top: int, bottom: int) -> bool:
-        """Return whether a row exists and lies completely between two lines.
+        """Return whether a row exists and lies completely within a range of lines.
 
-        `top`: the first line of the range. `bottom`: the line after the last one.
+        `top`: the first line of the range. `bottom`: the line after its last one.
         """
         return place < len(self) and top <= self.top(place) and self.bottom(place) <= bottom

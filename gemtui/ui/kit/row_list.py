@@ -43,7 +43,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     @dataclass
     class Highlighted(Message):
-        """Posted when the cursor has moved, or the row under it has changed."""
+        """Posted when the cursor has moved, or when the row under it has changed."""
 
         rows: RowList[Any]
 
@@ -76,23 +76,23 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     @property
     def items(self) -> Sequence[Item]:
-        """The rows."""
+        """The items shown as rows, including headings."""
         return self._places.rows
 
     @property
     def count(self) -> int:
-        """The number of rows."""
+        """The number of rows, including headings."""
         return len(self._places)
 
     @property
     def chosen(self) -> Item | None:
-        """The item under the cursor, or None."""
+        """The item under the cursor, or None if there is none."""
         here = self._places.stops(self._cursor)
         return self._places.rows[self._cursor] if here else None
 
     @property
     def chosen_key(self) -> object:
-        """The key of the item under the cursor, or None."""
+        """The key of the item under the cursor, or None if there is none."""
         return self._places.key(self._cursor) if self._places.stops(self._cursor) else None
 
     def find(self, key: object) -> int | None:
@@ -101,7 +101,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
 
     @property
     def active(self) -> bool:
-        """Whether key presses move the cursor."""
+        """Whether key presses move this list's cursor."""
         return self.has_focus
 
     @property
@@ -110,10 +110,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return self._cursor
 
     def show(self, items: Sequence[Item], *, fresh: bool = False, wanted: object = None) -> None:
-        """Replace the rows.
+        """Replace the rows; the cursor stays on the same item if it still exists.
 
-        `fresh`: move the cursor to the first row. `wanted`: move the cursor to the row with this
-        key, if it exists.
+        `fresh`: move the cursor to the first row instead. `wanted`: move the cursor to the row with
+        this key, if it exists.
         """
         before = self.chosen_key
         keys, otherwise = ((wanted,), 0) if fresh else ((wanted, before), self._cursor)
@@ -128,8 +128,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     ) -> None:
         """Replace the rows without posting a message.
 
-        The cursor moves to the first of `keys` that exists, or else to the index `otherwise`.
-        `shows`: scroll to the cursor even if it wasn't visible before.
+        The cursor moves to the row with the first of `keys` that exists, or else to the index
+        `otherwise`. `shows`: scroll to the cursor even if it wasn't visible before.
         """
         with self._kept_in_place(shows=shows):
             self._places, self._drawn = RowIndex(self._kind, items, self._width), {}
@@ -140,8 +140,8 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def go(self, place: int, step: int = 1) -> None:
         """Move the cursor to the row at index `place`.
 
-        If the cursor can't be on that row, it goes to the next row in direction `step` that it can
-        be on.
+        If the cursor can't be on that row, it goes to the next possible row in direction `step` or,
+        if there is none, in the other direction.
         """
         self._cursor = self._places.stop(place, step)
         self._show_cursor()
@@ -149,7 +149,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.report_cursor()
 
     def report_cursor(self) -> None:
-        """Post `Highlighted`, because the cursor has moved."""
+        """Post `Highlighted` for the row that is now under the cursor."""
         self.post_message(self.Highlighted(self))
 
     # --- lines ---------------------------------------------------------------------------------
@@ -159,13 +159,13 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return self.scrollable_content_region.width
 
     def in_sight(self, place: int) -> bool:
-        """Return whether a row is fully visible."""
+        """Return whether the row at this index is fully visible."""
         top = self.scroll_offset.y
         return self._places.is_within(place, top, top + self._height)
 
     @contextmanager
     def _kept_in_place(self, *, shows: bool = False) -> Iterator[None]:
-        """Keep the visible rows in place on screen while rows or their heights change.
+        """Keep the visible rows in place on screen while the `with` block changes rows.
 
         Afterwards, the cursor is visible if it was before, or if `shows` is set. If the user has
         scrolled away from the cursor with the mouse wheel, the view stays there.
@@ -192,7 +192,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.scroll_to(y=y, animate=False, force=taller)
 
     def lead(self, place: int) -> int:
-        """Return the index of the first row to show with this one, such as its heading."""
+        """Return the index of the row that should be visible along with this one.
+
+        This is the list's first row if only a few headings are above this row, otherwise this row.
+        """
         above = range(min(place, 4))
         return 0 if place <= 3 and not any(map(self._places.stops, above)) else place
 
@@ -215,7 +218,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     # --- rendering -----------------------------------------------------------------------------
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Render a region; each row is rendered at most once per call."""
+        """Render a region of the list, rendering each of its rows only once."""
         self._look = look_of(self.app, self._width)
         self._drawn = {}
         return super().render_lines(crop)
@@ -234,14 +237,14 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         return strip.adjust_cell_length(look.width).apply_style(self.rich_style)
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
-        """Render one row."""
+        """Return the lines of the row at this index, with the cursor if it is there."""
         front = Piece(own(" " * GUTTER), look[Role.TEXT])
         if place == self._cursor and self._places.stops(place):
             front = Piece(own(look.glyphs.cursor), look[Role.CURSOR if self.active else Role.MUTED])
         return _fitted((front, *self._draw(self.items[place], look.narrowed(GUTTER))), look)
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
-        """Render the text that is shown if there are no rows."""
+        """Return the lines to show if there are no rows."""
         style = look[Role.MUTED]
         return _fitted((Piece(own(" " * GUTTER), style), Piece(self.empty, style)), look)
 
@@ -302,23 +305,23 @@ def _fitted(pieces: Pieces, look: Look) -> Sequence[Strip]:
 
 
 class SteeredRows(RowList[Item], can_focus=False):
-    """Rows whose cursor is moved by keys pressed elsewhere, such as in a search field."""
+    """A list whose cursor is moved by keys pressed elsewhere, as in a search field."""
 
     @property
     def active(self) -> bool:
-        """Whether keys move the cursor: always, although the focus is in a field above."""
+        """True, because the cursor follows keys although a field above has the focus."""
         return True
 
 
 class SteersRows:
-    """Mixin for a screen with `SteeredRows`: the keys that move the rows' cursor.
+    """Mixin for a screen with `SteeredRows`: actions that move the list's cursor.
 
-    The rows never have the focus themselves.
+    The list itself never has the focus.
     """
 
     @property
     def rows(self) -> SteeredRows[Any]:
-        """The rows."""
+        """The list whose cursor to move."""
         raise NotImplementedError
 
     def action_step(self, rows: int) -> None:

@@ -1,4 +1,4 @@
-"""Exit reliably when a signal arrives or the terminal disappears.
+"""Reliable exit when a signal arrives or the terminal disappears.
 
 Textual writes to the terminal from a thread and waits for that thread. If the terminal disappears,
 for example because an ssh connection drops or a pane is closed, the thread dies. The app would then
@@ -27,19 +27,19 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 GRACE = 3.0
 """Seconds to wait for a clean exit, and again for an exit by exception."""
 LAST = 8.0
-"""Seconds after which the process is ended, whatever its threads are waiting for."""
+"""Seconds after a signal until the process is ended, whatever its threads do."""
 _RESTORED = b"\x1b[?1049l\x1b[?1000;1002;1003;1006;2004;2048l\x1b[?25h\x1b[<u\x1b[23;2t\x1b[0m"
 """Escape sequences that leave the alternate screen and reset the terminal's modes.
 
-These include the mouse, paste and keyboard modes, the cursor and the window title.
+They reset the mouse, paste and keyboard modes, the cursor and the window title.
 """
 
 
 def exit_immediately(attributes: list[Any] | None) -> None:
-    """Let signals end the process immediately, until `ExitSignals` takes over.
+    """Let signals end the process immediately, until an `ExitSignals` takes over.
 
-    Before that, there is nothing to clean up, and a normal exit would wait for Textual's threads.
-    `attributes`: the result of `terminal_attributes`, to restore before exiting.
+    While the app starts, there is nothing to clean up, and a normal exit would wait for Textual's
+    threads. `attributes`: the result of `terminal_attributes`, to restore before exiting.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -51,10 +51,10 @@ def exit_immediately(attributes: list[Any] | None) -> None:
 
 
 class ExitSignals:
-    """Handles signals; `leave(code)` must exit the app from the event loop.
+    """Handles the signals that end the app, as soon as an instance exists.
 
-    Signals are handled as soon as an instance exists. `attributes`: the terminal's attributes from
-    before the app started (see `terminal_attributes`).
+    `leave`: takes the exit code and must make the app exit; it is called in the event loop.
+    `attributes`: the terminal's attributes from before the app started (see `terminal_attributes`).
     """
 
     def __init__(self, leave: Callable[[int], object], attributes: list[Any] | None) -> None:
@@ -72,7 +72,7 @@ class ExitSignals:
 
     @property
     def is_exiting(self) -> bool:
-        """Return whether a signal that ends the app has arrived."""
+        """Whether a signal that ends the app has arrived."""
         return bool(self._code)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -83,13 +83,13 @@ class ExitSignals:
             self._loop.call_soon_threadsafe(self._leave, self._code)
 
     def _on_alarm(self, _number: int, _frame: FrameType | None) -> None:
-        """Exit by raising an exception, which no message queue can delay."""
+        """Exit by raising SystemExit, which doesn't depend on any message queue."""
         self._alarms += 1
         if self._alarms <= 2:
             raise SystemExit(self._code)
 
     def _end_at_last(self) -> None:
-        """End the process some seconds after a signal, from a separate thread.
+        """End the process `LAST` seconds after a signal, from a separate thread.
 
         Otherwise Python would wait for Textual's threads, one of which may be waiting for a
         terminal that no longer exists.
@@ -106,14 +106,17 @@ def cancel_alarm() -> None:
 
 
 def terminal_attributes() -> list[Any] | None:
-    """Return the terminal's attributes, or None if there is no terminal."""
+    """Return the terminal's `termios` attributes, or None if there is no terminal."""
     with suppress(OSError, ValueError, termios.error):
         return termios.tcgetattr(sys.__stdin__ or 0)
     return None
 
 
 def _restore(attributes: list[Any] | None) -> None:
-    """Restore the terminal as far as possible without waiting for it."""
+    """Restore the terminal as far as possible without waiting for it.
+
+    `attributes`: the attributes to set; None does nothing.
+    """
     if attributes is None:
         return
     with suppress(OSError, ValueError, termios.error):
@@ -123,9 +126,9 @@ def _restore(attributes: list[Any] | None) -> None:
 
 
 def _watch_terminal() -> None:
-    """Ask the system to send SIGHUP when the terminal hangs up.
+    """Wait until the terminal hangs up, then send SIGHUP to this process.
 
-    Not every system can do this.
+    Not every system does this by itself.
     """
     stream = sys.__stdin__
     if stream is None or not stream.isatty():

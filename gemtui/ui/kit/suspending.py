@@ -1,11 +1,11 @@
-"""Suspend gemtui on ctrl+z or `kill -TSTP`, and resume it on `fg`.
+"""Suspending gemtui on ctrl+z or `kill -TSTP`, and resuming it on `fg`.
 
 The terminal is restored before gemtui stops and set up again afterwards. Textual does this inside
-its signal handlers, which has three problems. If a signal arrives while the event loop is writing
-to the terminal, the app deadlocks. `kill -CONT` starts a second thread that reads keys. And sending
-SIGSTOP to gemtui alone hangs the terminal if no shell is waiting or another program of the same job
-is. Here, the handlers only wake the event loop, and the whole job is stopped with SIGTSTP, which
-the kernel ignores if there is no shell.
+its signal handlers, which has three problems. First, if a signal arrives while the event loop is
+writing to the terminal, the app deadlocks. Second, `kill -CONT` starts a second thread that reads
+keys. Third, Textual sends SIGSTOP to its own process alone, which hangs the terminal if no shell is
+waiting, or if another program of the same job is. Here, the handlers only wake the event loop, and
+the whole job is stopped with SIGTSTP, which the kernel ignores if there is no shell.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_SHELL = "There is no shell to return to, because gemtui was not started from 
 
 
 class JobControl:
-    """Handles SIGTSTP and SIGCONT from the moment an instance exists.
+    """Handles SIGTSTP and SIGCONT as soon as an instance exists.
 
     `leaving`: returns whether the app is exiting because of a signal; the terminal is then left
     alone.
@@ -43,8 +43,8 @@ class JobControl:
 
     def _on_stop(self, _number: int, _frame: FrameType | None) -> None:
         if self._app.handed_over:
-            # Another program is in the foreground and will stop the whole job. That program has the
-            # terminal, so there is nothing to restore.
+            # Another program, such as an editor, is in the foreground and stops the whole job. It
+            # has the terminal, so there is nothing to restore.
             with _stopping_by_default():
                 os.kill(os.getpid(), signal.SIGTSTP)
         else:
@@ -73,7 +73,10 @@ class JobControl:
             self._app.show_message(NO_SHELL)
 
     def _take_terminal_again(self) -> None:
-        """Set the terminal's modes again, because the shell changed them after a SIGSTOP."""
+        """Set up the terminal again after SIGCONT, in case the shell changed its modes.
+
+        This handles a SIGSTOP, which gives the app no chance to restore the terminal first.
+        """
         driver = self._app._driver
         if driver is None or self._ends():
             return
@@ -85,9 +88,9 @@ class JobControl:
         self._resume()
 
     def _wait_for_foreground(self) -> None:
-        """Stop again for as long as another job uses the terminal.
+        """Stop the job again while another job uses the terminal.
 
-        This happens if the user has resumed gemtui in the background with `bg`.
+        This is so if the user has resumed gemtui in the background with `bg`.
         """
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False
@@ -101,7 +104,7 @@ class JobControl:
         if driver is None:
             return
         if self._leaving():
-            # The shell has the terminal, so restoring it now would disturb the wrong program.
+            # The shell has the terminal, so setting its modes now would disturb the shell.
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             vars(driver)["attrs_before"] = None
             return
@@ -120,7 +123,7 @@ def _stopping_by_default() -> Iterator[None]:
 
 
 def _in_foreground() -> bool:
-    """Return whether this job has the terminal, or True if that is unknown."""
+    """Return whether this process's job is in the foreground; True if that is unknown."""
     try:
         return os.tcgetpgrp((sys.__stdin__ or sys.stdin).fileno()) == os.getpgrp()
     except (OSError, ValueError):

@@ -17,7 +17,10 @@ from gemtui.ui.kit.messages import CopyRequested
 
 
 class RawText(Log, HalfPages):
-    """Scrollable text; long lines are wrapped on screen but copied unwrapped."""
+    """Scrollable text whose long lines are wrapped on screen but copied unwrapped.
+
+    `what`: the words for the text in the message shown after copying.
+    """
 
     BINDINGS = bindings(Where.RAW)
 
@@ -29,7 +32,7 @@ class RawText(Log, HalfPages):
         """Whether the last line has been visible at any time."""
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """After scrolling, check whether the last line is now visible."""
+        """Scroll, then note whether the last line is now visible."""
         super().watch_scroll_y(old_value, new_value)
         self.call_after_refresh(self._look_where)
 
@@ -71,7 +74,7 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 class RawScreen(AnsweringScreen[None]):
     """A full-screen text with a title.
 
-    `what`: what the message after copying calls the text.
+    `what`: the words for the text in the message shown after copying.
     """
 
     def __init__(self, title: Clean, text: Clean, *, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Patches for bugs and slow code in Textual that also affect its own widgets."""
+"""Patches for Textual's bugs and slow code that gemtui's subclasses can't fix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ _get_content_height = OptionList.get_content_height
 
 _keys_of_sequence = XTermParser._sequence_to_key_events
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
-"""Matches a key with modifiers in the format of tmux and xterm's modifyOtherKeys."""
+"""Matches the escape sequences that tmux and xterm send for keys with modifiers.
+
+xterm sends them if its modifyOtherKeys is on.
+"""
 
 
 def _keys_with_their_modifiers(
@@ -35,7 +38,7 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Return how many cells of an option list's width aren't available for text."""
+    """Return how many cells of an option list's width can't be used for text."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 

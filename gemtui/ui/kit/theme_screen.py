@@ -1,4 +1,4 @@
-"""Choose a theme, with a live preview of the theme under the cursor."""
+"""A dialog for choosing a theme, with a preview of the theme under the cursor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from gemtui.ui.kit.keys import Where, bindings
 
 
 class ThemeScreen(DialogScreen[str]):
-    """A dialog that returns the chosen theme, or None after restoring the old one."""
+    """A dialog that returns the chosen theme.
+
+    Esc restores the old theme and returns None.
+    """
 
     BINDINGS = bindings(Where.DIALOG)
 
@@ -22,7 +25,7 @@ class ThemeScreen(DialogScreen[str]):
         self._before = before
 
     def compose(self) -> ComposeResult:
-        """Build the list: gemtui's own themes, then Textual's."""
+        """Yield the list of themes: gemtui's own first, then Textual's."""
         names = sorted(self.app.available_themes, key=lambda name: (not _ours(name), name))
         with Dialog(own("Theme"), own("enter apply   esc keep the old theme")):
             yield OptionList(*(Option(clean_line(name), id=name) for name in names))

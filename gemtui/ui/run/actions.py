@@ -1,4 +1,4 @@
-"""Actions on runs, along with the questions they ask the user first."""
+"""Actions on runs, with the questions to ask the user before them."""
 
 from __future__ import annotations
 
@@ -42,18 +42,19 @@ if TYPE_CHECKING:
 LARGEST_PROMPT = 10_000_000
 """Maximum size in bytes of a file to load as a prompt."""
 MOST_TOLD = 6
-"""Maximum number of lines about a folder's settings in the trust dialog."""
+"""Maximum number of lines about a folder's settings in a dialog before a run."""
 MOST_STDERR = 1_000_000
-"""Maximum number of bytes of stderr to show; longer output loses its beginning."""
+"""Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
 
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Return whether a run needs Gemini CLI's trust option, or None to cancel the run.
+    """Return whether a run needs Gemini CLI's trust option; None means don't run.
 
     The user is asked only if Gemini CLI would otherwise refuse to work in the folder and the user
-    hasn't trusted it before. If they refuse to trust it, the run is cancelled.
+    hasn't trusted it before. None is returned if they refuse to trust it. `environ`: the
+    environment variables of the run.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):
@@ -77,10 +78,10 @@ async def trusted(
 
 
 async def _told(app: AppBase, options: AgentOptions) -> bool:
-    """Show which settings take effect in a run without the user being asked.
+    """Show the settings that let a run act without asking the user.
 
-    Settings that the user already knows aren't shown again. For the project's settings, the user is
-    asked to agree; their own settings are only reported. Returns False if the user cancels the run.
+    Settings that the user has seen before aren't shown again. The user must agree to those of the
+    project; their own settings are only reported. Returns False if the user cancels the run.
     """
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
@@ -104,7 +105,7 @@ async def _agreed(
     """Show the start of a report on a run's settings, and ask whether to run.
 
     The user can also open the full report. If they agree to the run, the report is stored as seen.
-    Returns whether they agree.
+    Returns whether they agree. `about`: lines to show above the report. `yes`: the option to agree.
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
@@ -130,7 +131,7 @@ async def _remember(app: AppBase, report: Report) -> None:
 
 
 async def show_trusted(app: AppBase) -> None:
-    """Show the folders the user has told gemtui to trust.
+    """List the folders that the user has told gemtui to trust.
 
     If the user chooses one and confirms, it is no longer trusted.
     """
@@ -166,7 +167,10 @@ _PLACES = {
 async def show_command(
     app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
 ) -> None:
-    """Show the command line and the files that a run would use, or why it can't start."""
+    """Show the command line and the files that a run would use, or why it can't start.
+
+    `prompt`, `options`: those of the run.
+    """
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
@@ -183,7 +187,7 @@ async def show_command(
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
-    """Yield shell comments on limits that gemtui enforces but the shown script can't."""
+    """Yield shell comments on limits that gemtui enforces but a shell command can't."""
     if options.timeout is not None:
         yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
     if options.idle_timeout is not None:
@@ -194,7 +198,8 @@ def _limits(options: AgentOptions) -> Iterator[Clean]:
 async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
     """Ask for a file and return its contents as a prompt, or None if cancelled.
 
-    If the file can't be read, the reason is shown and None is returned.
+    If the file can't be read, the reason is shown and None is returned. `folder`: the folder that a
+    relative path refers to.
     """
 
     def place(text: str) -> Path:
@@ -218,9 +223,9 @@ def _read(path: Path) -> str:
 
 
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
-    """Let the user edit the next run's options; return None if they stay unchanged.
+    """Let the user edit the next run's options; return None if they cancel.
 
-    The user can also have them remembered for the folder.
+    The user can also have the options remembered for the folder, or forgotten.
     """
     from gemtui.ui.run.options_dialog import OptionsScreen
 
@@ -243,13 +248,13 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 
 
 async def keep_mode(app: AppBase, options: AgentOptions) -> None:
-    """Remember the mode in these options for the folder, unless that would be unsafe."""
+    """Remember these options' mode for their folder, unless that would be unsafe."""
     with app.reporting("The mode could not be remembered for this folder"):
         await asyncio.to_thread(folder_options.remember_mode, options)
 
 
 async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
-    """Return the options remembered for a folder, or None.
+    """Return the options that are remembered for a folder, or None.
 
     If they can't be read, the reason is shown and None is returned.
     """
@@ -263,7 +268,7 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
 
 
 def _remembered(folder: Path) -> AgentOptions | None:
-    """Return the options remembered for a folder.
+    """Return the options that are remembered for a folder, or None.
 
     A worktree that has none gets those of the folder it was created from.
     """
@@ -276,8 +281,8 @@ def _remembered(folder: Path) -> AgentOptions | None:
 async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
     """Let the user choose one of the recorded runs; return it, or None.
 
-    The list includes the runs of other and earlier gemtui processes. In the list, the user can also
-    stop active runs and restore lost sessions.
+    The list includes runs that other and earlier gemtui processes started. From the list, the user
+    can also stop active runs and restore lost sessions.
     """
     search = ""
     while found := await registry.find():
@@ -316,7 +321,10 @@ async def _stop(app: AppBase, run: Run) -> None:
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
-    """Ask what to do about active runs that gemtui started; return whether it may quit."""
+    """Ask what to do about active runs; return whether gemtui may quit.
+
+    Only runs that this gemtui started count. The user can stay, leave them running, or stop them.
+    """
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
     count = len(prompts)
@@ -352,9 +360,9 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """Say what happens to runs that keep working after gemtui has quit.
+    """Return what happens to active runs if gemtui quits without stopping them.
 
-    `asks`: those of the runs with an open question. `waits`: whether any of the runs has a queue.
+    `asks`: the runs that have an open question. `waits`: whether any of the runs has a queue.
     """
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
@@ -375,11 +383,11 @@ async def start_run(
     *,
     id: str | None = None,
 ) -> LiveRun | None:
-    """Ask any necessary questions about a run's folder, then start the run.
+    """Ask any necessary questions about a run's folder and settings, then start it.
 
     `before`: the conversation that the run continues, or None. `id`: the run's id; None creates
-    one. If calls can't be passed to the user for approval, the user chooses whether to run anyway.
-    If the run isn't started, the reason is shown and None is returned.
+    one. If the run can't ask the user for approval of its calls, the user chooses whether to run
+    anyway. If the run isn't started, the reason is shown and None is returned.
     """
     trust = options.trust or await trusted(app, options)
     if trust is None:
@@ -406,14 +414,14 @@ async def start_run(
 
 
 async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """Move the queued prompts of a finished run to the run that continues its session."""
+    """Move a finished run's queued prompts to `to`, which continues its session."""
     with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     await run.refresh_queue()
 
 
 async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> None:
-    """Use these options when the prompts in a run's queue are sent."""
+    """Store the options with which the prompts in a run's queue will be sent."""
     with app.reporting("Queued prompts keep their old options"):
         await run.keep_options(options)
 
@@ -421,9 +429,9 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Explain why calls can't be passed to the user for approval, and offer ways out.
+    """Explain why a run can't ask the user for approval, and offer ways out.
 
-    Returns the options with which to try to start the run again, or None to give up.
+    Returns the options for another attempt to start the run, or None to give up.
     """
     install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
     answer = await app.push_screen_wait(
@@ -449,14 +457,17 @@ async def _without_gate(
 
 
 async def _install_extension(app: AppBase) -> bool:
-    """Explain and install the extension; return whether it is now installed."""
+    """Explain the extension and offer to install it; return whether it then works."""
     from gemtui.ui.kit.extension_dialog import ask_to_install
 
     return await ask_to_install(app)
 
 
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
-    """Show a screen that compares a file before the run with the file as it is now."""
+    """Show a screen that compares a file before the run with the file as it is now.
+
+    `write`: the file's row in the list of changed files.
+    """
     from gemtui.ui.run.difference_screen import DifferenceScreen
 
     found = await run.files.difference(Path(write.path))
@@ -465,7 +476,7 @@ async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
 
 
 def show_stderr(app: AppBase, run: LiveRun) -> None:
-    """Show Gemini CLI's stderr; of very long output, only the end."""
+    """Show a run's stderr output on a screen of its own; if it is long, only the end."""
     try:
         text = read_end(run.run.folder.stderr, MOST_STDERR).decode("utf-8", "replace")
     except OSError:

@@ -1,6 +1,6 @@
-"""Answer a run's questions, each of which is about a tool call to allow or deny.
+"""Carrying out the user's answers to a run's questions.
 
-This includes the dialogs that some answers need.
+Each question is whether to allow a tool call. Some answers need a further dialog.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "no": Conversation.deny,
     "stop_run": Conversation.stop,
 }
-"""Maps each answer's action to the method of `Conversation` that gives the answer."""
+"""The method of `Conversation` to call for each answer, by the answer's action."""
 
 
 async def carry_out_answer(
     app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
 ) -> None:
-    """Carry out the user's choice for the question `shown`.
+    """Carry out the user's answer to the question that was on screen, `shown`.
 
-    `action`: the chosen answer. If the user closes a dialog with esc, the question stays
-    unanswered. If the user allows the call, but it would no longer do what was on screen, it isn't
-    allowed; the question is redrawn with what the call would do now.
+    `action`: the chosen answer. `talk`: the run's questions. If the user closes a dialog with esc,
+    the question stays unanswered. A call is not allowed if it would no longer do what was on
+    screen; instead, the question is redrawn with what the call would do now.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
@@ -72,7 +72,7 @@ def _reason(text: str) -> str:
 async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
     """Record an answer; return whether it takes full effect.
 
-    If it doesn't, the reason is shown. `give`: records the answer.
+    If it doesn't, the reason is shown. `give`: the function that records the answer.
     """
     try:
         given = await asyncio.to_thread(give)
@@ -103,7 +103,7 @@ def _back() -> str:
 
 
 async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
-    """Revoke the newest answer that allows similar calls."""
+    """Revoke the user's newest answer that also allowed similar calls."""
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
@@ -147,7 +147,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
 
 
 def _subject(talk: Conversation, shown: Asked) -> str:
-    """Return a string that identifies this question."""
+    """Return a string that identifies a question, so that drafts aren't mixed up."""
     return f"{talk.cwd} {shown.question.number}"
 
 
@@ -168,7 +168,10 @@ async def _typed(
 
 
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
-    """Show the whole call on its own screen, with control characters made visible."""
+    """Show the whole call on its own screen, with control characters made visible.
+
+    If the user scrolls to its end there, the call counts as read.
+    """
     title = visible_line(f"{shown.runs.tool[:200]}: what will run if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))
     screen = RawScreen(title, text, what="the call")

@@ -14,7 +14,7 @@ from gemtui.ui.run.question_pane import QuestionPane
 _PAUSE = 0.7
 """Seconds without a key press after which a new question gets the focus.
 
-It only takes the focus from an empty prompt, or from a transcript that is following new output.
+It takes the focus only from an empty prompt, or from a transcript that follows new output.
 """
 
 
@@ -24,14 +24,15 @@ class Asking(RunPart):
     def __init__(self, screen: RunPane) -> None:
         super().__init__(screen)
         self._answered_by = ""
-        """The keys that gave the last answer."""
+        """The characters that pressing the keys of the last answer would type."""
         self._pointed_at: int | None = None
-        """Number of the question that last had the focus, even if the user has left it."""
+        """The number of the question that last had the focus, even if it has lost it."""
 
     def can(self, action: str) -> bool:
-        """Return whether an action on approvals is available.
+        """Return whether there is a file to compare or an approval to revoke.
 
-        There must be an approval to revoke, or a changed file to compare.
+        "differing" compares the files that differ from what the user approved; any other action
+        revokes an approval.
         """
         run = self.screen.run_shown
         if run is None:
@@ -45,12 +46,12 @@ class Asking(RunPart):
     # --- focus ---------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Remove the question, because another run is about to be shown."""
+        """Remove the questions, because another run or none is about to be shown."""
         self._pointed_at = None
         self.screen.question.show(())
 
     def show(self, run: LiveRun) -> None:
-        """Show the waiting questions, and focus them unless the user is busy.
+        """Show a run's unanswered questions, and focus them unless the user is busy.
 
         While the user is typing or reading, the focus stays where it is, so that a key meant for
         something else doesn't answer a question.
@@ -72,7 +73,7 @@ class Asking(RunPart):
                 self._point()
 
     def focus_question(self) -> bool:
-        """Focus the waiting question; return False if there is none."""
+        """Focus the unanswered question; return False if there is none."""
         if self.screen.question.asks:
             self._point()
         return self.screen.question.asks
@@ -94,9 +95,9 @@ class Asking(RunPart):
         return still and free and known and not screen.asking
 
     def _written(self) -> str:
-        """Return the typed prompt without the key that gave the last answer at its ends.
+        """Return the typed prompt without repeats of the key that gave the last answer.
 
-        If that key is held down, its repeats end up in the prompt and don't count as typing.
+        While that key is held down, its repeats end up in the prompt; they don't count as typing.
         """
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text
@@ -104,7 +105,7 @@ class Asking(RunPart):
     # --- answers -------------------------------------------------------------------------------
 
     def answered(self, event: QuestionPane.Answered) -> None:
-        """Carry out an answer whose key was pressed, after any dialog that it needs."""
+        """Carry out the answer whose key was pressed, after any dialog that it needs."""
         self._answered_by = BY_ID[f"question.{event.action}"].keys
         self._settle(event)
 

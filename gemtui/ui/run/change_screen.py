@@ -1,4 +1,4 @@
-"""The dialog in which the user edits a tool call before it runs."""
+"""A dialog in which the user edits a tool call or a queued prompt."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LONGEST = 200_000
 class ChangeScreen(FormScreen[str]):
     """A dialog that returns the edited text, or None.
 
-    `problem`: returns what is wrong with a given text, or "" if the text is valid. `enter_takes`:
-    enter submits the text instead of inserting a newline.
+    `problem`: takes a text and returns why it is invalid, or "" if it is valid. `enter_takes`:
+    whether enter submits the text instead of inserting a newline.
     """
 
     BINDINGS = bindings(Where.CHANGE_CALL)
@@ -57,7 +57,7 @@ class ChangeScreen(FormScreen[str]):
             self.query_one("#problem", Label).update(own(_CONTROLS))
 
     def action_take(self) -> None:
-        """Close with the text, if it is valid."""
+        """Close and return the text, or show why it is invalid."""
         text = self.query_one(TextArea).text
         problem = self._problem(text)
         self.query_one("#problem", Label).update(clean_line(problem))

@@ -1,4 +1,4 @@
-"""Screens for files that differ from what the user approved, and for a file's diff."""
+"""Screens for files that differ from what the user approved, and for file diffs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class DifferenceScreen(FullScreen[None]):
     """A screen with the diff of one file.
 
-    `row`: the text of the file's row in the list of changed files. `name`: the file's base name.
-    `found`: the diff or the contents to show.
+    `row`: the text for the header, such as the file's row in the list of changed files. `name`: the
+    file's base name. `found`: the diff or, if there is none, the contents to show.
     """
 
     HAS_STATUS = False
@@ -62,7 +62,8 @@ class DifferenceScreen(FullScreen[None]):
 async def show_differing(app: AppBase, run: LiveRun) -> None:
     """List the files that differ from what the user approved.
 
-    The user can choose one to see its diff or to restore it.
+    The user can choose one to see its diff, or to restore it to what it was before the approved
+    call.
     """
     while True:
         found = {str(each.number): each for each in run.differing}

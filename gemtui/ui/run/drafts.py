@@ -1,4 +1,4 @@
-"""Unsent prompts of runs and sessions that aren't on screen."""
+"""Unsent prompts for runs and sessions that aren't on screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class PromptDrafts:
     """Unsent prompts: one per run, one per session to continue, and one for a new run.
 
-    A run that continues another run takes over the other run's unsent prompt.
+    Runs that were started from one another's queue share their unsent prompts.
     """
 
     def __init__(self, registry: RunRegistry) -> None:
@@ -22,9 +22,10 @@ class PromptDrafts:
     def exchange(self, here: str | None, text: str, to: LiveRun | None, resume: str | None) -> str:
         """Store an unsent prompt, and return the stored one for what is shown next.
 
-        `here`: the id of the run or session that `text` is meant for, or None for a new run. `to`:
-        the run that is shown next, if any. `resume`: if `to` is None, the id of the session that is
-        shown next, or None for a new run.
+        `here`: the id of the run or session that `text` was typed for, or None for a new run. `to`:
+        the run that is shown next, or None. `resume`: if `to` is None, the id of the session that
+        is shown next, or None for a new run. If `here` is the same as what is shown next, `text`
+        itself is returned.
         """
         places = [resume] if to is None else self._places(to)
         if here in places:
@@ -34,5 +35,8 @@ class PromptDrafts:
         return "\n\n".join(filter(None, found))
 
     def _places(self, run: LiveRun) -> list[str | None]:
-        """Return the ids of a run and of the runs it continues, oldest first."""
+        """Return the ids of the runs that share unsent prompts with this one.
+
+        The oldest comes first.
+        """
         return [each.id for each in self._registry.runs if each.latest is run.latest]

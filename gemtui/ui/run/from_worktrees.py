@@ -1,4 +1,4 @@
-"""Carry out in the run pane what the user has chosen on the worktrees screen."""
+"""Carrying out, in the run pane, what the user has chosen on the worktrees screen."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ async def carry_out(
 async def _start_each(
     app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
 ) -> None:
-    """Send a worktree's first prompt again with other options; show the first new run.
+    """Send a worktree's first prompt once per variant, and show the first new run.
 
-    Each run gets a new worktree.
+    Each run gets a new worktree, and the options in which its variant differs (see
+    `WorktreeChoice`).
     """
     worktree = wanted.worktree
     begun: list[LiveRun] = []

@@ -1,4 +1,7 @@
-"""Texts about a run: its state, its outcome and its options (pure functions)."""
+"""Texts about runs: their states, outcomes and options.
+
+All functions here are pure.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
 
 QUIET = 60.0
-"""Seconds without output after which the status line mentions it."""
+"""The status line warns about missing output after this many seconds."""
 _SILENT = 3.0
 _LAST_LINES = 6
 ENDED_KEYS = (
@@ -54,7 +57,10 @@ ENDED_KEYS = (
 
 
 def clock(seconds: float) -> str:
-    """Format a duration given in seconds, for example `0:41` or `1:02:03`."""
+    """Format a duration in seconds as hours, minutes and seconds, such as `1:02:03`.
+
+    The hours are left out if there are none: `0:41`.
+    """
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -74,18 +80,18 @@ END_COLOURS = {
 
 
 _NAMED = 60
-"""How many characters of the prompt are used to refer to a run elsewhere."""
+"""How many characters of a run's prompt are used to name the run in messages."""
 
 
 def run_glyph(run: LiveRun, glyphs: Glyphs) -> str:
-    """Return the symbol for the current state of a run."""
+    """Return the symbol for a run's current state."""
     if run.waiting:
         return glyphs.ask
     return glyphs.running if run.outcome is None else status_glyph(run.outcome.status, glyphs)
 
 
 def status_glyph(status: Status, glyphs: Glyphs) -> str:
-    """Return the symbol for a final status."""
+    """Return the symbol for a finished run's status."""
     match status:
         case Status.OK:
             return glyphs.ok
@@ -101,7 +107,7 @@ def status_glyph(status: Status, glyphs: Glyphs) -> str:
 
 
 def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
-    """Return a run's state as a symbol and text in that state's colour."""
+    """Return a run's state as a symbol and words, in the state's colour."""
     if run.stage is Stage.STOPPING:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
@@ -118,27 +124,30 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
 
 
 def end_notice(run: LiveRun) -> Notification:
-    """Return the notification for a run that has ended, including its outcome."""
+    """Return the desktop notification for a finished run, including its outcome."""
     how = "done" if run.outcome is None else run.outcome.status.words
     return run_notice(run, f"run ended: {how}")
 
 
 def question_notice(run: LiveRun) -> Notification:
-    """Return the notification for a run that is asking a question."""
+    """Return the desktop notification for a run that asks for approval."""
     return run_notice(run, f"needs approval for {run.waiting[-1].request.tool_name[:_NAMED]}")
 
 
 def run_notice(run: LiveRun, what: str) -> Notification:
-    """Return a notification about a run: `what`, followed by the start of its prompt."""
+    """Return a desktop notification about a run.
+
+    Its text is `what`, followed by the start of the run's prompt.
+    """
     title = clean_line(f"gemtui: {run.cwd.name}")
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
 
 
 def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Content]:
-    """Yield the parts of the status line, most important first.
+    """Yield the parts of a run's status line, most important first.
 
     These are the state, the elapsed time, how long there has been no output, the counts of failed
-    and denied tool calls, the turns, and the queued messages.
+    and denied tool calls, the turns, the messages not read yet, and the queued prompts.
     """
     yield Content.assemble(run_state(run, glyphs), f" {clock(run.elapsed(now))}")
     if run.alive and run.first_checkpoint:
@@ -170,7 +179,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """Return a heading and lines that say how a run ended.
+    """Return how a run ended: a heading, and lines with details and ways out.
 
     Returns None if the run is active or was successful.
     """
@@ -190,9 +199,9 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 
 
 def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
-    """Return the text on how a run ended, or None if the run is active or successful.
+    """Return the message on how a run ended; None if it is active or was successful.
 
-    `keys`: the keys that help in this situation; the text names them.
+    `keys`: ids of the keys that help now; the message names them.
     """
     said = ending(run, glyphs)
     if said is None:
@@ -215,7 +224,7 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
-    """Return the text that is shown when there is no run.
+    """Return the text for a pane without a run.
 
     `problem`: why no run can be started, or None.
     """
@@ -231,7 +240,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
 
 
 def cli_words(cli: Detected) -> Content:
-    """Describe the version of Gemini CLI that runs use."""
+    """Return the version of Gemini CLI that runs use, as text for the header."""
     version = f"gemini {cli.version}" if cli.version else "no Gemini CLI"
     return Content.styled(clean_line(version), "dim")
 
@@ -242,7 +251,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press
 
 
 def held_prompts_text(run: LiveRun) -> Clean:
-    """Describe the prompts that were still queued when their run ended."""
+    """Return a text about the prompts that were still queued when their run ended."""
     waits = run.queue_state.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
@@ -251,7 +260,10 @@ def held_prompts_text(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Say what pressing enter in the prompt field will do."""
+    """Return what pressing enter in the prompt field will do.
+
+    `run`: the run on screen. `resume`: the id of the session that the next run continues, or None.
+    """
     if run is not None and run.accepts_messages:
         return Clean("prompt: enter queues it for the next turn, ctrl+s sends it now")
     if run is not None and run.alive:
@@ -263,10 +275,10 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Yield the state of the transcript view, most important part first.
+    """Yield texts on the state of the transcript view, most important first.
 
-    The parts are why the last jump failed, whether the view follows new output, and the search
-    matches.
+    They say why the last jump failed, whether the view follows new output, and how many matches the
+    search has found.
     """
     if view.word:
         yield view.word
@@ -301,9 +313,10 @@ def spent_words(
 ) -> Iterator[str]:
     """Yield how full the context is, and the cost of the conversation and of the day.
 
-    `shown`: the messages that the next prompt continues; None for a new conversation. `today`,
-    `prices`: None if not known yet. `day_budget`: in US dollars, or 0 for none. The cost of a
-    conversation doesn't include its subagents.
+    `shown`: the messages that the next prompt continues; None for a new conversation. `today`: the
+    day's usage, or None if not known yet. `prices`: None if not known yet; nothing is yielded then.
+    `day_budget`: in US dollars, or 0 for none. The cost of a conversation doesn't include its
+    subagents.
     """
     if prices is None:
         return
@@ -328,10 +341,11 @@ def option_parts(
     spent: Iterable[str] = (),
     taken_away: int = 0,
 ) -> list[Content]:
-    """Return the next run's options, most important first; dangerous ones stand out.
+    """Return the next run's options as texts, most important first.
 
-    `usual`: the mode that applies if the options don't set one. `spent`: the result of
-    `spent_words`. `taken_away`: how many of the project's settings turn off confirmations.
+    Dangerous options are highlighted. `usual`: the mode that applies if the options don't set one.
+    `spent`: the result of `spent_words`. `taken_away`: how many of the project's settings turn off
+    confirmations.
     """
     words = [Content(clean_line(f"model {options.model or 'auto'}"))]
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
@@ -350,7 +364,7 @@ def option_parts(
 
 
 def remembered_text(options: AgentOptions) -> Clean:
-    """Return the message that remembered options have been loaded for the folder."""
+    """Return the message that a folder's remembered options have been loaded."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
@@ -363,16 +377,20 @@ _LOUD = "bold $text-warning"
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:
-    """Yield the options that let commands run without asking or that trust the folder."""
+    """Yield texts for the options that are dangerous.
+
+    These let commands run without asking, or trust the folder.
+    """
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield the options that differ from their defaults and aren't shown elsewhere.
+    """Yield texts for the options that differ from their defaults.
 
-    This leaves out the model, the mode, the folder, dangerous options, and the option named `but`.
+    The model, the mode, the folder, dangerous options, and the option named `but` are left out,
+    because they are shown elsewhere.
     """
     for option in run_options():
         if option.name == but:
@@ -384,7 +402,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """Return a short form of an option with its value, for the line of options."""
+    """Return a short text for an option with its value, as in the prompt's frame."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -399,7 +417,7 @@ def _brief(option: RunOption, value: Any) -> str:
 
 
 def denied_call(block: Block | None) -> Call | None:
-    """Return the call in this block if it was denied, or else None."""
+    """Return the call in this block if it is a denied tool call, or else None."""
     if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
         return Call(tool=block.name, args=block.args)
     return None
@@ -433,7 +451,7 @@ def write_row(
     """Return a row for the list of changed files.
 
     `root`: the folder that paths are shown relative to. `asked`: ids of the calls that are waiting
-    for the user's answer. `queued`: ids of the calls that are waiting for other calls.
+    for the user's answer. `queued`: ids of the calls that are waiting because of those.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)
@@ -459,6 +477,9 @@ def write_row(
 
 
 def write_totals(run: LiveRun, glyphs: Glyphs) -> str:
-    """Summarize the changed files, as in `3 files +26 −4`; "" if there are none."""
+    """Return a summary of the changed files, such as `3 files +26 −4`.
+
+    Returns "" if there are none.
+    """
     words = totals(run.files.rows).words(glyphs.removed)
     return f"at least {words}" if run.files.more else words

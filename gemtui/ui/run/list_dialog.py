@@ -1,4 +1,4 @@
-"""The list of all runs: search, open or stop a run, or restore a run's session."""
+"""A dialog that lists all runs, to open or stop one or restore its session."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, status_glyph
 
 _WORD = 16
-"""Width in cells of the column for a run's result."""
+"""Width in cells of the column with the runs' results."""
 _FOLDER = 14
 _SEARCHED = 20_000
-"""How many characters of each prompt are searched."""
+"""How many characters of each prompt a search looks through."""
 
 
 class RunAction(StrEnum):
@@ -38,7 +38,7 @@ class RunAction(StrEnum):
     OPEN = "open"
     STOP = "stop"
     RESTORE = "restore"
-    """Restore the session from the run's backup."""
+    """Restore the run's session from the copy in the run's folder."""
 
 
 class ChosenRun(NamedTuple):
@@ -51,7 +51,7 @@ class ChosenRun(NamedTuple):
 class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     """A dialog that returns a `ChosenRun`, or None.
 
-    `only_copies`: the runs whose folder holds the only copy of a session. `search`: the initial
+    `only_copies`: the folders of runs that hold the only copy of a session. `search`: the initial
     search text; once the user has chosen, the attribute `search` holds the last search text.
     """
 
@@ -65,7 +65,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
         self._prompts: dict[str, str] = {}
-        """Everything that was sent to each run, by run id, once loaded."""
+        """All texts that the user has sent to each run, by run id, once they are loaded."""
 
     def compose(self) -> ComposeResult:
         keys = own("enter open  / filter  x stop  b restore  esc close")
@@ -83,14 +83,14 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
 
     @work
     async def _read_prompts(self) -> None:
-        """Load full prompts and later messages, so that the search covers them."""
+        """Load all prompts and messages sent to the runs, so that searches cover them."""
         folders = [each.folder for each in self._runs]
         self._prompts = await asyncio.to_thread(_prompts, folders)
         self.searched.show(self._runs)
 
     @work
     async def _read_outcomes(self) -> None:
-        """Load the outcomes of runs that ended while no gemtui process was watching."""
+        """Determine the outcomes of runs that ended while no gemtui process was watching."""
         for place, run in enumerate(self._runs):
             if run.exit is not None and run.outcome is None:
                 self._runs[place] = await asyncio.to_thread(with_outcome, run)
@@ -99,7 +99,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     # --- rows ----------------------------------------------------------------------------------
 
     def _notes(self, run: Run) -> str:
-        """Return the notes shown before a run's prompt."""
+        """Return the notes to show before a run's prompt, such as "worktree"."""
         left = f"still running: {', '.join(map(str, run.pids))}  " if run.pids else ""
         left += f"{run.undelivered} unsent  " if run.undelivered else ""
         left += "worktree  " if run.worktree else ""
@@ -143,7 +143,7 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """Yield each text that the user has sent to a run, shortened."""
+    """Yield the start of each text that the user has sent to a run or queued for it."""
     queue = PromptQueue.of(folder)
     sent = (each.text for each in queue.sent())
     waiting = (each.text for each in queue.prompts())
@@ -153,7 +153,7 @@ def _said(folder: RunFolder) -> Iterator[str]:
 
 
 def run_sign(run: Run, look: Look) -> tuple[str, Role]:
-    """Return a run's symbol for lists, and the symbol's colour role."""
+    """Return a run's symbol for lists, and the role that determines its colour."""
     if run.state is RunState.ORPHANED:
         return look.glyphs.warning, Role.ERROR
     if run.asks:

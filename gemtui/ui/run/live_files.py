@@ -1,4 +1,4 @@
-"""The files changed by an active run, updated while the run works.
+"""The files changed by a run, updated while the run works.
 
 This module uses asyncio but no widgets. Files are read in threads.
 """
@@ -27,8 +27,8 @@ LOOK = 0.2
 class LiveFiles:
     """The files that a run has changed, with the state of each.
 
-    `rows` holds the files; `revision` goes up whenever they change. `calls()` returns the run's
-    tool calls so far.
+    `rows` holds the files; `revision` goes up whenever they change. `calls`: returns the tool calls
+    that the run has made so far.
     """
 
     def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
@@ -43,7 +43,7 @@ class LiveFiles:
         self._looking = asyncio.Lock()
 
     async def see(self) -> None:
-        """Watch the run's folder for changes until cancelled."""
+        """Watch the run's folder for changed files until cancelled."""
         async for seen in seen_files(self._cwd):
             self._seen = seen
             self._stirred.set()
@@ -62,7 +62,7 @@ class LiveFiles:
             await asyncio.sleep(LOOK)
 
     def process(self, payload: Payload) -> None:
-        """Handle an event of the run, after which files may have changed."""
+        """Handle one of the run's events, after which files may have changed."""
         if isinstance(payload, ToolUse | ToolResult | Done):
             self._stirred.set()
         self._time_shell(payload)
@@ -77,7 +77,7 @@ class LiveFiles:
             self._shells[payload.tool_use_id] = began, now
 
     async def end(self, ended: datetime | None) -> None:
-        """Update the rows a last time after the run.
+        """Update the rows one last time, after the run has ended.
 
         `ended`: when a past run ended, or None if the run has only just ended.
         """
@@ -88,7 +88,7 @@ class LiveFiles:
 
     @property
     def more(self) -> bool:
-        """Whether there are more changed files than can be tracked."""
+        """Whether more files may have changed than can be tracked."""
         return len(self._seen) >= MOST
 
     async def recompute(self) -> None:

@@ -1,8 +1,8 @@
 """A run as shown on screen: its transcript so far, its tool counts and its stage.
 
 This module uses asyncio but no widgets. `LiveRun.follow` applies events to the transcript as they
-arrive. The screen compares `revision` with its value at the last repaint, so events that arrive
-between two repaints cause only one.
+arrive. The screen repaints only if `LiveRun.revision` has changed since its last frame, so several
+events between two frames cause only one repaint.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from gemtui.ui.run.live_files import LiveFiles
 LISTEN = 0.3
 """Seconds between two checks of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two checks for questions."""
+"""Seconds between two checks for new questions and answers."""
 
 
 class Stage(StrEnum):
@@ -87,10 +87,10 @@ class ToolEnd(StrEnum):
 class LiveRun:
     """A run, either active or finished.
 
-    `began`: when the run was requested. `before`: the conversation that the run continues. `ours`:
-    whether this gemtui process started the run; if so, the user is asked about the run before
-    gemtui quits. `past`: whether the run had already ended when it was opened here. `looked_at`:
-    whether the user has seen the outcome.
+    `prompt`: the prompt it was started with. `began`: when it was requested. `before`: the
+    conversation that it continues. `ours`: whether this gemtui process started it; if so, the user
+    is asked about it before gemtui quits. `past`: whether it had already ended when it was opened
+    here. Attribute `looked_at`: whether the user has seen its outcome.
     """
 
     def __init__(
@@ -113,24 +113,24 @@ class LiveRun:
         self.outcome: RunOutcome | None = None
         """How the run ended, in words; None while it is active."""
         self.retry: str | None = None
-        """The retry that Gemini CLI is making; None as soon as there is other output."""
+        """The retry that Gemini CLI is making, in words; None after any newer output."""
         self.exit: Exit | None = None
         self.ended: datetime | None = None
         self.stderr = ""
         self.unprotected = ""
-        """Why the run's later changes have no checkpoints, or "" if they have them."""
+        """Why there are no checkpoints of the run's further changes; "" if there are."""
         self.settled_undos: tuple[str, ...] = ()
-        """Descriptions of interrupted undos that the run's supervisor has completed."""
+        """Sentences about interrupted undos that the run's supervisor has completed."""
         self.first_checkpoint = ""
-        """Progress of the first checkpoint while the run is waiting for it, or else ""."""
+        """The first checkpoint's progress while the run waits for it, or else ""."""
         self.pid: int | None = None
         self.misread = 0
         self.looked_at = True
         self.files = LiveFiles(run, lambda: self.own_transcript.calls())
         self.notes: tuple[str, ...] = ()
-        """Notes on the session that this run continued."""
+        """Notes on what happened to the session that this run continued."""
         self.told: Transcript | None = None
-        """The full transcript of a finished run, completed from the stored session."""
+        """A finished run's transcript, completed from its stored session; None before."""
         self.before = Transcript.of(()) if before is None else before
         self.progress = RunProgress(run.request)
         self.questions: tuple[Question, ...] = ()
@@ -138,16 +138,19 @@ class LiveRun:
         """Files that differ from what the user approved; empty until the run has ended."""
         self._waiting: tuple[Question, ...] = ()
         self.asked: Callable[[LiveRun], None] = lambda _run: None
-        """Called when the run asks a question, and when a question has been answered."""
+        """Called with this run when it has asked a question or received an answer."""
         self._unasked = UnaskedCalls()
         self.conversation, self._answered = Conversation(run.gate, self.cwd), AnsweredCalls()
         self._asked, self._reading = 0, asyncio.Lock()
         self.queue_state = QueueState()
-        """Messages sent to the run, and the run's queue."""
+        """The messages sent to the run, and its queue of prompts."""
         self.over = False
-        """Whether the run has ended and its queue has been sent or is left to the user."""
+        """Whether the run has ended and its queue has been dealt with.
+
+        The queue has then either been sent or been left to the user.
+        """
         self.next: LiveRun | None = None
-        """The run that was started to continue with this run's queue."""
+        """The run that was started from this run's queue, or None."""
         self.held: str | None = None
         """Why the queue couldn't be sent, or None."""
         self._words: dict[int, tuple[Outline, Message]] = {}
@@ -184,12 +187,12 @@ class LiveRun:
 
     @property
     def waiting(self) -> tuple[Question, ...]:
-        """The questions waiting for the user, in the order of their calls."""
+        """The questions that the user hasn't answered yet, in the order of their calls."""
         return self._waiting if self.alive else ()
 
     @property
     def waiting_call_ids(self) -> frozenset[str]:
-        """The ids of the calls that are waiting for the user, as far as they are known."""
+        """The ids of the calls that await the user's answer, as far as they are known."""
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
@@ -204,9 +207,9 @@ class LiveRun:
     # --- events --------------------------------------------------------------------------------
 
     async def follow(self, *, see_files: bool = False) -> None:
-        """Handle all events until the run has ended.
+        """Handle the run's events until it has ended, then determine its outcome.
 
-        `see_files`: also watch the run's folder for changes.
+        `see_files`: whether to watch the run's folder for changed files.
         """
         beside = [self._listen(), self._follow_questions()]
         if not self.past:
@@ -263,8 +266,8 @@ class LiveRun:
     async def _follow_questions(self) -> None:
         """Check for questions at short intervals until cancelled.
 
-        Meanwhile, a thread keeps telling the run that someone is there to answer. A thread is used
-        because an editor may block the app.
+        Meanwhile, a thread keeps telling the run that a user is there to answer. It is a thread
+        because the app's event loop is blocked while an editor is open.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
@@ -276,7 +279,7 @@ class LiveRun:
             gone.set()
 
     async def refresh_questions(self) -> None:
-        """Reload the questions and their answers."""
+        """Reload the run's questions and their answers."""
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.refresh)
         await self.refresh_queue()
@@ -296,7 +299,7 @@ class LiveRun:
             self._asked += 1
 
     def _in_order(self, questions: Sequence[Question]) -> tuple[Question, ...]:
-        """Return the questions that await an answer, in the order of their calls."""
+        """Return the unanswered questions, in the order of their calls."""
         calls = {call.id: place for place, call in enumerate(self.streamed.calls())}
 
         def place(question: Question) -> tuple[int, int]:
@@ -306,7 +309,7 @@ class LiveRun:
 
     @property
     def accepts_messages(self) -> bool:
-        """Whether messages can be sent to the run while it is active."""
+        """Whether messages can be sent to the run now, that is, while it is working."""
         return self.alive and self.run.asks
 
     async def send_message(self, text: str) -> None:
@@ -320,7 +323,7 @@ class LiveRun:
     async def queue(self, text: str, options: AgentOptions) -> None:
         """Queue a prompt to send once the run has ended.
 
-        The options apply to the whole queue. Raises OSError.
+        The options apply to all prompts in the queue. Raises OSError.
         """
         stored, prompts = to_dict(options), self.run.queue
 
@@ -332,17 +335,17 @@ class LiveRun:
         await self.refresh_queue()
 
     async def keep_options(self, options: AgentOptions) -> None:
-        """Set the options with which a new run will send the queued prompts.
+        """Store the options with which the queued prompts will be sent.
 
         Raises OSError.
         """
         await asyncio.to_thread(self.run.queue.keep_options, to_dict(options))
 
     def next_options(self) -> AgentOptions | None:
-        """Return the options with which a new run will send the queued prompts.
+        """Return the options with which the queued prompts will be sent.
 
-        The run continues this run's session if possible. Blocking: reads a file. Returns None if no
-        options have been set. Raises OptionError.
+        They make the new run continue this run's session if possible. Returns None if none are
+        stored. Blocking: reads a file. Raises OptionError.
         """
         stored = self.run.queue.options()
         resume = self.session if self.can_continue else self.resumes
@@ -350,39 +353,45 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The newest of the runs that took over the queue of this run, or this run itself."""
+        """The last run in the chain of runs that were started from this run's queue.
+
+        This is the run itself if there are none.
+        """
         return self if self.next is None else self.next.latest
 
     @property
     def sends_next(self) -> bool:
-        """Whether the queue can be sent automatically, because the run ended well.
+        """Whether the run ended well, so that its queue can be sent automatically.
 
-        False if the run had already ended when it was opened.
+        False if the run had already ended when it was opened here.
         """
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_continue and not self.past
 
     @property
     def renewed(self) -> datetime | None:
-        """When the quota will be renewed, if the run waits for that to send its queue.
+        """When the quota will be renewed, if the run's queue is to be sent then.
 
-        None if the run doesn't wait.
+        This is None if the run's options don't ask for that, or if the quota isn't used up.
         """
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
     @property
     def prompt_again(self) -> str:
-        """The prompt that resumes the run where it stopped.
+        """The prompt that makes a new run continue where this one stopped.
 
-        If there is nothing to resume, this is the run's original prompt.
+        If that isn't possible, this is the run's original prompt.
         """
         return GO_ON if self.progress.resumable and self.can_continue else self.prompt
 
     # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Check stderr at short intervals; a retry counts as a sign that the run is alive."""
+        """Check stderr at short intervals, for its last lines and for retries.
+
+        The state of checkpoints and the CLI's process id are determined along the way.
+        """
         path, size = self.run.folder.stderr, 0
         while True:
             now = _size(path)
@@ -410,51 +419,48 @@ class LiveRun:
 
     @property
     def streamed(self) -> Transcript:
-        """The transcript of the event stream, without messages sent during the run."""
+        """The transcript from the event stream, without messages sent during the run."""
         return self._fold.transcript()
 
     @property
     def own_transcript(self) -> Transcript:
-        """This run's transcript, without the conversation it continues."""
+        """This run's transcript, without the conversation that it continues."""
         said = self.streamed if self.told is None else self.told
         told = self._answered.with_answers(said, self.questions, self._unasked)
         return with_messages(told, self.queue_state, self._words)
 
     def transcript(self) -> Transcript:
-        """Return the conversation so far, including the part before this run.
-
-        The outlines of unchanged messages are reused.
-        """
+        """Return the conversation so far, including the part before this run."""
         return _after(self.before, self.own_transcript)
 
     def settled_transcript(self) -> Transcript:
         """Return the whole conversation, with message ids that no later run will use.
 
-        A run that continues this one can then append its own messages.
+        The messages of a run that continues this one can then be appended.
         """
         said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own_transcript)
         return _after(self.before, Transcript.of(tuple(said)))
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that the run continued, or None for a new session."""
+        """The id of the session that the run continued, or None if it began a new one."""
         return (self.run.request.about or {}).get("resume")
 
     @property
     def can_continue(self) -> bool:
-        """Whether there is a session that can be continued."""
+        """Whether the run has ended and has left a session that can be continued."""
         spoke = self.answers() > 0 or self.resumes is not None
         return not self.alive and self.session is not None and spoke
 
     @property
     def planned(self) -> bool:
-        """Whether the run has finished a plan that is ready to be carried out."""
+        """Whether the run has successfully made a plan that can now be carried out."""
         mode = (self.run.request.about or {}).get("approval_mode")
         done = self.outcome is not None and self.outcome.status.is_done
         return mode == ApprovalMode.PLAN and done and self.can_continue
 
     def ends(self) -> Counter[ToolEnd]:
-        """Count this run's tool calls by state, as shown on their cards."""
+        """Return the number of this run's tool calls by state, as shown on their cards."""
         state = self._tools_changed, self.told is None
         if self._counts[0] != state:
             self._counts = state, Counter(map(_end, self.own_transcript.calls()))
@@ -462,11 +468,11 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Return how many answers the model has given, for Gemini CLI's turn limit."""
+        """Return the model's number of answers, which Gemini CLI limits as "turns"."""
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds from the request to the run's end, or to now if active."""
+        """Return the seconds from the run's request to its end, or to `now` if active."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def seconds_since_event(self) -> float:
@@ -474,7 +480,10 @@ class LiveRun:
         return time.monotonic() - self._heard
 
     def place_of(self, call: str) -> tuple[int, int] | None:
-        """Return the message index and block index of a tool call, or None if not found."""
+        """Return a tool call's message index and block index, or None if it isn't found.
+
+        `call`: the tool call's id.
+        """
         transcript = self.transcript()
         for index, line in enumerate(transcript.outlines):
             if line.calls:
@@ -486,7 +495,7 @@ class LiveRun:
     # --- actions -------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Send SIGTERM to the run's process tree; when called again, send SIGKILL."""
+        """Send SIGTERM to the run's process tree or, if called again, SIGKILL."""
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
@@ -515,7 +524,7 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """Return a transcript with the messages of both; their ids must be different."""
+    """Return a transcript with both transcripts' messages, whose ids must differ."""
     if not len(first):
         return second
     count = len(first)

@@ -1,4 +1,4 @@
-"""The app's run mode: starts runs, attaches to them, and handles them on exit.
+"""The app's run mode: starts and follows runs, and asks about them on quitting.
 
 Modules for runs are imported only once there is a run, so that the app starts faster for users who
 only look at sessions.
@@ -38,8 +38,8 @@ RUN_MODE = "run"
 class RunMode:
     """The app's run mode, which publishes `changed` when a run has begun or ended.
 
-    `may_start`: called with the policy files for a run before it starts; returns False to cancel
-    the run.
+    `changed` is also published, with None, when a run has asked or received an answer. `may_start`:
+    called with a run's policy files before the run starts; returns False to cancel it.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class RunMode:
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
         self._rung: set[tuple[str, int]] = set()
-        """The questions that the user has been notified of."""
+        """The run id and number of each question that the user has been notified of."""
         self.changed: Signal[LiveRun | None] = Signal(app, "runs changed")
         app.add_mode(RUN_MODE, self._screen)
 
     @property
     def registry(self) -> RunRegistry:
-        """The registry that starts and follows runs; created on first use."""
+        """The registry that starts and follows runs, created on first use."""
         if self._registry is None:
             from gemtui.ui.run.registry import RunRegistry
 
@@ -85,7 +85,7 @@ class RunMode:
 
     @property
     def alive(self) -> tuple[LiveRun, ...]:
-        """The active runs."""
+        """The active runs that this app follows."""
         return () if self._registry is None else self._registry.alive
 
     @property
@@ -93,7 +93,10 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """Return the symbol for the run mode's tab, or "" if no run is active or unseen."""
+        """Return the symbol for the run mode's tab; "" if no run is active or unseen.
+
+        A run is unseen if it has ended and the user hasn't looked at its outcome.
+        """
         if self._registry is None:
             return ""
         from gemtui.ui.run.labels import run_glyph
@@ -123,7 +126,7 @@ class RunMode:
         await self._say_failures()
 
     async def _say_failures(self) -> None:
-        """Say once why programs named in the settings have failed."""
+        """Tell the user, only once, why programs named in the settings have failed."""
         for words in await asyncio.to_thread(_untold):
             self._app.show_message(words, problem=True)
 
@@ -145,7 +148,7 @@ class RunMode:
             self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
-        """Show the run pane; if a folder is given, ready for a new run there."""
+        """Show the run pane; if a folder is given, get ready for a new run there."""
         screen = await self._switched()
         if folder is not None:
             screen.prepare(folder)
@@ -158,7 +161,8 @@ class RunMode:
     async def go_on(self, summary: Summary, prompt: str = "") -> None:
         """Show the run pane, ready to continue a stored session.
 
-        `prompt`: text to put into the prompt field.
+        If the session can't be continued, show why instead. `prompt`: the text to put into the
+        prompt field.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
             self._app.show_message(
@@ -175,7 +179,10 @@ class RunMode:
             screen.prepare(folder, resume=summary.id, before=before, prompt=prompt)
 
     async def show_chat(self, chat: ChatRequested) -> None:
-        """Show the run pane, ready to continue a chat, with the prompt filled in."""
+        """Show the run pane, ready to continue a chat, with the prompt filled in.
+
+        If the chat's folder no longer exists, show a message instead.
+        """
         if not await asyncio.to_thread(is_folder, chat.folder):
             self._app.show_message(
                 "This chat can't be continued, because its folder no longer exists."
@@ -186,7 +193,7 @@ class RunMode:
         screen.prepare(chat.folder, resume=chat.session, before=before, prompt=chat.prompt)
 
     async def show_worktrees(self) -> None:
-        """Show the worktrees screen, then the run pane if the user's choice requires it."""
+        """Show the worktrees screen, then the run pane if the user has chosen a worktree."""
         from gemtui.ui.run.worktrees_screen import WorktreesScreen
 
         wanted = await self._app.push_screen_wait(WorktreesScreen())
@@ -196,7 +203,10 @@ class RunMode:
             await carry_out(self._app, self.registry, await self._switched(), wanted)
 
     def _past(self, chat: ChatRequested) -> Transcript | None:
-        """Return the past conversation of a chat. Blocking: call this from a thread."""
+        """Return a chat's conversation, or None if it is new or can't be read.
+
+        Blocking: call this from a thread.
+        """
         from gemtui.sessions.index import Index
 
         if chat.session is None:
@@ -214,7 +224,7 @@ class RunMode:
         return self._made
 
     def run_changed(self, run: LiveRun | None) -> None:
-        """Update the app after a run has begun or ended.
+        """Update the app after a run has begun or ended, and notify the user of an end.
 
         `run`: the run that has ended; None if a run has begun.
         """
@@ -231,7 +241,10 @@ class RunMode:
         app.signs_changed.publish(None)
 
     def _asked(self, run: LiveRun) -> None:
-        """Update the app after a run has asked a question or received an answer."""
+        """Update the app after a run has received an answer or asked a question.
+
+        The user is notified of a new question.
+        """
         app, new = self._app, {(run.id, each.number) for each in run.waiting} - self._rung
         self._rung |= new
         if new and not (self._shows(run) and app.app_focus):
@@ -247,7 +260,7 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def is_working_in(self, session: str) -> bool:
-        """Return whether a run is working in this session, whoever started the run."""
+        """Return whether a run, even of another gemtui, is working in this session."""
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
@@ -267,7 +280,10 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation, or None; message bodies are loaded when needed."""
+    """Return a stored conversation whose message bodies are loaded when needed.
+
+    Returns None if the file can't be read.
+    """
     log = SessionLog(path)
     try:
         log.refresh()
@@ -279,8 +295,8 @@ def _stored(path: Path) -> Transcript | None:
 def _tidy(place: Path) -> None:
     """Clean up after runs that resumed a session, then delete the oldest runs.
 
-    Runs are deleted if there are more than the limit. The order matters, because a run's folder
-    records what needs cleaning up.
+    Runs are deleted only if there are more than the limit. The order matters, because a run's
+    folder records what needs cleaning up. `place`: the folder with the runs' folders.
     """
     if not is_folder(place):
         return
@@ -296,6 +312,7 @@ def _waiting(place: Path) -> int:
     """Return how many prompts were still queued when their run ended.
 
     Most modules are imported only if there is a run with a queue, so that the app starts fast.
+    `place`: the folder with the runs' folders.
     """
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
@@ -313,9 +330,9 @@ def _waiting(place: Path) -> int:
 
 
 def _untold() -> tuple[str, ...]:
-    """Return messages about failed programs that the user hasn't been told about.
+    """Return messages about failed programs that the user hasn't seen yet.
 
-    Nothing is imported if there are none.
+    If there are none, no further modules are imported, so that the app starts fast.
     """
     try:
         if not any(failed_commands_dir().iterdir()):
@@ -328,12 +345,15 @@ def _untold() -> tuple[str, ...]:
 
 
 def _asks(run: LiveRun) -> bool:
-    """Return whether a run is waiting for the user's answer."""
+    """Return whether a run is waiting for the user's answer to a question."""
     return bool(run.run.gate.waiting())
 
 
 def _may_run(place: Path) -> bool:
-    """Return whether any run may still be active, because its end isn't recorded."""
+    """Return whether any run may still be active, because its end isn't recorded.
+
+    `place`: the folder with the runs' folders.
+    """
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())
     except OSError:

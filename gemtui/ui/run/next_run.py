@@ -1,4 +1,4 @@
-"""The next run's options: chosen now, remembered for the folder, or the defaults."""
+"""The next run's options: chosen now, remembered for its folder, or the defaults."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
 _KEPT = "kept"
 """The group of the worker that loads the remembered options."""
 _USUAL = "usual"
-"""The group of the worker that determines a folder's defaults."""
+"""The group of the worker that determines the defaults in a folder."""
 
 
 class NextRun(RunPart):
     """The options of the next run, which also apply to the queue of the run on screen.
 
     `usual`: the mode that applies if the options don't set one. `taken_away`: how many of the
-    project's settings turn off confirmations. `queueing`: a lock that is held while a queue is
-    being written.
+    project's settings turn off confirmations. `queueing`: a lock that is held while a run's queue
+    is being written.
     """
 
     def __init__(self, screen: RunPane, folder: Path | None) -> None:
@@ -74,11 +74,11 @@ class NextRun(RunPart):
         self.taken_away = 0
         self.queueing = asyncio.Lock()
         self._kept = False
-        """Whether the current options are the ones remembered for the folder."""
+        """Whether the options are those remembered for the folder."""
         self._can_ask = False
-        """Whether gemtui's extension, which lets runs ask, works in this folder."""
+        """Whether runs in this folder can ask the user, because gemtui's extension works."""
         self._chosen = False
-        """Whether the user has chosen options; if not, runs ask wherever possible."""
+        """Whether the user has chosen options; if not, runs ask wherever they can."""
         self._mode_chosen = False
         """Whether to remember the mode for the folder once a run has started with it."""
 
@@ -90,7 +90,7 @@ class NextRun(RunPart):
     # --- folder --------------------------------------------------------------------------------
 
     def go_to(self, folder: Path) -> None:
-        """Use another folder for the next run.
+        """Set another folder for the next run, and load the options remembered for it.
 
         Trust and remembered options are dropped, because they apply to the previous folder.
         """
@@ -103,7 +103,7 @@ class NextRun(RunPart):
             self.detect_mode()
 
     def load_remembered(self) -> None:
-        """Load the options remembered for the folder, if there are any."""
+        """Start loading the options remembered for the folder, if there are any."""
         self._take_kept(self.folder)
 
     @background(_KEPT, exclusive=True)
@@ -129,7 +129,7 @@ class NextRun(RunPart):
         self.screen.show_options()
 
     async def wait_loaded(self) -> None:
-        """Wait until the folder's options have been loaded."""
+        """Wait until the options remembered for the folder and its defaults are loaded."""
         for worker in [each for each in self.screen.workers if each.group in (_KEPT, _USUAL)]:
             with suppress(WorkerCancelled):
                 await worker.wait()
@@ -137,27 +137,30 @@ class NextRun(RunPart):
     # --- permissions ---------------------------------------------------------------------------
 
     def like(self, run: LiveRun) -> None:
-        """Use a run's folder and, if it is active and supervised, its supervision options."""
+        """Use a run's folder for the next run.
+
+        If the run is active and asks the user, the next run asks in the same way.
+        """
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
             self.options = replace(self.options, ask=True, away=run.away)
 
     def resume(self, session: str | None) -> None:
-        """Continue this session in the next run; None starts a new session."""
+        """Make the next run continue this session; None makes it start a new one."""
         self.options = replace(self.options, resume=session)
 
     def use_policies(self, policies: tuple[Path, ...], mode: ApprovalMode) -> None:
-        """Use these policy files with this mode."""
+        """Use these policy files and this mode for the next run."""
         self.options = replace(self.options, policies=policies, approval_mode=mode)
         self._mode_chosen = False
         self.screen.show_options()
 
     def use_model(self, model: str) -> None:
-        """Use this model."""
+        """Use this model for the next run."""
         self._choose(replace(self.options, model=model))
 
     def use_mode(self, name: str) -> bool:
-        """Use the mode with this name; return False if there is no such mode."""
+        """Use the mode with this name for the next run; return False for an unknown name."""
         chosen = mode_named(self.options, name, can_ask=self._can_ask)
         if chosen is not None:
             self._mode_chosen = True
@@ -170,13 +173,14 @@ class NextRun(RunPart):
         self._choose(with_next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
-        """Switch to a mode that can carry out a plan."""
+        """Switch to options with which a run can carry out a plan."""
         self._choose(options_for_plan(self.options, can_ask=self._can_ask))
 
     async def run_begun(self) -> None:
-        """After a run has begun, remember the mode for the folder if the user chose one.
+        """Note that a run has begun with these options.
 
-        The session and the trust option applied to that run only, so they are reset.
+        If the user has chosen the mode, it is now remembered for the folder. The session and the
+        trust option applied to that run only, so they are reset.
         """
         if self._mode_chosen:
             self._mode_chosen = False

@@ -42,7 +42,7 @@ from gemtui.ui.rules.form import completes, tool_hint
 from gemtui.ui.rules.form_fields import split_names
 
 AS_IT_IS = ""
-"""The value of the option that keeps Gemini CLI's default."""
+"""The value of a drop-down list's entry that keeps Gemini CLI's default."""
 _OPTIONS: Mapping[str, RunOption] = {each.name: each for each in run_options() if each.label}
 _REMEMBER = "remember"
 _HINTS = {name: each.hint for name, each in _OPTIONS.items()} | {
@@ -60,7 +60,8 @@ class ChosenOptions(NamedTuple):
 class OptionsScreen(FormScreen[ChosenOptions]):
     """A dialog that returns the chosen options, or None.
 
-    `remembers`: whether options are already remembered for the folder.
+    `policies`: the policy files to choose from. `remembers`: whether options are already remembered
+    for the folder.
     """
 
     BINDINGS = bindings(Where.OPTIONS)
@@ -138,13 +139,13 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     @on(Input.Blurred, "#cwd")
     @work(exclusive=True, group="told")
     async def _tell_before(self) -> None:
-        """Show above the fields what takes effect without asking in the chosen folder.
+        """Show above the fields which settings will act without asking the user.
 
-        This depends on the chosen mode too.
+        They depend on the chosen folder and mode.
         """
         try:
             report = await asyncio.to_thread(before_run_report, self._wanted())
-        except (OptionError, OSError, ValueError):  # the problem is shown next to the field
+        except (OptionError, OSError, ValueError):  # action_take reports it
             return
         lines = [clean_line(words) for words in report.lines()]
         self.query_one("#told-before").display = bool(lines)
@@ -163,7 +164,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @on(events.DescendantFocus)
     def _say_hint(self) -> None:
-        """Show what the focused field is for."""
         field = self.focused
         name = "" if field is None else field.id or ""
         words: Words = own(_HINTS.get(name, ""))
@@ -173,7 +173,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         self.query_one("#hint", Static).update(words)
 
     def _say_problem(self, error: OptionError) -> None:
-        """Show a problem next to its field, and focus that field."""
+        """Show a problem next to the field that it is about, and focus that field."""
         name = error.option or "cwd"
         problem = self.query_one(f"#{name}-problem", Static)
         problem.update(clean_line(f"{glyphs_of(self.app).failed} {error.what}"))
@@ -185,7 +185,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
     @work(exclusive=True, group="take")
     async def action_take(self) -> None:
-        """Close with the options, if a run is possible with them."""
+        """Close and return the options, or show why a run isn't possible with them."""
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
@@ -219,18 +219,18 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
 
 def _paths(policies: Sequence[Path]) -> str:
-    """Convert policy files to the value of a single option."""
+    """Return the paths of policy files as one string, the value of a list entry."""
     return "\0".join(map(str, policies))
 
 
 def is_typed(option: RunOption) -> bool:
-    """Return whether the dialog has a text field for an option."""
+    """Return whether the dialog has a text field for this option."""
     chosen = option.kind in (OptionKind.SWITCH, OptionKind.CHOICE) or option.name == "policies"
     return bool(option.label) and not chosen
 
 
 def texts_of(options: AgentOptions) -> dict[str, Clean]:
-    """Return the text for each field, by the option's name."""
+    """Return the initial text of each text field, by the option's name."""
     return {
         each.name: visible_line(_text(each, option_value(options, each.name)).strip())
         for each in filter(is_typed, run_options())
@@ -257,8 +257,9 @@ def _text(option: RunOption, value: Any) -> str:
 def options_from_texts(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
     """Convert the fields' texts to options.
 
-    An unchanged field keeps its value from `base`, because a name may contain characters that can't
-    be typed. Paths are relative to the run's folder. Raises OptionError, which names the option.
+    `texts`: by the option's name. An unchanged field keeps its value from `base`, because a name
+    may contain characters that can't be typed. Paths are relative to the run's folder. Raises
+    OptionError, which names the option.
     """
     before = texts_of(base)
     changed = {name: text.strip() for name, text in texts.items() if text.strip() != before[name]}

@@ -1,4 +1,4 @@
-"""The run pane as its parts see it, with the run on screen, prompt and question."""
+"""The run pane as its parts know it, with the run on screen, prompt and questions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class RunPane(DialogGuardScreen[None]):
 
     @property
     def panes(self) -> RunPanes:
-        """The panes that show the run."""
+        """The widget that shows the run's transcript and changed files."""
         return self.query_one(RunPanes)
 
     @property
     def view(self) -> TranscriptView:
-        """The transcript."""
+        """The view of the run's transcript."""
         return self.panes.view
 
     @property
     def question(self) -> QuestionPane:
-        """The question pane."""
+        """The pane that shows the run's questions."""
         return self.query_one(QuestionPane)
 
     @property
@@ -41,22 +41,22 @@ class RunPane(DialogGuardScreen[None]):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show a run.
 
-        `fresh`: False if the run continues the one that is already on screen.
+        `fresh`: False if the run continues the one on screen, so that the view stays as it is.
         """
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Show what has changed in the run since the last frame."""
+        """Draw the changes in the run on screen since the last frame."""
         raise NotImplementedError
 
     def show_state(self, run: LiveRun) -> None:
-        """Show the run's state: status line, changed files and, after it, how it ended."""
+        """Show a run's state: status line, changed files and, if it has ended, how."""
         raise NotImplementedError
 
     def show_options(self) -> None:
-        """Show the next run's options, and what enter will do with the prompt."""
+        """Show the next run's options, and what pressing enter in the prompt will do."""
         raise NotImplementedError
 
 
 class RunPart(ScreenPart[RunPane]):
-    """A part of the run pane."""
+    """A part of the run pane: the state and the key actions for one topic."""

@@ -1,4 +1,4 @@
-"""The panes that show a run: its transcript, how it ended, and the changed files."""
+"""The panes that show a run: its transcript, how it ended, and its changed files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _LONG = 400
-"""How many characters of a prompt are used as the heading."""
+"""How many characters of a prompt the heading shows."""
 
 
 class RunPanes(Horizontal):
-    """Shows a run, or the session to be continued; the screen handles the actions."""
+    """The panes that show a run, or the session that the next run will continue.
+
+    The screen handles most of their actions.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="run-panes")
@@ -44,7 +47,7 @@ class RunPanes(Horizontal):
         self._looked_for: object = None
 
     def compose(self) -> ComposeResult:
-        """Build the transcript and the side pane; CSS classes decide which are visible."""
+        """Yield the transcript and the side pane; CSS classes decide which are visible."""
         with Vertical(id="run-main"):
             yield Static(id="nothing-yet")
             yield BarLine(id="run-heading", classes="heading")
@@ -54,7 +57,7 @@ class RunPanes(Horizontal):
 
     @property
     def view(self) -> TranscriptView:
-        """The transcript."""
+        """The view of the transcript."""
         return self.query_one(TranscriptView)
 
     @property
@@ -79,8 +82,8 @@ class RunPanes(Horizontal):
     ) -> None:
         """Show no run but, if there is one, the session that the next run will continue.
 
-        `name`: the name the user gave to the session; used as the heading instead of its first
-        prompt. `session`: the session's id.
+        `before`: the session's conversation. `name`: the name the user gave to the session; used as
+        the heading instead of its first prompt. `session`: the session's id.
         """
         self.run_shown, self.before = None, before
         self._forget_checkpoints()
@@ -92,11 +95,11 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Force a repaint in the next frame, even if the run itself hasn't changed."""
+        """Make the next frame repaint, even if the run itself hasn't changed."""
         self._painted = None
 
     def paint(self) -> bool:
-        """Show what has changed in the run; return whether anything has."""
+        """Draw what has changed in the run; return whether anything has."""
         run = self.run_shown
         if run is None or run.revision == self._painted:
             return False
@@ -113,7 +116,7 @@ class RunPanes(Horizontal):
         self._marked, self._looked_for = MarkedTranscript(), None
 
     def _look_again(self, run: LiveRun, session: str, transcript: Transcript) -> None:
-        """If something has changed that may add checkpoints, look for checkpoints.
+        """Look for checkpoints again if there may be new ones.
 
         This is the case after a prompt, after the first answer to it, and at the end of the run.
         """
@@ -127,7 +130,7 @@ class RunPanes(Horizontal):
 
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
-        """Mark the prompts and calls on screen that have checkpoints."""
+        """Mark the prompts and calls on screen that have checkpoints to restore."""
         from gemtui.ui.undo.checkpointed import shown_checkpoints
 
         app, marked = cast("AppBase", self.app), self._marked
@@ -149,14 +152,14 @@ class RunPanes(Horizontal):
             self.query_one("#nothing-yet", Static).update(no_run(problem, glyphs_of(self.app)))
 
     def _say_heading(self, asked: str) -> None:
-        """Show the prompt as the heading; if there is no run, the session's first prompt."""
+        """Show a prompt as the heading: the run's, or else the first one of the session."""
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).show_parts([title])
 
     def show_state(self, run: LiveRun, keys: Sequence[str]) -> None:
-        """Show the run's changed files and counts; after the run, also how it ended.
+        """Show a run's changed files and counts and, once it has ended, how it ended.
 
-        `keys`: the keys that help after the run.
+        `keys`: ids of the keys that help after the run.
         """
         self.remove_class("-nothing")
         self.query_one(RunSide).show(run)
@@ -170,7 +173,10 @@ class RunPanes(Horizontal):
     # --- navigation ----------------------------------------------------------------------------
 
     def to_files(self) -> None:
-        """Focus the list of changed files; on a narrow screen, show or hide it."""
+        """Move the focus to the list of changed files.
+
+        On a narrow screen, which has no room for both, show the list or hide it again.
+        """
         writes = self.query_one(WriteList)
         if self.screen.has_class("-narrow"):
             self.toggle_class("-side")

@@ -1,4 +1,7 @@
-"""The prompt field: multi-line text, earlier prompts, and completion of `@file`."""
+"""The prompt field: multi-line text, earlier prompts, and completions.
+
+Files are completed after an @, commands after a slash.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,11 @@ from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
 LONGEST = 50_000
 """How many characters can be typed; a prompt loaded from a file may be longer."""
 MOST_OFFERED, MOST_COMMANDS = 6, 200
-"""How many files and commands are offered; the list shows six rows at a time."""
+"""Maximum numbers of files and of commands to offer; six are visible at a time."""
 _CORNERS = 2
-"""Cells of the frame's bottom border that can't hold text, besides the final gap."""
+"""Cells at the ends of the frame's bottom border that can't hold text."""
 _FRESH = 5.0
-"""Seconds for which the list of a folder's files is reused."""
+"""Seconds after which a folder's completions are loaded again."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
@@ -58,42 +61,45 @@ class PromptArea(TextArea):
         text: str
 
     class Left(Message):
-        """Posted when the user leaves the field, so that letters act as keys again."""
+        """Posted when the user leaves the field, after which letters act as keys again."""
 
     @dataclass
     class Mentioned(Message):
-        """Posted when the word at the cursor may have completions, or no longer has.
+        """Posted when the word to complete at the cursor may have changed.
 
-        The message holds the word, or None. `slash`: whether the word follows a slash at the start
-        of the first line; otherwise it follows an @.
+        `wanted`: the word, or None if there is none. `slash`: whether the word is a command after a
+        slash at the start of the prompt; otherwise it is a file after an @.
         """
 
         wanted: str | None
         slash: bool = False
 
     class ModeRequested(Message):
-        """Request to switch to the next mode."""
+        """Request to switch the next run to the next mode."""
 
     @dataclass
     class Chosen(Message):
-        """Posted with a key for the list of completions: "up", "down", "take" or "close"."""
+        """Posted when a key was pressed that acts on the list of completions.
+
+        `what`: "up", "down", "take" or "close".
+        """
 
         what: str
 
     def __init__(self, history: History) -> None:
         super().__init__(longest=LONGEST)
         self.commands: Collection[str] = {each.name for each in OWN}
-        """The names of the known slash commands."""
+        """The names of all slash commands found so far."""
         self.offering = False
         """Whether completions are shown; enter, tab, the arrows and esc then act on them."""
         self.beside = False
-        """Whether the run on screen is active, so that a message could be sent to it."""
+        """Whether the run on screen is active, so that the user may try to message it."""
         self._history = history
         self._at: int | None = None
         self._draft = ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Allow sending a message only if the active run accepts messages."""
+        """Disable sending a message unless the active run accepts messages."""
         del parameters
         return self.hears if action == "say" else True
 
@@ -107,8 +113,8 @@ class PromptArea(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         """Handle enter here, because a binding would act before characters typed earlier.
 
-        ctrl+s is handled here as well if the active run accepts no messages, in order to explain
-        why it does nothing.
+        While a run is active, ctrl+s is handled here, too: if the run accepts no messages, its
+        binding is disabled, but pressing it should explain why.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
@@ -126,7 +132,7 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Store a sent text as an earlier prompt, and remove it from the field.
+        """Add a sent text to the earlier prompts, and remove it from the field.
 
         Text that the user has typed after it stays in the field.
         """
@@ -139,11 +145,11 @@ class PromptArea(TextArea):
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
-        """Leave F6 to the screen; the inherited action would select the line."""
+        """Skip the inherited action, because F6 belongs to the screen."""
         raise SkipAction
 
     def action_select_all(self) -> None:
-        """Leave F7 to the app; the inherited action would select everything."""
+        """Skip the inherited action, because F7 belongs to the app."""
         raise SkipAction
 
     def action_new_line(self) -> None:
@@ -152,7 +158,10 @@ class PromptArea(TextArea):
     # --- earlier prompts -----------------------------------------------------------------------
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Move up; on the first line, recall the previous prompt."""
+        """Move up a line; on the first line, recall the previous prompt.
+
+        While completions are shown, choose the previous one instead.
+        """
         if self.offering:
             self.post_message(self.Chosen("up"))
         elif not select and self.navigator.is_first_wrapped_line(self.cursor_location):
@@ -161,7 +170,10 @@ class PromptArea(TextArea):
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Move down; on the last line, recall the next prompt."""
+        """Move down a line; on the last line, recall the next prompt.
+
+        While completions are shown, choose the next one instead.
+        """
         if self.offering:
             self.post_message(self.Chosen("down"))
         elif not select and self.navigator.is_last_wrapped_line(self.cursor_location):
@@ -219,7 +231,7 @@ class PromptArea(TextArea):
         self.post_message(self.Mentioned(wanted, slash=slash))
 
     def complete_word(self, text: str) -> None:
-        """Replace the word at the cursor with the chosen completion."""
+        """Replace the command or file name at the cursor with the chosen completion."""
         typed = self._typed()
         if typed is not None and typed[1]:
             self.replace(f"/{text} ", (0, 0), self.cursor_location)
@@ -227,7 +239,7 @@ class PromptArea(TextArea):
             self.mention(text)
 
     def mention(self, path: str) -> None:
-        """Replace the mention at the cursor with a path."""
+        """Replace the `@…` before the cursor with this path."""
         row, column = self.cursor_location
         found = _MENTION.search(self.document.get_line(row)[:column])
         if found is None:
@@ -238,14 +250,14 @@ class PromptArea(TextArea):
 
 
 class PromptBox(Vertical):
-    """The text area in a frame, with completions for `@…` and `/…` above it."""
+    """The prompt's text area in a frame, with completions for `@…` and `/…` above it."""
 
     def __init__(self, history: History, *, id: str) -> None:
         super().__init__(id=id)
         self.folder = Path()
         self.area = PromptArea(history)
         self._offers: dict[bool, tuple[Path, float, tuple[Offer, ...]]] = {}
-        """Completions by kind: True for commands, False for files.
+        """The loaded completions by kind: True for commands, False for files.
 
         Each entry holds the folder, the time of loading and the completions.
         """
@@ -257,7 +269,7 @@ class PromptBox(Vertical):
         yield self.area
 
     def show_hint(self, what: Clean, options: Sequence[Content], folder: Path) -> None:
-        """Show what enter does with the prompt, and the options.
+        """Show in the frame what enter does with the prompt, and the next run's options.
 
         `options`: most important first; the last ones are left out if the terminal is too narrow.
         `folder`: the folder whose files are offered as completions.
@@ -300,7 +312,10 @@ class PromptBox(Vertical):
         self.area.offering = bool(found)
 
     async def _known(self, *, slash: bool) -> dict[str, Clean]:
-        """Return all completions for this folder, each with a description."""
+        """Return all completions for this folder, each with its description.
+
+        `slash`: whether to return commands instead of files.
+        """
         folder, now = self.folder, time.monotonic()
         before = self._offers.get(slash)
         if before is None or before[0] != folder or now - before[1] > _FRESH:
@@ -334,7 +349,10 @@ class PromptBox(Vertical):
 
 
 def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...]:
-    """Return the matching completions, best first: a few files, or all commands."""
+    """Return the completions that match the typed word, best first.
+
+    Without a typed word, all commands match. `slash`: whether these are commands instead of files.
+    """
     if slash and not wanted:
         return tuple(offers)
     return matching_paths(wanted, offers, most=MOST_COMMANDS if slash else MOST_OFFERED)

@@ -1,4 +1,7 @@
-"""The modes that a key in the prompt cycles through: ask, auto_edit, plan, yolo."""
+"""The approval modes that a key in the prompt cycles through.
+
+They are ask, auto_edit, plan and yolo.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,17 @@ _ORDER = (
     ApprovalMode.YOLO,
 )
 CARRY_OUT = "Carry out the plan."
-"""The prompt that starts to carry out a plan."""
+"""The prompt that makes a new run carry out a finished run's plan."""
 ASK = "ask"
-"""What Gemini CLI's default mode is called in a supervised run."""
+"""The name of Gemini CLI's default mode in runs that can ask the user."""
 
 
 def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
     """Return the name of the next run's mode.
 
-    `usual`: the mode of a run without a mode option. `ask` is Gemini CLI's default mode in a
-    supervised run; in a run that isn't supervised, that mode denies calls that need approval.
+    `usual`: the mode of a run whose options set none. Gemini CLI's default mode is called `ask` if
+    the run can ask the user; otherwise calls that need approval are denied, and it is called
+    `default`.
     """
     mode = options.approval_mode or usual
     return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
@@ -32,8 +36,9 @@ def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
 def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
     """Return the options with the next mode.
 
-    `can_ask`: whether the extension is installed. The cycle includes `ask` even if it isn't,
-    because starting such a run offers to install it.
+    `usual`: the mode of a run whose options set none. `can_ask`: whether the extension works, so
+    that runs can ask the user. Even if it doesn't work, `ask` is one of the modes, because starting
+    such a run offers to install the extension.
     """
     mode = options.approval_mode or usual
     if mode is ApprovalMode.DEFAULT and not options.ask:
@@ -44,7 +49,7 @@ def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool)
 def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
     """Return the options with the mode of this name, or None if there is no such mode.
 
-    The names are those that `mode_word` returns.
+    The names are those that `mode_word` returns. `can_ask`: as in `with_next_mode`.
     """
     mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
     found = next((each for each in _ORDER if each.value == mode), None)
@@ -52,15 +57,19 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
 
 
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
-    """Return the options with this mode, supervised if possible."""
+    """Return the options with this mode, in which the run asks the user if it can.
+
+    In the default mode, it always asks. `can_ask`: as in `with_next_mode`.
+    """
     return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
 
 
 def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
-    """Return the options for carrying out a plan.
+    """Return the options for a run that carries out a plan.
 
     The run uses the folder in which the plan was made, because it continues the same session. It
-    asks for approval if it can; otherwise it may edit files without asking.
+    asks for approval if it can; otherwise it may edit files without asking. `can_ask`: as in
+    `with_next_mode`.
     """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
     return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

@@ -1,4 +1,4 @@
-"""What the prompt field can offer: earlier prompts and the files of a folder."""
+"""What the prompt field can offer: earlier prompts, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.text import clean
 
 MOST_PROMPTS = 200
 LONGEST = 20_000
-"""Longest prompt to remember, in characters; longer ones aren't stored."""
+"""Maximum length in characters of a prompt to remember."""
 MOST_BYTES = 8 * MOST_PROMPTS * LONGEST
 """Maximum size in bytes of the file with the remembered prompts."""
 MOST_FILES = 20_000
@@ -30,10 +30,10 @@ class History:
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt, unless the disk is full or read-only.
+        """Remember a prompt; if the file can't be written, only in this process.
 
         The file is read again first: another gemtui may have added prompts to it, and prompts that
-        the user has deleted from it must not come back.
+        the user has deleted from it must not come back. Very long prompts aren't remembered.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
@@ -62,9 +62,9 @@ def _read(path: Path) -> Iterator[str]:
 
 
 def paths_below(folder: Path) -> tuple[str, ...]:
-    """Return the files and folders under `folder`, the least deeply nested first.
+    """Return the paths of files and folders under `folder`, least deeply nested first.
 
-    Folders end in a slash. At most 20,000 paths are returned. Hidden ones, build folders such as
+    Folders end in a slash. At most 20,000 paths are returned. Hidden files, build folders such as
     `node_modules`, and names that can't be typed are left out.
     """
     return tuple(path for path, _ in zip(_walk(folder), range(MOST_FILES), strict=False))
@@ -91,7 +91,7 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             kept = [e for e in found if not e.name.startswith(".") and e.name not in _PASSED_OVER]
-    except (OSError, ValueError):  # ValueError: the name contains a NUL
+    except (OSError, ValueError):  # ValueError: the path contains a NUL
         return []
     return sorted(kept, key=lambda entry: entry.name)
 
@@ -103,7 +103,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def matching_paths(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
-    """Return the matching paths, best first.
+    """Return up to `most` paths that match what the user has typed, best first.
 
     The best matches are those whose path or name begins with `wanted`, followed by those that
     contain it, and by those that contain its letters in order. Case matters only if `wanted`

@@ -1,4 +1,4 @@
-"""Render a tool call that awaits the user's answer, without hiding anything."""
+"""Rendering of a tool call that awaits the user's answer, without hiding anything."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from gemtui.ui.transcript.card_body import change_counts
 from gemtui.ui.transcript.diff import draw_changes, read_diff
 
 LONGEST = 20_000
-"""How many characters of a command or argument to show; `enter` shows the rest."""
+"""How many characters of a command or its arguments to show; enter shows the rest."""
 _LONGEST_OTHER = 1000
-"""How many characters to show of each argument except the command or change."""
+"""How many characters to show of arguments other than the command or change."""
 _FEW = 3
-"""Number of warnings up to which no count is shown above them."""
+"""Up to this number, warnings are shown without a line that counts them."""
 _MOST_CAUTIONS = 100
 """Maximum number of warnings; the command itself also marks its dangerous parts."""
 
 
 class Drawing(NamedTuple):
-    """A rendered call; `left_out` says what isn't shown, or is "" if everything is."""
+    """A rendered call.
+
+    `left_out`: what isn't shown, in words, or "" if everything is.
+    """
 
     lines: Sequence[Line]
     left_out: str = ""
@@ -37,9 +40,9 @@ class Drawing(NamedTuple):
 def draw_proposal(
     proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
 ) -> Drawing:
-    """Render the warnings, followed by everything the call would do.
+    """Render the warnings about a call, followed by everything the call would do.
 
-    `project`: the absolute path of the run's folder, used to recognise paths and commands outside
+    `project`: the absolute path of the run's folder, used to recognize paths and commands outside
     it.
     """
     lines = list(_cautions(cautions, look))
@@ -106,9 +109,10 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
 
 
 def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
-    """Render the command with its dangerous parts marked.
+    """Render a command with its dangerous parts marked.
 
-    If the command wouldn't run in the project's folder, its folder is shown above it.
+    If the command wouldn't run in the project's folder, the folder where it would is shown above
+    it.
     """
     lines: list[Line] = []
     if folder := proposal.folder(project):
@@ -156,7 +160,7 @@ def _rest(text: str) -> str:
 
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
-    """Return the whole call, along with its warnings, as text."""
+    """Return the text of a whole call, along with its warnings."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]

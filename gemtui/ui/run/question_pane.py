@@ -1,8 +1,8 @@
-"""The questions of a run, shown above the prompt.
+"""A pane above the prompt that shows a run's questions.
 
-A key counts as an answer only if the user can have read the question. If a burst of keys began
-before the question was drawn, its keys are ignored. Until the end of the call has been visible, the
-keys that approve it only scroll down.
+A key counts as an answer only if the user can have read the question. Keys pressed in a burst that
+began before the question was drawn are ignored. Until the end of the call has been visible, the
+keys that allow it only scroll down.
 """
 
 from __future__ import annotations
@@ -38,48 +38,51 @@ from gemtui.ui.run.question_drawing import draw_proposal
 QUIET = 0.4
 """Seconds without a key press before a key can answer a newly drawn question."""
 TYPING = 1.2
-"""Extra seconds to wait if the early key was one that opens a text field.
+"""Extra seconds to wait after an ignored key that would have opened a text field.
 
-The user then probably goes on typing, and that text must not count as answers.
+The user then probably keeps typing, and that text must not count as answers.
 """
 _MOST_LISTED = 4
-"""Maximum number of rows in the list of questions."""
+"""Maximum number of rows in the list of unanswered questions."""
 _AROUND = 12
-"""Rows of the screen that neither transcript nor call can use during a question."""
+"""Rows of the screen that transcript and call can't use while a question is shown."""
 
 
 YES = frozenset(("yes", "all_run", "always"))
-"""The actions by which the user allows a call."""
+"""The actions that allow a call."""
 _SIMILAR = ("all_run", "always")
 _TYPED_BEHIND = frozenset(BY_ID[f"question.{action}"].keys for action in ("no_because", "change"))
 _ANSWERS = [f"question.{each}" for each in ("yes", "no", "change", "all_run", "always")]
 _ANSWERS += ["question.no_because", "question.stop_run", "question.whole"]
-"""The keys that are listed below a question, the most useful first."""
+"""Ids of the keys that are listed below a question, the most useful first."""
 
 
 class QuestionView(LineView, inherit_bindings=False):
-    """The call that awaits an answer, in a view that can be focused."""
+    """A scrollable view of the call that awaits an answer; it has the answer keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
     @dataclass
     class Keyed(Message):
-        """Posted when an action's key is pressed; `shown` is what was on screen then."""
+        """Posted when a key for an action is pressed.
+
+        `shown`: the question and its call that were on screen at that time, or None.
+        """
 
         action: str
         shown: Asked | None
 
     class Moved(Message):
-        """Posted when a different part of the call may have become visible."""
+        """Posted when another part of the call may have become visible."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
         self._quiet_since = Message().time
         self.reached_end = False
-        """Whether the last line has been visible since this call was drawn."""
+        """Whether the call's last line has been visible since the call was drawn."""
 
     def begin(self) -> None:
-        """Record that something new is on screen; keys pressed before don't answer it."""
+        """Note that something new is on screen, which keys pressed before can't answer."""
         self._quiet_since = Message().time
 
     @property
@@ -90,14 +93,14 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
-        """Show another call, whose end counts as not seen yet."""
+        """Show another call, whose end counts as unseen."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
 
     @property
     def _end_of_sight(self) -> int:
-        """The number of lines up to and including the last visible one."""
+        """The number of lines from the first one to the last visible one."""
         try:
             rows = self.screen.find_widget(self).visible_region.height
         except NoWidget:
@@ -106,12 +109,12 @@ class QuestionView(LineView, inherit_bindings=False):
 
     @property
     def total(self) -> int:
-        """The number of lines of the call."""
+        """The call's number of lines."""
         return len(self._lines)
 
     @property
     def below(self) -> int:
-        """The number of lines below the visible ones."""
+        """The number of lines below the last visible one."""
         return self.total - self._end_of_sight
 
     @property
@@ -126,7 +129,7 @@ class QuestionView(LineView, inherit_bindings=False):
         self.scroll_to(y=self.scroll_offset.y + rows, animate=False, immediate=True)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Update which lines have been visible."""
+        """After scrolling, check whether the last line is now visible."""
         super().watch_scroll_y(old_value, new_value)
         self._moved()
 
@@ -149,7 +152,10 @@ class QuestionView(LineView, inherit_bindings=False):
         self.begin()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Ignore answer keys until no key has been pressed for a moment."""
+        """Ignore an answer key that is pressed too soon after the call was drawn.
+
+        It is too soon until no key has been pressed for `QUIET` seconds.
+        """
         if event.key not in _ANSWERING or not self.has_focus:
             return
         since, quiet = event.time - self._quiet_since, QUIET
@@ -162,7 +168,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the answer keys until the question has been drawn."""
+        """Disable the keys whose action isn't available for the question on screen."""
         return self._pane.can(str(parameters[0]) if action in ("answer", "press") else action)
 
     @property
@@ -190,27 +196,30 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The waiting questions of a run, one of which is shown in full."""
+    """The unanswered questions of a run, one of which is shown in full."""
 
     @dataclass
     class Answered(Message):
-        """Posted when the user has pressed an answer key while `shown` was on screen."""
+        """Posted when the user has answered a question.
+
+        `action`: the answer. `shown`: the question and its call that were on screen at that time.
+        """
 
         action: str
         shown: Asked
 
     @dataclass
     class WholeRequested(Message):
-        """Request to show the whole call."""
+        """Request to show the whole call on a screen of its own."""
 
         shown: Asked
 
     class Left(Message):
-        """Request to move the focus elsewhere; the question keeps waiting."""
+        """Request to move the focus elsewhere; the question stays unanswered."""
 
     @dataclass
     class TooLong(Message):
-        """Posted with a message that is too long for this pane; the screen shows it."""
+        """Posted with a message too long for this pane, to be shown by the screen."""
 
         words: str
 
@@ -232,16 +241,16 @@ class QuestionPane(Vertical):
 
     @property
     def view(self) -> QuestionView:
-        """The view that receives the keys."""
+        """The view that shows the call and receives the keys."""
         return self.query_one(QuestionView)
 
     @property
     def asks(self) -> bool:
-        """Whether there is a waiting question."""
+        """Whether there is an unanswered question."""
         return bool(self.waiting)
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available right now."""
+        """Return whether an action is available now."""
         if action in ("next", "previous"):
             return len(self.waiting) > 1
         if action in _SIMILAR:
@@ -251,7 +260,10 @@ class QuestionPane(Vertical):
     # --- display -------------------------------------------------------------------------------
 
     def show(self, waiting: Sequence[Question], conversation: Conversation | None = None) -> None:
-        """Show the waiting questions of a conversation."""
+        """Show these unanswered questions of a run's conversation.
+
+        If the question on screen is no longer among them, the next one is shown.
+        """
         if tuple(waiting) == self.waiting:
             return
         before = [each.number for each in self.waiting]
@@ -278,7 +290,7 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the call on screen, if it is still `shown`, by what it would do now."""
+        """Replace the call on screen, if it is still `shown`, with what it would do now."""
         if self.shown is shown:
             self._draw(now)
 
@@ -298,7 +310,7 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def note_read(self, shown: Asked) -> None:
-        """Record that the user has seen all of the call `shown`, including its end."""
+        """Note that the user has seen all of the call `shown`, including its end."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
@@ -307,7 +319,7 @@ class QuestionPane(Vertical):
     # --- texts ---------------------------------------------------------------------------------
 
     def show_keys(self) -> None:
-        """Show which keys answer the question, or how to focus it."""
+        """Show which keys answer the question or, without the focus, how to focus it."""
         self._say_keys()
 
     def _say(self) -> None:
@@ -337,7 +349,7 @@ class QuestionPane(Vertical):
 
     @on(QuestionView.Moved)
     def _say_more(self) -> None:
-        """Show how much of the call isn't visible."""
+        """Show how much of the call isn't visible, and whether its end has been seen."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
         line.show_parts(
@@ -370,7 +382,10 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Show why the run asks, and what answers that allow later calls too would cover."""
+        """Show why the run asks, and which similar calls an answer could allow, too.
+
+        For a call that the user has edited, show the original call instead of the similar ones.
+        """
         words = self.query_one("#question-words", Static)
         shown = self.shown
         if shown is None:
@@ -397,9 +412,9 @@ class QuestionPane(Vertical):
         return Content.assemble((keys, "bold $text-accent"), words)
 
     def _asked(self, shown: Asked) -> Content:
-        """Return the line with the call that the model originally requested.
+        """Return a line with the call that the model originally requested.
 
-        It is shown because allowing the call would run something else.
+        It is shown because the user has edited the call, so that allowing it runs something else.
         """
         asked = shown.proposal
         what = (
@@ -470,7 +485,6 @@ class QuestionPane(Vertical):
 
     @property
     def _is_read(self) -> bool:
-        """Whether the user has seen the whole call."""
         return self.view.reached_end and not self._left_out
 
     def _read_on(self) -> None:

@@ -1,4 +1,4 @@
-"""The dialog for the queue of prompts."""
+"""The dialog for a run's queue of prompts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 class ChosenPrompt(NamedTuple):
-    """A prompt and what to do with it: "edit", "drop", "up", "down" or "send".
+    """A prompt in the queue, and what to do with it.
 
-    "look" only updates the dialog. `at`: the prompt's index in the queue.
+    `what`: "change", "drop", "move_up", "move_down" or "send"; "look" only opens the dialog again.
+    `at`: the prompt's index in the queue.
     """
 
     what: str
@@ -39,11 +40,11 @@ class ChosenPrompt(NamedTuple):
 
 
 class QueueScreen(DialogScreen[ChosenPrompt]):
-    """A dialog that returns a `ChosenPrompt`, or None.
+    """A dialog that shows a run's queue and returns a `ChosenPrompt`.
 
-    It returns None if the user closes it or the queue is empty. It shows the run's queue and the
-    options with which the queue will be sent. If a later run has taken over the queue, it shows the
-    queue of that run. The cursor starts at index `at`.
+    It returns None if the user closes it or the queue becomes empty. If a later run has taken over
+    the queue, it shows that run's queue. `options`: the options with which the queue will be sent,
+    to be shown. `at`: the index at which the cursor starts.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -56,7 +57,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self._sends = run.over
 
     def compose(self) -> ComposeResult:
-        """Build one row per prompt, the next one to be sent first."""
+        """Yield one row per prompt, in the order in which they will be sent."""
         keys = own(f"J/K move   e edit   d remove   {'s send   ' * self._sends}esc close")
         with Dialog(own("Queue"), keys, id="queue"):
             yield OptionList(*self._rows())
@@ -74,7 +75,10 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Remove the rows of prompts that have been sent; the cursor stays on its prompt."""
+        """Update the rows if the queue has changed; the cursor stays on its prompt.
+
+        The dialog closes if the queue is empty, or if sending has become possible or impossible.
+        """
         prompts = self._run.latest.queue_state.prompts
         if self._sends != self._run.latest.over or not prompts:
             self.dismiss(None if not prompts else ChosenPrompt("look", prompts[0], self._here))
@@ -91,22 +95,23 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         return self.query_one(OptionList).highlighted or 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Allow sending only if no run is active."""
+        """Disable sending a prompt while the run is active."""
         sends = action == "act" and parameters == ("send",)
         return self._sends if sends else super().check_action(action, parameters)
 
     def action_act(self, what: str) -> None:
-        """Edit, drop, send or move the prompt under the cursor."""
+        """Close and return the prompt under the cursor, with what to do with it."""
         self.dismiss(ChosenPrompt(what, self._prompts[self._here], self._here))
 
 
 async def show_queue(
     app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], Awaitable[None]]
 ) -> str | None:
-    """Let the user edit the queue until they close the dialog.
+    """Let the user edit a run's queue until they close the dialog.
 
-    Returns the prompt's id if the user wants to send one now, or else None. `edited`: called after
-    an editor has been closed, because queued prompts aren't sent while an editor is open.
+    Returns a prompt's id if the user wants to send it now, or else None. `edited`: called with the
+    run after the user has edited a prompt. Nothing is sent from the queue meanwhile, so this
+    function should do so if the run has ended by then.
     """
     at = 0
     await run.refresh_queue()
@@ -141,9 +146,9 @@ def _options(run: LiveRun) -> AgentOptions | None:
 
 
 async def _done(app: AppBase, run: LiveRun, wanted: ChosenPrompt) -> tuple[int, bool]:
-    """Apply the chosen action to the queue.
+    """Carry out what the user has chosen for a prompt in the queue.
 
-    Returns the cursor's new index, and whether the chosen prompt was still in the queue.
+    Returns the cursor's new index, and whether the prompt was still in the queue.
     """
     what, prompt, at = wanted
     if what == "look":

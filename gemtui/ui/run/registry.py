@@ -1,4 +1,4 @@
-"""The runs this gemtui knows: those it started, and active ones that it found."""
+"""The runs that this gemtui follows: those it started, and those it has opened."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 
 _STEP = 30.0
-"""Seconds between checks of the clock while a run waits for its quota."""
+"""Seconds between checks of the time while a run waits for its quota."""
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
@@ -47,9 +47,10 @@ class Starting:
 class RunRegistry:
     """Starts, finds and follows runs.
 
-    `home`: Gemini CLI's folder. `spawn`: runs a coroutine in the background of the app. `changed`:
-    called with None when a run has begun, or with the run when one has ended. `asked`: called with
-    a run that has asked a question or received an answer.
+    `home`: Gemini CLI's folder. `see_files`: whether to watch runs' folders for changed files.
+    `spawn`: runs a coroutine in the background of the app. `changed`: called with None when a run
+    has begun, or with the run when one has ended. `asked`: called with a run that has asked a
+    question or received an answer.
     """
 
     def __init__(
@@ -82,9 +83,10 @@ class RunRegistry:
         before: Transcript | None = None,
         id: str | None = None,
     ) -> LiveRun:
-        """Start a run and follow it; if this call is cancelled, the run ends.
+        """Start a run and follow it; if this call is cancelled, end the run.
 
-        `id`: the run's id; None creates one. Raises CliNotFound, OptionError, OSError.
+        `before`: the conversation that the run continues. `id`: the run's id; None creates one.
+        Raises CliNotFound, OptionError and OSError.
         """
         task = asyncio.create_task(self._begin(prompt, options, before, id))
         starting = Starting(prompt=prompt, resumes=options.resume, task=task)
@@ -120,7 +122,8 @@ class RunRegistry:
     async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
         """Follow a recorded run, active or past; return None if its record is corrupt.
 
-        `before`: the conversation that the run continues.
+        `before`: the conversation that the run continues. A run that is already being followed is
+        returned as it is.
         """
         for known in self.runs:
             if known.id == record.id:
@@ -146,7 +149,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """Follow a run to its end, then complete its transcript from the stored session."""
+        """Follow a run to its end, complete its transcript, and send what is in its queue."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
@@ -162,7 +165,7 @@ class RunRegistry:
             await asyncio.to_thread(prune_runs, self.adapter.runs)
 
     async def attach_waiting(self) -> None:
-        """Follow finished runs that wait for their quota so that their queue can be sent.
+        """Follow finished runs whose queue will be sent once their quota is renewed.
 
         They were started by an earlier gemtui.
         """
@@ -174,7 +177,7 @@ class RunRegistry:
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
-        """Add a prompt to a run's queue that continues the run once the quota is renewed.
+        """Queue a prompt that continues a run, to be sent once the quota is renewed.
 
         The queue is stored in the run's folder, so that a later gemtui can send it. If the user
         removes the prompt from the queue, it isn't sent.
@@ -192,7 +195,7 @@ class RunRegistry:
 
     async def _send_at(self, run: LiveRun, when: datetime) -> None:
         while (left := (when - self._clock()).total_seconds()) > 0:
-            await asyncio.sleep(min(left, _STEP))  # sleep() ignores suspended time
+            await asyncio.sleep(min(left, _STEP))  # sleep() doesn't count time spent suspended
         if run.next is not None:
             return
         try:
@@ -234,10 +237,10 @@ class RunRegistry:
 
 
 def _unattended(options: AgentOptions) -> AgentOptions:
-    """Return the options for a run that starts while nobody is there to be asked.
+    """Return the options for a run that starts without asking the user anything.
 
-    Raises OptionError if settings that take effect without asking have changed since the user last
-    saw them, or if the folder isn't trusted.
+    Raises OptionError if settings that act without asking have changed since the user last saw
+    them, or if the folder isn't trusted.
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:

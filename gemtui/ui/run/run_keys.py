@@ -1,4 +1,4 @@
-"""Keys for further actions on a run: stop, undo, review, output and command."""
+"""Key actions on a run: stop, undo, review, output and command."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class RunKeys(RunPart):
-    """Actions on the run on screen, or on the prompt if there is no run yet."""
+    """Key actions on the run on screen or, if there is none, on the prompt."""
 
     def __init__(self, screen: RunPane, registry: RunRegistry, next_run: NextRun) -> None:
         super().__init__(screen)
         self._registry, self._next = registry, next_run
 
     def can(self, action: str) -> bool:
-        """Return whether an action applies to what is on screen."""
+        """Return whether an action is available for what is on screen."""
         run = self.screen.run_shown
         match action:
             case "stop":
@@ -66,7 +66,10 @@ class RunKeys(RunPart):
             screen.show_state(run)
 
     def action_files(self) -> None:
-        """Focus the list of changed files; on a narrow screen, show or hide it."""
+        """Move the focus to the list of changed files.
+
+        On a narrow screen, show the list or hide it again.
+        """
         self.screen.panes.to_files()
 
     # --- going back to a prompt ----------------------------------------------------------------
@@ -95,10 +98,10 @@ class RunKeys(RunPart):
         await show_redo(app, self.folder, app.start.home)
 
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
-        """Return the session on screen and the prompt at the cursor.
+        """Return functions that find the session on screen and the prompt at the cursor.
 
-        Both are returned as functions, because finding them takes a while. If there is no session
-        or its run is still active, a message says so and None is returned.
+        They are functions because finding these takes a while. If there is no session, or its run
+        is still active, a message says so and None is returned.
         """
         from gemtui.ui.undo.start import find_stored, prompt_at
 
@@ -119,7 +122,7 @@ class RunKeys(RunPart):
     async def action_review(self) -> None:
         """Let the user review the run's changes hunk by hunk.
 
-        The comments that the user makes there become the next prompt.
+        The comments that the user writes there become the text of the prompt field.
         """
         from gemtui.ui.review.screen import review_run
 
@@ -159,6 +162,6 @@ class RunKeys(RunPart):
             self._write(text)
 
     def _write(self, text: str) -> None:
-        """Put text into the prompt field and focus the field."""
+        """Put text into the prompt field, and focus the field."""
         self.screen.prompt.set_text(text)
         self.screen.prompt.focus()

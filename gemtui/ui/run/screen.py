@@ -55,17 +55,17 @@ from gemtui.worktree_records import origin_of
 FRAMES = 15
 """Frames per second when there is new output."""
 _COSTS = 30.0
-"""Seconds between two updates of the day's costs."""
+"""Seconds between two updates of the costs below the prompt."""
 _CLOCK = 7
-"""Frames between two updates of the elapsed time while there is no new output."""
+"""Frames between two updates of the elapsed time if nothing else changes."""
 
 
 class RunScreen(RunPane):
     """Shows one run at a time; other runs continue and can be chosen from a list.
 
-    `may_start`: called with the policy files for a run before it starts; returns False to cancel
-    the run. `changed`: published with None when a run has begun, or with the run when one has
-    ended.
+    `folder`: the folder of the next run at first. `may_start`: called with a run's policy files
+    before the run starts; returns False to cancel it. `changed`: published with None when a run has
+    begun, or with the run when one has ended.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -155,7 +155,7 @@ class RunScreen(RunPane):
     def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
         """Show a run.
 
-        `fresh`: False if the run continues the one that is already on screen.
+        `fresh`: False if the run continues the one on screen, so that the view stays as it is.
         """
         self._asking.clear()
         self.next_run.like(run)
@@ -173,7 +173,8 @@ class RunScreen(RunPane):
     ) -> None:
         """Show an empty pane for a new run in this folder, or for continuing a session.
 
-        `prompt`: replaces the text in the prompt; "" keeps it.
+        `resume`: the session's id. `before`: the session's conversation. `prompt`: replaces the
+        text in the prompt; "" keeps it.
         """
         self._change_draft(None, resume)
         self._asking.clear()
@@ -190,7 +191,11 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
-        """Store the unsent prompt, and restore the one for what is shown next."""
+        """Store the unsent prompt, and restore the one for what is shown next.
+
+        `to`: the run that is shown next, or None. `resume`: the id of the session to continue, if
+        `to` is None.
+        """
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
         if text != self.prompt.text:
@@ -203,7 +208,7 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def paint(self) -> None:
-        """Show what has changed in the run since the last frame."""
+        """Draw the changes in the run on screen since the last frame."""
         run = self.run_shown
         if run is None or not self.is_current:
             return
@@ -218,7 +223,7 @@ class RunScreen(RunPane):
                 self.show_options()
                 self._spending.recompute()
             elif run.told is None and run.progress.calls != self._calls:
-                self._calls = run.progress.calls  # all earlier answers' tokens have been recorded
+                self._calls = run.progress.calls  # earlier answers' tokens are recorded now
                 self._spending.recompute()
             self.show_state(run)
         elif run.alive and self._frame % _CLOCK == 0:
@@ -256,7 +261,7 @@ class RunScreen(RunPane):
         self._sending.show_next(run)
 
     def action_new(self) -> None:
-        """Show an empty pane; current runs continue."""
+        """Show an empty pane for a new run; the active runs continue."""
         self.prepare(origin_of(self.next_run.folder))
 
     @work(exclusive=True, group=DIALOG)
@@ -300,8 +305,8 @@ class RunScreen(RunPane):
     def go_back(self) -> bool:
         """Go back one step; return False if the prompt already has the focus.
 
-        The focus goes from the list of changed files to the transcript, and from there to the
-        prompt. A text about the run's end is hidden on the way.
+        The focus goes from the list of changed files to the transcript, then to an unanswered
+        question, and finally to the prompt. The text about how the run ended is hidden on the way.
         """
         if self.panes.go_back():
             return True
@@ -362,7 +367,7 @@ class RunScreen(RunPane):
         self.panes.show_empty(None if self._cli is None else self._cli.problem)
 
     def show_state(self, run: LiveRun) -> None:
-        """Show the run's state in the status line, the panes and the window title."""
+        """Show a run's state in the status line, the panes and the window title."""
         glyphs = self.gemtui.glyphs
         left = [*status_parts(run, glyphs, self.gemtui.clock())]
         if totals := write_totals(run, glyphs):
@@ -375,7 +380,7 @@ class RunScreen(RunPane):
         self.gemtui.name_window(clean_line(f"{run_glyph(run, glyphs)} gemtui: {title}"))
 
     def show_options(self) -> None:
-        """Show the next run's options, and what enter will do with the prompt."""
+        """Show the next run's options, and what pressing enter in the prompt will do."""
         run = self.run_shown
         self.prompt.beside = run is not None and run.alive
         self.prompt.hears = run is not None and run.accepts_messages

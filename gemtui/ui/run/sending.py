@@ -1,4 +1,4 @@
-"""Send prompts: to a new run, to the active run, or to its queue."""
+"""Sending prompts: to a new run, to the active run, or to its queue."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from gemtui.ui.run.slash_commands import OwnCommand, own_command
 
 
 class Sending(RunPart):
-    """Sends prompts.
+    """The key actions that send prompts.
 
-    `may_start`: called with the policy files for a run before it starts; returns False to cancel
-    the run.
+    `may_start`: called with a run's policy files before the run starts; returns False to cancel it.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class Sending(RunPart):
     # --- text ----------------------------------------------------------------------------------
 
     def submit(self, text: str) -> None:
-        """Carry out a slash command, or send a prompt.
+        """Send a prompt, or carry it out if it is one of gemtui's slash commands.
 
         While the run on screen is active, the prompt is added to its queue.
         """
@@ -74,7 +73,7 @@ class Sending(RunPart):
             self._tell_run(run, text, now=False)
 
     def send_now(self, text: str) -> None:
-        """Send a message to the active run, if that run accepts messages."""
+        """Send a message to the active run, or explain that the run accepts none."""
         if (run := self.screen.run_shown) is None:
             return
         if run.accepts_messages:
@@ -85,7 +84,10 @@ class Sending(RunPart):
 
     @background("obey")
     async def _obey(self, command: OwnCommand, words: str) -> None:
-        """Carry out one of gemtui's own slash commands."""
+        """Carry out one of gemtui's own slash commands.
+
+        `words`: the text after the command's name.
+        """
         app = self.screen.gemtui
         match command.name:
             case "model" if words:
@@ -127,7 +129,10 @@ class Sending(RunPart):
     # --- starting runs -------------------------------------------------------------------------
 
     def _go_on(self, prompt: str) -> None:
-        """Start a run with this prompt, in the session on screen or else a new session."""
+        """Start a run with this prompt that continues the session on screen.
+
+        If there is no session, or the run gets a new worktree, it starts a new session.
+        """
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
             self._send(prompt, resume=None, before=None)
@@ -151,7 +156,11 @@ class Sending(RunPart):
     async def _started(
         self, prompt: str, *, resume: str | None, before: Transcript | None, id: str | None = None
     ) -> LiveRun | None:
-        """Start a run with the next run's options; on failure, show why and return None."""
+        """Start a run with the next run's options; on failure, show why and return None.
+
+        `resume`: the id of the session to continue, and `before` its conversation; None for a new
+        one.
+        """
         app, status = self.screen.gemtui, self.screen.status
         await self._next.wait_loaded()
         if not await self._may_start(self._next.options.policies):
@@ -170,7 +179,7 @@ class Sending(RunPart):
     # --- the queue -----------------------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that took over this run's queue, or say that the queue is left."""
+        """Show the run that took over this run's queue, or say that the queue wasn't sent."""
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -178,7 +187,7 @@ class Sending(RunPart):
             self.screen.gemtui.show_message(held_prompts_text(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
-        """Send the next prompt from a run's queue, if the run has ended in the meantime."""
+        """Send the next prompt from a run's queue, if the run has ended meanwhile."""
         if run.over:
             await self._registry.send_what_waits(run)
             self.show_next(run)
@@ -186,7 +195,7 @@ class Sending(RunPart):
     async def _send_waiting(self, run: LiveRun, prompt: str) -> None:
         """Send a prompt that was still queued when its run ended.
 
-        The new run uses the options stored with the queue.
+        The new run uses the options stored with the queue. `prompt`: the prompt's id.
         """
         before = run.settled_transcript() if run.can_continue else run.before
 
@@ -212,7 +221,7 @@ class Sending(RunPart):
     # --- after a run ---------------------------------------------------------------------------
 
     def action_again(self) -> None:
-        """Send the same prompt again."""
+        """Send the finished run's prompt again, in the session that the run continued."""
         if (run := self._ended()) is not None:
             self._send(run.prompt, resume=run.resumes, before=run.before)
 

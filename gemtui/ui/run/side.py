@@ -26,7 +26,10 @@ _STDERR_LINES = 8
 
 
 class WriteList(OptionList):
-    """The list of changed files; the screen compares or opens a file on request."""
+    """The list of changed files.
+
+    On request, the screen shows a file's diff or the call that wrote it, or opens the file.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
 
@@ -38,7 +41,10 @@ class WriteList(OptionList):
 
     @dataclass
     class CallRequested(Message):
-        """Request to show a call that wrote a file."""
+        """Request to show the call that wrote a file.
+
+        `call`: the call's id.
+        """
 
         call: str
 
@@ -49,7 +55,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the files a run has changed; the cursor stays on its file."""
+        """Show the files that a run has changed; the cursor stays on its file."""
         asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -98,7 +104,7 @@ class WriteList(OptionList):
 
 
 class RunSide(Vertical):
-    """The whole side pane."""
+    """The whole side pane of a run."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -110,7 +116,7 @@ class RunSide(Vertical):
         yield Static(id="counters")
 
     def show(self, run: LiveRun | None) -> None:
-        """Show a run's state."""
+        """Show a run's changed files, counts and stderr; None leaves the pane as it is."""
         if run is None:
             return
         writes = self.query_one(WriteList)

@@ -16,7 +16,10 @@ _WORD = re.compile(r"/(\S*)")
 
 @dataclass(frozen=True, slots=True)
 class OwnCommand:
-    """One of gemtui's slash commands; `action` is an action of the run pane or app."""
+    """One of gemtui's slash commands.
+
+    `action`: the name of an action of the run pane or, with the prefix "app.", of the app.
+    """
 
     name: str
     help: str
@@ -24,7 +27,10 @@ class OwnCommand:
 
 
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
-    """Return one of gemtui's commands; its help defaults to that of the action's key."""
+    """Return one of gemtui's slash commands.
+
+    `action`: as in `OwnCommand`. `help`: a sentence; "" uses the help of the action's key.
+    """
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)
 
@@ -62,17 +68,17 @@ _BY_NAME = {each.name: each for each in OWN}
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A completion: the text to insert, and a description."""
+    """A completion to offer: the text to insert, and a description."""
 
     text: str
     words: Clean
 
 
 def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
-    """Return gemtui's own command at the start of a prompt, and its argument, or None.
+    """Return gemtui's own command at the start of a prompt, and its argument.
 
-    A project's files can't redefine these commands, and a command such as /stop is never sent to a
-    model.
+    Returns None if the prompt starts with no such command. A project's files can't redefine these
+    commands, and a command such as /stop is never sent to a model.
     """
     first, _, rest = prompt.rstrip().partition(" ")
     command = _BY_NAME.get(first.removeprefix("/")) if first.startswith("/") else None
@@ -80,13 +86,19 @@ def own_command(prompt: str) -> tuple[OwnCommand, str] | None:
 
 
 def slash_word(line: str) -> str | None:
-    """Return the slash command being typed in the prompt's first line, or None."""
+    """Return the command name that is being typed after a slash, or None.
+
+    `line`: the prompt's first line up to the cursor.
+    """
     found = _WORD.fullmatch(line)
     return found[1] if found else None
 
 
 def slash_offers(folder: Path) -> tuple[Offer, ...]:
-    """Return all slash commands for a run in `folder`. Blocking: reads files."""
+    """Return all slash commands for a run in `folder`, gemtui's and custom ones.
+
+    Blocking: reads files.
+    """
     own = (Offer(each.name, Clean(each.help)) for each in OWN)
     return (*own, *_custom(folder))
 

@@ -1,4 +1,4 @@
-"""Today's token usage and that of the session on screen, shown below the prompt."""
+"""Today's usage and that of the conversation on screen, shown below the prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Today's usage, the usage of the run on screen, and prices, as last computed.
+    """Today's token usage, that of the run on screen, and prices, as last computed.
 
     While a run is working, token counts are read from the session file that Gemini CLI writes,
     because the event stream has none until the end (assets/gemini-cli.md#events).
@@ -28,13 +28,13 @@ class Spending(RunPart):
         self._prices: Prices | None = None
         self._today: Sums | None = None
         self._recorded: tuple[str, Sequence[Outline]] = "", ()
-        """The id of the run on screen, and what its session had recorded."""
+        """The id of the run on screen, and the messages in its session file so far."""
 
     @background("costs", exclusive=True)
     async def recompute(self) -> None:
-        """Add up the usage.
+        """Compute the usage again, and show it.
 
-        If prices can't be read, nothing is added up; the stats screen and doctor report why.
+        If prices can't be read, the usage isn't computed; the stats screen and doctor report why.
         """
         if not self.screen.is_current:
             return

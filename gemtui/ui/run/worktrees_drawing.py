@@ -34,15 +34,15 @@ from gemtui.worktree_records import Worktree, made_at
 SIDE_BY_SIDE = 60
 """Minimum width in cells for a comparison in two columns."""
 _NARROW = 40
-"""Width in cells below which a row shows only the name and the files."""
+"""Width in cells below which a row shows only a worktree's name and its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorktreeRow:
     """A worktree with its newest run and its changes.
 
-    `run`: None if no run is known. `changes`: None if they can't be determined; `why` then gives
-    the reason.
+    `run`: None if no run is known. `changes`: None if they can't be determined; `why` is then the
+    reason.
     """
 
     worktree: Worktree
@@ -62,7 +62,7 @@ class WorktreeRow:
 
     @property
     def variant(self) -> str:
-        """The newest run's model and policies, which tell runs of the same prompt apart."""
+        """The newest run's model and policies, by which runs of the same prompt differ."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
@@ -104,13 +104,13 @@ def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
 
 
 def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> Clean:
-    """Return the text of a worktree's heading: its branch, result, model and policies."""
+    """Return the heading for a worktree: its branch, result, model and policies."""
     words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
     return clean_line(f" {glyphs.dot} ".join(filter(None, words)))
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
-    """Return a worktree's prompt and its changes, file by file."""
+    """Return lines with a worktree's prompt and its changes, file by file."""
     head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
     if row.changes is None:
         return (*head, note_line(row.why, look))
@@ -154,7 +154,10 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
 def compared_lines(
     files: Sequence[ComparedFile], left: str, right: str, look: Look
 ) -> Sequence[Line]:
-    """Return two worktrees' changes file by file, in two columns if there is room."""
+    """Return the lines that compare two worktrees' changes, file by file.
+
+    There are two columns if there is room for them. `left`, `right`: the worktrees' headings.
+    """
     if not files:
         return (note_line("No changes in either worktree.", look),)
     if look.width < SIDE_BY_SIDE:
@@ -187,7 +190,10 @@ def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
 
 
 def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
-    """Yield the lines of two columns side by side, padding the left one."""
+    """Yield the lines of two columns side by side.
+
+    `half`: the look of one column.
+    """
     between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
     for one, other in zip_longest(left, right, fillvalue=BLANK):
         room = half.width - width_of(one.pieces)
@@ -196,9 +202,9 @@ def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look
 
 
 def _grounded(line: Line) -> Pieces:
-    """Return the line's pieces, each with the line's own background.
+    """Return a line's pieces, each with the line's own background.
 
-    A line's background normally fills the full width, which would cover both columns.
+    The background of a `Line` fills the full width, which would cover both columns.
     """
     ground = line.ground
     if ground is None:

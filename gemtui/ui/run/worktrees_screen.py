@@ -1,4 +1,4 @@
-"""The worktrees of runs: compare two of them, apply one, and remove the others."""
+"""A screen with the worktrees of runs: compare, apply, review or remove them."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ _MOST_LISTED = 200
 
 
 Variant = Mapping[str, Any]
-"""The options, by name, that tell one run from others with the same prompt."""
+"""The options, by name, in which a run differs from others with the same prompt."""
 
 
 class Then(StrEnum):
     """What the run pane should do after the worktrees screen has closed."""
 
     SHOW = "show"
-    """Show the worktree's newest run, or get ready for a new run in the worktree."""
+    """Show the worktree's newest run or, if there is none, prepare a new run in it."""
     EACH = "each"
     """Send the worktree's first prompt again with other options, in new worktrees."""
 
@@ -71,8 +71,9 @@ class Then(StrEnum):
 class WorktreeChoice(NamedTuple):
     """What the user has chosen for a worktree, for the run pane to carry out.
 
-    `variants`: for `Then.EACH`, one item per new run: the options in which it differs from the
-    others. `prompt`: text to put into the prompt field.
+    `runs`: the worktree's runs, newest first. `variants`: for `Then.EACH`, one item per new run:
+    the options in which it differs from the others. `prompt`: the text to put into the prompt
+    field.
     """
 
     then: Then
@@ -107,13 +108,13 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
     # --- contents ------------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Reload for as long as a run is working in one of the worktrees."""
+        """Reload if a run is working in one of the worktrees."""
         if self.is_current and any(row.running for row in self.rows.items):
             self.action_reload()
 
     @work(exclusive=True, group="read")
     async def action_reload(self) -> None:
-        """Compare the worktrees' files again."""
+        """List the worktrees and their changes again."""
         await self._read()
 
     async def _read(self) -> None:
@@ -137,7 +138,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         self.refresh_bindings()
 
     def _show_side(self, *, fresh: bool) -> None:
-        """Show the changes in the worktree under the cursor, and those in the marked one."""
+        """Show the changes in the worktree under the cursor, beside the marked one's.
+
+        `fresh`: scroll to the first line.
+        """
         row, other = self.rows.chosen, self._other
         self.set_class(other is not None, "-compared")
         of, heading, side = self.panes.above, self.panes.heading, self.panes.side
@@ -235,7 +239,8 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
     async def action_review(self) -> None:
         """Let the user review the changes in a worktree hunk by hunk.
 
-        Hunks that the user reverts there won't be applied.
+        Hunks that the user reverts there won't be applied. Comments become the worktree's next
+        prompt.
         """
         row = self.rows.chosen
         if row is None or row.run is None:
@@ -286,13 +291,16 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             self._tell(done)
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
-        """Apply the changes, or only plan that; if it fails, show why and return None."""
+        """Apply a worktree's changes to its repository; on failure, show why.
+
+        Returns what was done, or None on failure. `dry_run`: only determine what would be done.
+        """
         with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree's current record; if that fails, show why and return None."""
+        """Return the worktree as it is recorded now; on failure, show why and return None."""
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()
@@ -335,7 +343,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         await self._read()
 
     def can(self, action: str) -> bool:
-        """Return whether an action is available right now."""
+        """Return whether an action is available for the worktree under the cursor."""
         row = self.rows.chosen
         if action in ("close", "reload", "other_part"):
             return True
@@ -380,7 +388,7 @@ _DOES = {
 
 
 def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
-    """Return one line per file that says what would be done to it."""
+    """Return one line per file that says what applying would do to it."""
     words = [
         clean_line(f"{does}  {path}")
         for action, does in _DOES.items()

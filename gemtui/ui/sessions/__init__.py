@@ -1,1 +1,1 @@
-"""The sessions pane: the list of stored sessions with the open session beside it."""
+"""The sessions pane: the list of stored sessions, and the open session beside it."""

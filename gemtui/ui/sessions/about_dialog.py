@@ -1,4 +1,4 @@
-"""The facts about a session, and the sessions related to it."""
+"""A dialog with the facts about a session, and the sessions related to it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 _ASKED = 200
-"""How many characters of a question are shown."""
+"""How many characters of a session's question are shown."""
 NOTE, NOTE_LINES = 400, 5
-"""How many characters and lines of a note are shown; the form shows all of it."""
+"""How many characters and lines of a note are shown; the form for marks shows all."""
 
 
 class AboutScreen(DialogScreen[Summary]):
-    """A dialog that returns the related session to open, or None.
+    """A dialog that shows facts and returns the related session to open, or None.
 
     `marks`: the user's name, tags, note and pin for each session, by session id. `live`: what the
-    session is doing right now, if known. `fate`: says when Gemini CLI will delete the session.
-    `undo`: says how the session's changes can be undone.
+    session is doing now, if known. `fate`: says when Gemini CLI will delete the session. `undo`:
+    says how the session's changes can be undone.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -89,7 +89,10 @@ class AboutScreen(DialogScreen[Summary]):
 
 
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
-    """Yield a session's parent, subagents and copies, each with the relation's name."""
+    """Yield the sessions related to this one, each with the name of the relation.
+
+    These are its parent, its subagents, its copies and, for a copy, the session in use.
+    """
     for each in sessions:
         if each.id == summary.parent:
             yield "parent", each
@@ -104,7 +107,11 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
 
 
 def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
-    """Yield the user's marks as names and values, plus any title that a name replaces."""
+    """Yield the user's marks on a session as names and values.
+
+    If the user has named the session, its own title is yielded, too. `ellipsis`: ends a shortened
+    note.
+    """
     if mark.name is not None:
         yield "name", clean_line(mark.name)
         yield "title", clean_line(summary.title)
@@ -117,7 +124,7 @@ def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[st
 
 
 def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
-    """Yield the known facts about a session as names and values."""
+    """Yield facts about a session as names and values; unknown ones are empty."""
     yield "id", clean_line(summary.id)
     yield (
         "project",
@@ -134,7 +141,7 @@ def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 
 def _now(live: LiveSession | None) -> Clean:
-    """Describe what the session is doing, or return "" if its hooks don't report that."""
+    """Return what the session is doing, in words; "" if its hooks don't report that."""
     if live is None or live.state not in WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""

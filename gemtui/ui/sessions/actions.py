@@ -1,4 +1,4 @@
-"""Actions on a session other than reading it, along with their dialogs."""
+"""Actions on sessions, with their dialogs: export, stored records and problems."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 async def export_sessions(
     app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
 ) -> None:
-    """Ask for a format and a file, and export the session.
+    """Ask for a format and a file, and export the sessions.
 
-    Several sessions are exported to a folder. The user's names for sessions become their titles,
-    except in JSON records, which stay as stored.
+    Several sessions are exported to a folder, one file each. `home`: Gemini CLI's folder, where
+    gemtui must not write. `marks`: contain the user's names for sessions, which become their
+    titles, except in JSON records, which stay as stored.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -83,10 +84,10 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
 def _write_all(
     sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
 ) -> tuple[int, list[str]]:
-    """Write one new file per session; return the number written and the problems.
+    """Export each session to a new file of its own.
 
-    `titled`: the same sessions with the titles to use for the file names. Raises OSError if the
-    folder can't be created.
+    Returns how many were exported, and the problems with the others. `titled`: the same sessions,
+    with the titles to use for the file names. Raises OSError if the folder can't be created.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []
@@ -105,9 +106,9 @@ def _write_all(
 
 
 def _claimed(folder: Path, stem: str, suffix: str) -> Path:
-    """Create a new empty file, numbered if the name is taken, and return its path.
+    """Create an empty file, with a number in its name if needed, and return its path.
 
-    Raises OSError.
+    `stem`, `suffix`: the parts of the name before and after the number. Raises OSError.
     """
     for number in count(1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{suffix}"
@@ -125,7 +126,7 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
-    """Show a message's stored record; for a tool call, only the part about that call."""
+    """Show a message's stored record or, for a tool call, its part on that call."""
     record = message.original
     if record is None:
         app.show_message("There is no stored record of this block.")
@@ -140,7 +141,7 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
 
 
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
-    """Show what couldn't be read, with the file and line of each problem."""
+    """Show what couldn't be read in the store, with the file and line of each problem."""
     if not problems:
         app.show_message("All session files could be read.")
         return
@@ -152,7 +153,10 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
 
 
 async def choose_home(app: AppBase, home: Path) -> Path | None:
-    """Ask for another folder with Gemini CLI sessions; return None if cancelled."""
+    """Ask for another folder with Gemini CLI sessions; return None if cancelled.
+
+    `home`: the current one.
+    """
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home)
     )
@@ -160,7 +164,7 @@ async def choose_home(app: AppBase, home: Path) -> Path | None:
 
 
 def _home(text: str) -> Path:
-    """Return the chosen folder, or the `.gemini` folder inside it if there is one."""
+    """Return the typed folder, or the `.gemini` folder in it if there is one."""
     path = typed_path(text.strip()).absolute()
     return path / ".gemini" if is_folder(path / ".gemini") else path
 

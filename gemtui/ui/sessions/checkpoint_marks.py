@@ -1,4 +1,4 @@
-"""Which sessions have checkpoints, as shown in the list and in a session's facts."""
+"""Which sessions have checkpoints, and how a session's changes can be undone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FILES = (".sqlite3", ".sqlite3-wal")
 
 
 class CheckpointedSessions:
-    """The ids of sessions with checkpoints, reloaded only if there are new ones."""
+    """The ids of sessions with checkpoints, read again only if any have changed."""
 
     def __init__(self) -> None:
         self._seen: Mapping[Path, int] | None = None
 
     def read(self) -> frozenset[str] | None:
-        """Return the ids, or None if they are unchanged or can't be read.
+        """Return the ids, or None if they are the same as before or can't be read.
 
         Blocking: call this from a worker thread.
         """
@@ -38,7 +38,7 @@ class CheckpointedSessions:
 
 
 def undo_words(session: Summary, now: datetime) -> str:
-    """Describe how a session's changes can be undone, for the session's facts.
+    """Return how a session's changes can be undone, in words, for the session's facts.
 
     Blocking: call this from a worker thread.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Continuing(SessionsPart):
-    """Actions that lead from a session to a run, or back to an earlier state."""
+    """Actions that continue a session in a run, or go back to an earlier state of it."""
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
@@ -40,7 +40,10 @@ class Continuing(SessionsPart):
 
     @dialog
     async def action_go_on(self) -> None:
-        """Continue this session in the run pane, after restoring the session if necessary."""
+        """Continue the chosen session in the run pane.
+
+        If only the vault has the session, it is restored first, after asking.
+        """
         if (summary := self.screen.chosen) is not None:
             await self._go_on(summary)
 
@@ -60,7 +63,7 @@ class Continuing(SessionsPart):
         if live is not None and live.state not in GONE:
             gemtui.show_message(f"Process {live.pid} has this session open. Close it there first.")
             return
-        if live is not None:  # its file has just been written, but its process is gone
+        if live is not None:  # recently written, but its process has ended
             summary = replace(summary, flags=summary.flags - {Flag.LIVE})
         back: Summary | None = summary
         if Flag.KEPT in summary.flags:
@@ -77,7 +80,7 @@ class Continuing(SessionsPart):
     async def action_undo_to(self) -> None:
         """Undo the prompt at the cursor and all later ones, in the files and the chat.
 
-        In the list of sessions, the session's last prompt is used.
+        In the list of sessions, this applies to the session's last prompt.
         """
         from gemtui.ui.undo.start import show_undo
 
@@ -104,7 +107,7 @@ class Continuing(SessionsPart):
     async def action_fork(self) -> None:
         """Start a new chat that branches off just before the prompt at the cursor.
 
-        In the list of sessions, the session's last prompt is used.
+        In the list of sessions, this applies to the session's last prompt.
         """
         from gemtui.ui.undo.start import show_fork
 
@@ -115,7 +118,7 @@ class Continuing(SessionsPart):
             store.reload()
 
     def _main_session(self) -> Summary | None:
-        """Return the chosen session; if it is a subagent's, say so and return None."""
+        """Return the chosen session, or None with a message if it is a subagent's."""
         summary = self.screen.chosen
         if summary is not None and summary.kind is SessionKind.SUBAGENT:
             words = "This session belongs to a subagent. Open the session that called it."
@@ -124,9 +127,9 @@ class Continuing(SessionsPart):
         return summary
 
     def _prompt_number(self) -> Number:
-        """Return a function that returns the number of the prompt at the cursor.
+        """Return a function that finds the number of the prompt at the cursor.
 
-        In the list of sessions, it returns the number of the session's last prompt.
+        In the list of sessions, it finds the number of the session's last prompt.
         """
         from gemtui.ui.undo.start import prompt_at
 

@@ -1,4 +1,4 @@
-"""Delete sessions after a question that lists all their files, and restore them."""
+"""Deletion of sessions, after a question that lists all their files, and its undo."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ _BUSY = "A run is using this session. Stop the run first."
 
 @dataclass
 class DeletedSession:
-    """A deleted session, with the files it has in the trash.
+    """A deleted session, with those of its files that are in the trash.
 
-    `whole`: whether all of the session's files were deleted.
+    `home`: Gemini CLI's folder. `whole`: whether all of the session's files were deleted.
     """
 
     session: Summary
@@ -58,7 +58,10 @@ class DeletedSession:
 
 
 class Deleting:
-    """A deletion of sessions; sessions are added to `gone` as they are deleted."""
+    """A deletion of sessions that can be undone.
+
+    `gone` lists the sessions that have been deleted so far, wholly or in part.
+    """
 
     def __init__(self, app: AppBase, home: Path) -> None:
         self.gone: list[DeletedSession] = []
@@ -72,7 +75,10 @@ class Deleting:
         return any(each.trash.items for each in self.gone)
 
     async def run(self, sessions: Sequence[Summary]) -> None:
-        """Ask, delete, and show the result; if a session can't be deleted, continue."""
+        """Ask the user, delete these sessions, and show the result.
+
+        A session that can't be deleted doesn't keep the others from being deleted.
+        """
         kept = [each for each in sessions if Flag.KEPT in each.flags]
         sessions = [each for each in sessions if each not in kept]
         if kept:
@@ -81,7 +87,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Permanently delete sessions whose only copy is in the vault."""
+        """Ask, then permanently delete sessions whose only copy is in the vault."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
@@ -119,7 +125,7 @@ class Deleting:
         return busy
 
     def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
-        """Return a plan for each session that isn't deleted along with another one."""
+        """Return one plan per session, leaving out sessions that are deleted with another."""
         plans = []
         for session in sessions:
             try:
@@ -135,7 +141,11 @@ class Deleting:
     async def _carry_out(
         self, deletions: Sequence[Deletion], *, permanent: bool = False
     ) -> list[tuple[Deletion, str]]:
-        """Delete sessions; return those that couldn't be moved to the trash, with reasons."""
+        """Delete sessions; return those that couldn't be moved to the trash, with reasons.
+
+        Each of these is returned as a plan for the files that are left. `permanent`: don't use the
+        trash.
+        """
         refused = []
         for deletion in deletions:
             if await self._is_busy(deletion.session):
@@ -159,7 +169,10 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Delete runs' copies of a session, because it would otherwise seem to be lost."""
+        """Delete the copies of a deleted session that runs have made.
+
+        Otherwise the session would seem to be lost, and gemtui would offer to restore it.
+        """
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
@@ -261,7 +274,10 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
-    """Return what is left to delete, or None if that is more than the user agreed to."""
+    """Return a plan for what is left to delete.
+
+    Returns None if that is more than the user agreed to.
+    """
     try:
         rest = plan_deletion(deletion.session, deletion.home)
     except DeletionFailed:
@@ -282,7 +298,7 @@ def _titled(session: Summary) -> Iterator[Clean]:
 
 
 def _line(item: DeletionItem, home: Path) -> Clean:
-    """Describe an item on one line, its size first because long paths wrap."""
+    """Return a line about a file to delete, its size first because long paths wrap."""
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")

@@ -25,7 +25,10 @@ from gemtui.ui.kit.new_file import free_name, new_file_path, problem_of
 
 
 class Export(NamedTuple):
-    """The format and file of an export; `redact`: whether to replace secrets."""
+    """The format and file of an export.
+
+    `redact`: whether to replace secrets.
+    """
 
     format: Format
     path: Path
@@ -35,7 +38,7 @@ class Export(NamedTuple):
 class Preview(NamedTuple):
     """What redaction would replace in a session.
 
-    `stem`: the file name without its suffix, with secrets replaced.
+    `stem`: the suggested file name without its suffix, with secrets replaced.
     """
 
     replaced: Sequence[Replaced]
@@ -55,9 +58,11 @@ FORMS = {
 class ExportScreen(FieldScreen[Export]):
     """A dialog that returns an `Export`, or None.
 
-    `previews`: functions that return the preview of each session; they read the session and may
-    raise GemtuiError or OSError. `forbidden`: Gemini CLI's folder, where gemtui must not write.
-    `folder`: export to a folder, which may already exist; a single file must not exist yet.
+    `title`: the session's title, or the number of sessions. `stem`: the suggested file name without
+    its suffix. `previews`: functions that return the preview of each session; they read the session
+    and may raise GemtuiError or OSError. `forbidden`: Gemini CLI's folder, where gemtui must not
+    write. `folder`: whether to export to a folder, which may already exist; a single file must not
+    exist yet.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -151,7 +156,7 @@ class ExportScreen(FieldScreen[Export]):
 
     @on(OptionList.OptionSelected)
     def action_take(self) -> None:
-        """Close with the chosen export, unless there is a problem with the file name."""
+        """Close and return the chosen export, unless the file name has a problem."""
         name = self.query_one(Input).value
         if not self._searched and not self._problem(name):
             redact = self.query_one(Tick).value

@@ -1,4 +1,7 @@
-"""The files that sessions wrote, in this project or all projects, latest first."""
+"""The screen with the files that sessions wrote, latest first.
+
+It shows those of this project or of all projects.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,10 @@ from gemtui.ui.sessions.writes_screen import WritesScreen
 
 @dataclass(slots=True)
 class Files:
-    """The state of the file list, from which a later screen resumes.
+    """The state of the file list, so that it can be opened again as it was.
 
-    `history`: the state of the history of the file that was opened, or None.
+    `everywhere`: whether it shows all projects. `span`: the index of the period. `chosen`: the key
+    of the row with the cursor. `history`: the state of the opened file's history, or None.
     """
 
     everywhere: bool
@@ -46,9 +50,11 @@ class Files:
 
 
 class FileRow(NamedTuple):
-    """A file: its number of writes and sessions, its last write, and its project.
+    """A file that sessions wrote, with its number of writes and its last write.
 
-    `id`: the path as a string, which compares faster than a path.
+    `id`: the path as a string, which compares faster than a path. `project`: the folder of the
+    session that wrote it last. `name`: the path as shown. `sessions`: how many sessions wrote it.
+    `when`: the time of the last write.
     """
 
     id: str
@@ -61,7 +67,7 @@ class FileRow(NamedTuple):
 
 
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
-    """Lists the files that sessions wrote.
+    """A screen with the files that sessions wrote; returns a write to open, or None.
 
     `project`: the project that the list can be limited to, or None. `files`: the state of an
     earlier screen to resume from.
@@ -100,7 +106,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self._look_into(self.files.history)
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Switch this screen and the history opened from it to a newer store state."""
+        """Use a newer state of the store here and in the history opened from here."""
         super().use_snapshot(snapshot)
         if self._history is not None:
             self._history.use_snapshot(snapshot)
@@ -120,7 +126,11 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
         return sorted(rows, key=lambda row: row.when, reverse=True)
 
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
-        """Show the matching rows; the cursor stays on its file or starts on the newest."""
+        """Show the rows that match the search.
+
+        The cursor stays on its file or, at first, is on the newest. `whole`: whether all sessions
+        have been read.
+        """
         self._all, self._whole = rows, whole
         self.find()
 
@@ -157,7 +167,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def scope_changed(self) -> None:
-        """Load the files in the new scope."""
+        """Load the files for a new scope or period."""
         self._all, self._whole, self.files.chosen = (), False, None
         self.find()
         self.read()

@@ -1,4 +1,4 @@
-"""The history of a file: every write to it, newest first, with the changes."""
+"""The screen with a file's history: every write to it, newest first, with changes."""
 
 from __future__ import annotations
 
@@ -40,28 +40,31 @@ from gemtui.ui.transcript.card_body import draw_diff
 
 @dataclass(slots=True)
 class HistoryPosition:
-    """The file and the cursor of a history screen, from which a later screen resumes."""
+    """The file and the cursor of a history screen, so that it can be opened again.
+
+    `chosen`: the key of the row with the cursor.
+    """
 
     path: PurePath
     chosen: object = None
 
 
 class WriteRow(NamedTuple):
-    """A write, with the title of the main session it belongs to."""
+    """A write to the file, with the title of the main session it belongs to."""
 
     write: RecordedWrite
     title: str
 
     @property
     def key(self) -> object:
-        """A key that identifies this row."""
+        """A value that identifies this row."""
         return self.write.source.name, self.write.message, self.write.block
 
 
 class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
-    """Shows all writes to a file, across all sessions.
+    """A screen with all writes to a file; returns the one to open, or None.
 
-    `history`: the file, and the state of an earlier screen to resume from.
+    `history`: the file, and the cursor of an earlier screen to resume from.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
@@ -90,11 +93,11 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
     # --- writes --------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return all sessions, starting with those that wrote the file."""
+        """Return all sessions, starting with those known to have written the file."""
         return wrote_first(sessions_with_calls(snapshot), self.history.path), None
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> list[WriteRow]:
-        """Return the writes to the file, newest first."""
+        """Return the rows of the writes to the file, newest first."""
         path = self.history.path
         mine = writes_by_file(each for each in writes if each.path == path).get(path, ())
         mains = (each for each in snapshot.sessions if each.kind is SessionKind.MAIN)
@@ -103,7 +106,10 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """Show the writes; the cursor stays on its write or starts on the newest."""
+        """Show the writes; the cursor stays on its write or, at first, is on the newest.
+
+        `whole`: whether all sessions have been read.
+        """
         self._whole = whole
         self.rows.empty = own("No stored session has written this file." if whole else "reading")
         self.rows.show(rows, fresh=self.history.chosen is None)

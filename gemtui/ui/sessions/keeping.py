@@ -1,4 +1,4 @@
-"""Delete sessions, undo that, archive sessions in the vault, and restore them."""
+"""Key actions that delete and restore sessions, and the vault that archives them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 
 class SessionKeeping(SessionsPart):
-    """Archives sessions if the vault is on, and deletes and restores sessions."""
+    """Archives sessions while the vault is on, and deletes and restores sessions."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -26,7 +26,7 @@ class SessionKeeping(SessionsPart):
         return VaultFeed(self.screen.store.home, self.screen.update_status)
 
     def can(self, action: str) -> bool:
-        """Return whether there is a session to delete or restore."""
+        """Return whether there is a session to delete or to restore."""
         chosen = self.screen.chosen
         match action:
             case "restore":
@@ -36,7 +36,7 @@ class SessionKeeping(SessionsPart):
         return True
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether undo would only say that there is nothing to undo."""
+        """Return whether undo would now only say that there is nothing to undo."""
         return action == "undo" and self.screen.done.last is None
 
     # --- the vault -----------------------------------------------------------------------------
@@ -49,16 +49,16 @@ class SessionKeeping(SessionsPart):
             await self._vault.run()
 
     def archive_new(self) -> None:
-        """Archive every stored session that hasn't been archived yet."""
+        """Archive every stored session that hasn't been archived yet, if the vault is on."""
         self._vault.archive_new()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Archive the changed files among these paths."""
+        """Archive these changed files, if the vault is on."""
         self._vault.changed(paths)
 
     @property
     def words(self) -> Iterator[str]:
-        """The vault's progress and its problem, if there is one, in words."""
+        """Texts on the vault's progress and on its problem, if there are any."""
         if (keeping := self._vault.progress) is not None:
             yield f"saving to the vault: {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:
@@ -67,7 +67,10 @@ class SessionKeeping(SessionsPart):
 
     @dialog
     async def action_vault(self) -> None:
-        """Show the vault and what will be removed next; it can be turned on or off there."""
+        """Show what is in the vault and what Gemini CLI will delete next.
+
+        The user can turn the vault on or off there.
+        """
         from gemtui.ui.sessions.vault_dialog import show_vault
 
         gemtui, store = self.screen.gemtui, self.screen.store

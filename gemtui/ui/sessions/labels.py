@@ -1,4 +1,4 @@
-"""Texts of the session list: its description, why it is empty, and the periods."""
+"""Texts for the session list: its description, why it is empty, and periods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from gemtui.ui.kit.keys import BY_ID
 
 
 class Period(NamedTuple):
-    """A period of time up to now, in days; `days` is None for all time."""
+    """A period of time that ends now.
+
+    `days`: its length; None means all time.
+    """
 
     words: str
     days: int | None
@@ -35,15 +38,16 @@ SPANS = (
 
 
 def since(span: int, now: datetime) -> datetime | None:
-    """Return the start of the period with this index, or None for all time."""
+    """Return the start of the period with this index in `SPANS`, or None for all time."""
     days = SPANS[span].days
     return None if days is None else now - timedelta(days=days)
 
 
 def scope_parts(title: str, project: Path | None, span: int | None = None) -> list[Content]:
-    """Return the parts of a header: a title, the scope (project or all), the period.
+    """Return the parts of a header: a title, the scope and the period.
 
-    `project`: None for all projects. `span`: the index of the period, or None.
+    `project`: the folder that the scope is limited to; None for all projects. `span`: the period's
+    index in `SPANS`; None for no period.
     """
     where = own("all projects") if project is None else short_path(project)
     period = [] if span is None else [Content(SPANS[span].words)]
@@ -61,7 +65,11 @@ def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Conte
 
 
 def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]:
-    """Describe the list in parts: the session count, the scope and the sort order."""
+    """Return a description of the session list, in parts.
+
+    They are the number of sessions, the scope, the loading progress, the sort order, and the number
+    of hidden sessions.
+    """
     amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
     words = [amount, "all projects" if view.everywhere else "this project"]
     if snapshot is not None and not snapshot.complete:
@@ -75,7 +83,7 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 
 
 def selection(selected: int, unlisted: int) -> str:
-    """Describe the selection, or return "" if nothing is selected.
+    """Return how many sessions are selected, in words; "" if there are none.
 
     `unlisted`: how many of the selected sessions aren't currently in the list.
     """
@@ -108,8 +116,8 @@ def empty_text(
 ) -> tuple[str, ...]:
     """Return why the list is empty and which keys help, one paragraph per item.
 
-    `typing`: whether the search field has the focus; letters then go there, so the key that leaves
-    the field comes first.
+    `typing`: whether the search field has the focus. Letters are then typed there, so the key that
+    leaves the field is named before any other key.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]

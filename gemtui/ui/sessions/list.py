@@ -36,14 +36,14 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
     BINDINGS = bindings(Where.LIST)
 
     class Highlighted(RowList.Highlighted):
-        """Posted when the cursor has moved to a session, or to a heading (None)."""
+        """Posted when the cursor has moved; `summary` is None if it is on a heading."""
 
         def __init__(self, rows: SessionList) -> None:
             super().__init__(rows)
             self.summary = rows.highlighted
 
     class Opened(RowList.Opened):
-        """Posted when the user opens a session."""
+        """Posted when the user opens a session, which is in `summary`."""
 
         def __init__(self, rows: SessionList, summary: Summary) -> None:
             super().__init__(rows)
@@ -64,39 +64,45 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         return self.summaries(self.selection.keys)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
-        """List these sessions; sessions that no longer exist are deselected."""
+        """List the sessions of the store, and deselect sessions that no longer exist."""
         super().show_sessions(snapshot)
         if snapshot.complete:
             self.selection.keys = self._listing.known(self.selection.keys)
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update what each session is doing, by session id."""
+        """Show what each session is doing.
+
+        `live`: the states by session id.
+        """
         if live != self._live:
             self._live = live
             self.refresh()
 
     def update_undoable(self, sessions: frozenset[str]) -> None:
-        """Update which sessions have checkpoints, given their ids."""
+        """Show which sessions have checkpoints.
+
+        `sessions`: their ids.
+        """
         if sessions != self._undoable:
             self._undoable = sessions
             self.refresh()
 
     def sees(self, session: str) -> bool:
-        """Return whether a session is in the visible part of the list."""
+        """Return whether the session with this id is in the visible part of the list."""
         place = self.find(session)
         return place is not None and self.in_sight(place)
 
     # --- rendering -----------------------------------------------------------------------------
 
     def strips(self, place: int, look: Look) -> Sequence[Strip]:
-        """Render a row."""
+        """Return the lines of the row at this index."""
         height = self._places.bottom(place) - self._places.top(place)
         return draw_row(self.items[place], look, self._around(place), height)
 
     def _around(self, place: int) -> RowContext:
         row = self.items[place]
         session = row.entry.summary if isinstance(row, SessionRow) else None
-        copied = session is None or Flag.DUPLICATE in session.flags  # copies have no state
+        copied = session is None or Flag.DUPLICATE in session.flags  # only originals have a state
         return RowContext(
             query=ListQuery(self.view.query),
             projects=self.view.everywhere and not self.view.grouped,
@@ -110,7 +116,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         )
 
     def empty_strips(self, look: Look) -> Sequence[Strip]:
-        """Explain why there are no rows, in indented lines below an empty one."""
+        """Return lines that explain why there are no rows."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
         texts = empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
@@ -133,7 +139,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         self.refresh()
 
     def opens(self, clicks: int) -> bool:
-        """Return whether these clicks open the row: one for a group, two for a session."""
+        """Return whether this many clicks open a row: one for a group, two for a session."""
         return super().opens(clicks) or isinstance(self.chosen, Heading)
 
     # --- actions -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
-    """Sessions arranged according to a `View`, with headings for groups or days.
+    """A list of sessions arranged as a `View` says, with headings for groups or days.
 
     `bar`: the search field above the list. `project`: the folder that the list can be limited to,
     or None if it always shows all projects.
@@ -35,7 +35,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
 
     def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
         super().__init__(
-            lambda _row, _look: (),  # a subclass renders rows of several lines
+            lambda _row, _look: (),  # the subclass overrides `strips`
             stops=lambda row: not isinstance(row, DayHeading),
             key=lambda row: row.key,
             height=row_height,
@@ -44,9 +44,9 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.view = View(everywhere=project is None)
         self.marks: Mapping[str, Mark] = {}
         self.rows = Rows()
-        """The rows of the list."""
+        """The rows of the list, with their counts."""
         self.days: Days | None = None
-        """The names of days when the rows were last arranged."""
+        """The names of days, as of when the rows were last arranged."""
         self._listing = Listing(project)
         self._snapshot: Snapshot | None = None
         self._wanted: object = None
@@ -55,24 +55,24 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
 
     @property
     def highlighted(self) -> Summary | None:
-        """The session under the cursor, or None on a heading or without rows."""
+        """The session under the cursor; None if it is on a heading or there are no rows."""
         row = self.chosen
         return row.entry.summary if isinstance(row, SessionRow) else None
 
     def summaries(self, keys: set[str]) -> tuple[Summary, ...]:
-        """Return the sessions with these keys, newest first, even if they aren't listed."""
+        """Return the sessions with these row keys, newest first, even unlisted ones."""
         return self._listing.summaries(keys)
 
     @property
     def crumbs(self) -> tuple[str, ...]:
-        """A description of the listed sessions, most important part first."""
+        """A description of the list, as parts (see `labels.crumbs`)."""
         return crumbs(self.view, self.rows, self._snapshot)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
-        """List these sessions, keeping the cursor and scroll position.
+        """List the sessions of the store, keeping the cursor and scroll position.
 
-        While the store is still being loaded, newer sessions may appear at the top. Until that is
-        done, the cursor therefore stays on the first session, unless the user has moved it.
+        While the store is still being loaded, newer sessions may appear at the top. Until it is
+        complete, the cursor is therefore kept on the first session, unless the user has moved it.
         """
         reading = self._snapshot is None or not self._snapshot.complete
         at_start = reading and not self._moved
@@ -83,7 +83,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.rearrange(self.view, typed=at_start)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks, by session id."""
+        """Use these marks, by session id, in the rows and to arrange them."""
         self.marks = marks
         self._listing.mark(marks)
         self.rearrange(self.view)
@@ -94,11 +94,14 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
             self.rearrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Sort by a property, in its usual direction or in reverse."""
+        """Sort the sessions by a property.
+
+        `reverse`: sort in the opposite of the property's usual direction.
+        """
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
-        """Turn grouping by project on or off."""
+        """Group the sessions by project, or stop doing so."""
         self.rearrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:
@@ -116,7 +119,10 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         return place is not None
 
     def go(self, place: int, step: int = 1) -> None:
-        """Move the cursor to a row, or from there in direction `step` to one it can be on."""
+        """Move the cursor to the row at this index.
+
+        If the cursor can't be on that row, it goes to the next possible row in direction `step`.
+        """
         if self._places:
             super().go(place, step)
             self._wanted = self._places.key(self._cursor)
@@ -128,9 +134,9 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         """Rebuild the rows, keeping the cursor on its session or else at its position.
 
         `typed`: whether the search text has changed. If the session under the cursor no longer
-        matches, the cursor moves to the first match. When the search is cleared, the cursor stays
-        on its session; if nothing had matched, it goes back to the session it was on before the
-        search. `wanted`: the key of the row to move the cursor to.
+        matches, the cursor then moves to the first match. When the search is cleared, the cursor
+        stays on its session; if nothing had matched, it goes back to the session it was on before
+        the search. `wanted`: the key of the row to move the cursor to.
         """
         before, ends = self.chosen_key, bool(self.view.query) and not view.query
         self._wanted = wanted or (before if ends else None) or self._wanted
@@ -152,18 +158,21 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.post_message(self.Arranged())
 
     def lead(self, place: int) -> int:
-        """Return the heading directly above a row, to be shown along with the row."""
+        """Return the index of the heading directly above a row, or else of the row itself.
+
+        Both should be visible together.
+        """
         above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
         return place - 1 if above else place
 
     def report_cursor(self) -> None:
-        """Post `Highlighted` if the cursor is on a different row than before."""
+        """Post `Highlighted`, unless the cursor is still on the same row."""
         if self.chosen_key != self._told:
             self._told = self.chosen_key
             super().report_cursor()
 
     def fold(self) -> None:
-        """Fold or unfold the group under the cursor."""
+        """Fold or unfold the group that the cursor is in."""
         above = reversed(self.items[: self.cursor + 1])
         heading = next((row for row in above if isinstance(row, Heading)), None)
         if heading is not None:

@@ -1,4 +1,4 @@
-"""Keys of the session list: its selection, its order, and what it contains."""
+"""Key actions of the session list: its selection, its order, and what it shows."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class ListSelection(KeyPart):
-    """The selection, which can include sessions hidden by a search.
+    """The selected sessions, which may include some that a search hides.
 
-    `keys`: the keys of the selected rows.
+    `keys`: the keys of their rows.
     """
 
     def __init__(self, sessions: ArrangedSessions) -> None:
@@ -42,7 +42,7 @@ class ListSelection(KeyPart):
         return {key for key in self.keys if self._list.find(key) is not None}
 
     def keep_listed(self) -> None:
-        """Deselect sessions that aren't listed."""
+        """Deselect sessions that aren't listed any more."""
         if (listed := self._listed) != self.keys:
             self._select(listed)
 
@@ -54,7 +54,7 @@ class ListSelection(KeyPart):
         return selected
 
     def action_select(self) -> None:
-        """Select or deselect the session, and move to the next row.
+        """Select or deselect the session under the cursor, and move to the next row.
 
         On a heading, this applies to all sessions in its group.
         """
@@ -88,7 +88,7 @@ def _keys(rows: Iterable[Row]) -> set[str]:
 
 
 class ViewKeys(KeyPart):
-    """The keys for a list's scope, sort order, groups, days and hidden sessions."""
+    """Key actions for a list's scope, sort order, groups, days and hidden sessions."""
 
     def __init__(self, sessions: ArrangedSessions) -> None:
         self._list = sessions
@@ -114,7 +114,7 @@ class ViewKeys(KeyPart):
         self._list.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
 
     def action_days(self) -> None:
-        """Let the user choose a day to jump to; the list is then sorted by day."""
+        """Let the user choose a day to jump to; the list is sorted by day for that."""
         view, app = self._list.view, self._list.app
         sort = view.sort if view.sort is Sort.STARTED else Sort.UPDATED
         self._arrange(sort=sort, grouped=False)
@@ -143,9 +143,9 @@ class ViewKeys(KeyPart):
 
 
 def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> ChooseScreen:
-    """Return a dialog that closes with the key of the first session of the chosen day.
+    """Return a dialog that lists days and returns the key of a day's first row.
 
-    `at`: the day the cursor starts on; None means the first day.
+    `at`: the day the cursor starts on; None means today or, if today isn't listed, the first day.
     """
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 

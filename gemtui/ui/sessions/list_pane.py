@@ -1,4 +1,4 @@
-"""The list of sessions, below its description and search field."""
+"""The pane with the list of sessions, its description and its search field."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ class Crumbs(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002
-        """Render the line."""
+        """Return the strip with the description."""
         look = look_of(self.app, self.size.width)
         line = Line(cut(self._pieces(look), look))
         strip = strip_of(line, look.width).adjust_cell_length(look.width)
         return strip.apply_style(self.rich_style)
 
     def _pieces(self, look: Look) -> Pieces:
-        """Return the longest form of the line that fits; "Sessions" is the first to go."""
+        """Return the longest form of the description that fits.
+
+        The heading "Sessions" is left out first.
+        """
         title = Piece(own("Sessions "), look[Role.HEADING])
         *forms, shortest = shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
@@ -103,7 +106,10 @@ class SessionPane(Vertical):
 
     @on(FilterBar.Changed)
     def _search(self, event: FilterBar.Changed) -> None:
-        """Filter in the list's message loop, so that its messages bubble past this pane."""
+        """Filter the list by the search text.
+
+        This runs in the list's message loop, so that the list's messages bubble up past this pane.
+        """
         self.list.call_next(self.list.filter, event.text)
 
     @on(FilterBar.Done)

@@ -1,4 +1,4 @@
-"""Watch what the sessions in all terminals are doing."""
+"""A watch on what the sessions in all terminals are doing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from gemtui.extension.live import LiveFolder, LiveSession
 from gemtui.paths import make_own_folder
 
 TICK = 2.0
-"""Seconds between two checks if no event arrives, as when a process is killed."""
+"""Seconds between checks that are made even without changes.
+
+They find processes that were killed, which changes no file.
+"""
 _STEP, _GATHER = 50, 200
-"""Milliseconds of silence before changes are reported, and the longest delay."""
+"""Milliseconds without changes before they are reported, and the longest delay."""
 
 
 async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
@@ -33,7 +36,7 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
 
 
 def _prepare(live: LiveFolder) -> None:
-    """Create the folder, so that it can be watched."""
+    """Create the folder, so that it can be watched, and delete old files from it."""
     with suppress(OSError):
         make_own_folder(live.folder)
     live.clear()

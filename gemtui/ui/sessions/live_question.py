@@ -1,4 +1,4 @@
-"""A question from a session in another terminal, on a screen of its own."""
+"""A screen with a question that a session in another terminal is asking."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _ANSWERED = "Already answered."
 
 
 class LiveQuestionScreen(FullScreen[bool]):
-    """A session's question, which can only be answered in the terminal named `tty`.
+    """A session's question, which can only be answered in the session's own terminal.
 
-    The screen returns whether to go on to the next waiting session.
+    The screen returns whether to show the next waiting session. `tty`: the terminal's name, or
+    None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WAITING)
@@ -55,7 +56,10 @@ class LiveQuestionScreen(FullScreen[bool]):
         self.query_one(DetailView).show(self._draw)
 
     def update_live(self, live: Sequence[LiveSession]) -> None:
-        """Update the note on whether the question has been answered in the meantime."""
+        """Note whether the question has been answered meanwhile.
+
+        `live`: all live sessions as they are now.
+        """
         answered = self._live not in live
         if answered is not self._answered:
             self._answered = answered
@@ -76,7 +80,7 @@ class LiveQuestionScreen(FullScreen[bool]):
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
-    """Yield the question, some advice, and the change, command or other details."""
+    """Yield lines with a question, advice, and the change, command or other details."""
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)

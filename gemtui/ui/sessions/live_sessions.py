@@ -1,4 +1,4 @@
-"""What sessions in all terminals are doing, and their questions."""
+"""What sessions in all terminals are doing, and the questions they are asking."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class LiveSessions(SessionsPart):
-    """The sessions that the extension's hooks report, updated from `follow` on."""
+    """The sessions that the extension's hooks report as live.
+
+    They are kept up to date once `follow` has been called.
+    """
 
     def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
@@ -33,14 +36,17 @@ class LiveSessions(SessionsPart):
 
     @background("live", exclusive=True)
     async def follow(self) -> None:
-        """Show what sessions are doing, and update that on every change."""
+        """Show what sessions are doing, now and after every change."""
         await asyncio.sleep(SETTLE)
         from gemtui.ui.sessions.live_feed import follow_live
 
         await follow_live(self._take)
 
     def _take(self, live: tuple[LiveSession, ...]) -> None:
-        """Show the sessions' states; notify the user if one out of sight starts to wait."""
+        """Show the sessions' states, and notify the user of new questions.
+
+        A session that is already on screen needs no notification.
+        """
         screen = self.screen
         if not screen.app.is_running:
             return
@@ -51,7 +57,7 @@ class LiveSessions(SessionsPart):
             cast("LiveQuestionScreen", top).update_live(live)
         known = {(each.session, each.question) for each in before or ()}
         for each in _waiting(live) if before is not None else ():
-            by_run = each.question is not None and each.question.run  # runs do it themselves
+            by_run = each.question is not None and each.question.run  # runs notify themselves
             if (each.session, each.question) not in known and not by_run:
                 self._ring(each, seen=self._on_screen(each))
 
@@ -68,7 +74,10 @@ class LiveSessions(SessionsPart):
 
     @background("ring")
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
-        """Notify the user unless the session is on screen or another gemtui has done so."""
+        """Notify the user that a session is waiting, unless another gemtui has done so.
+
+        `seen`: whether the session is on screen; it then only counts as notified.
+        """
         from gemtui.extension.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
 
@@ -100,7 +109,11 @@ class LiveSessions(SessionsPart):
             asking = self._asking(after=asking.session) if more else None
 
     def _asking(self, *, after: str | None) -> LiveSession | None:
-        """Return a waiting session: the chosen one, the one after `after`, or the first."""
+        """Return a waiting session, or None if no session is waiting.
+
+        It is the one after `after` or, if that is None, the chosen session if it is waiting, or
+        else the first.
+        """
         waiting = _waiting(self._live or ())
         ids = [each.session for each in waiting]
         chosen = None if self.screen.chosen is None else self.screen.chosen.id
@@ -111,9 +124,9 @@ class LiveSessions(SessionsPart):
         return waiting[at % len(waiting)] if waiting else None
 
     def _highlight_everywhere(self, id: str) -> None:
-        """Move the list's cursor to a session, even if it is currently filtered out.
+        """Move the list's cursor to a session, even if the list doesn't show it now.
 
-        If necessary, this clears the search and lists all projects.
+        If necessary, the search is cleared and all projects are listed.
         """
         screen, session = self.screen, self.screen.store.find(id)
         if session is None or (screen.chosen is not None and screen.chosen.id == id):

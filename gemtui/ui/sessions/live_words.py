@@ -21,7 +21,7 @@ WORDS = {
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
-"""The text and the colour role of each state that the list shows."""
+"""The text and the colour role for each state that the list shows."""
 _NAME = 30
 """Maximum width of a project's name in cells."""
 _JUMP = "sessions.waiting"
@@ -54,7 +54,7 @@ def project_name(live: LiveSession) -> Clean:
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list, if any session works or waits."""
+    """Yield the parts of the line above the list; none if no session works or waits."""
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:
@@ -72,7 +72,7 @@ def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]
 def waiting_notice(live: LiveSession, title: str) -> Notification:
     """Return the notification that a session is waiting for the user.
 
-    `title`: the session's title.
+    `title`: the session's title, or "" if unknown.
     """
     asked = live.question.message if live.question is not None else ""
     name = f"{title[:60]}: " if title else ""

@@ -1,4 +1,4 @@
-"""Load the open session in threads: a first part right away, then the rest."""
+"""Loading of the open session in threads: a first part right away, then the rest."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gemtui.sessions.store import Problem
 from gemtui.transcript.model import Dropped, Transcript
 
 FIRST = 512 * 1024
-"""How many bytes are read before anything is shown."""
+"""How many bytes of the file are read before anything is shown."""
 
 
 class SessionLoader:
-    """Loads a session file.
+    """Loads a session file, first a part and then the rest.
 
     Except for `stop` and `toggle_dropped`, call the methods from worker threads; they raise
     NotASession, SessionTooLarge and OSError. `dropped`: whether to include messages that failed or
-    that were rewound or replaced; initially True only if there are no other messages. `lost`:
-    counts these messages by reason, as of the last read. `gone`: whether the file has been deleted;
-    what has been read of it stays available.
+    that were rewound or replaced; at first, this is True only if there are no other messages.
+    `lost`: counts these messages by reason, as of the last read. `gone`: whether the file has been
+    deleted; what has been read of it stays available.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,7 @@ class SessionLoader:
             return self._transcript()
 
     def rest(self) -> Transcript | None:
-        """Read the rest and return the transcript, or None if there is nothing new."""
+        """Read the rest of the file, or what is new; return None if there is nothing."""
         with self._lock:
             try:
                 changed, self.gone = self._refresh(), False
@@ -55,7 +55,7 @@ class SessionLoader:
             return self._transcript()
 
     def toggle_dropped(self) -> None:
-        """Toggle whether the next transcript includes dropped messages."""
+        """Include dropped messages in transcripts from now on, or leave them out again."""
         self._wanted = not (self.dropped if self._wanted is None else self._wanted)
 
     def _refresh(self, *, upto: int | None = None) -> bool:
@@ -78,12 +78,12 @@ class SessionLoader:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The lines of the file that couldn't be read."""
+        """The problems with lines of the file that couldn't be read."""
         return self._log.problems
 
     @property
     def has_partial_line(self) -> bool:
-        """Whether the last line is incomplete, because the rest hasn't been written yet."""
+        """Whether the file's last line is incomplete, because its rest isn't written yet."""
         return self._log.torn
 
     def stop(self) -> None:
@@ -91,7 +91,10 @@ class SessionLoader:
         self._stopped.set()
 
     def close(self) -> None:
-        """Close the file after any read in progress; bodies can't be read from then on."""
+        """Close the file once any read in progress has ended.
+
+        The bodies of messages can't be read from then on.
+        """
         self.stop()
         with self._lock:
             self._log.close()

@@ -1,4 +1,4 @@
-"""Text generated from sessions: created in a thread, shown, and saved on request."""
+"""Screens with text generated from sessions, which can be saved to a file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class MadeTextScreen(FullScreen[None]):
         raise NotImplementedError
 
     def offered(self) -> str:
-        """Return a suggested file name. Blocking: call this from a worker thread."""
+        """Return a suggested name for the file to save the text in.
+
+        Blocking: call this from a worker thread.
+        """
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -1,4 +1,4 @@
-"""Keys that change the names, tags, notes and pins of sessions."""
+"""Key actions that change the names, tags, notes and pins of sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class MarkKeys(SessionsPart):
-    """Changes the user's marks on sessions (name, tags, note, pin), with undo."""
+    """Key actions that change the user's marks on sessions: name, tags, note and pin.
+
+    The changes can be undone.
+    """
 
     def can(self, action: str) -> bool:
         """Return whether there are sessions to mark."""
@@ -44,11 +47,11 @@ class MarkKeys(SessionsPart):
             tried[-1].report()
 
     def action_pin(self) -> None:
-        """Pin the selected sessions; if all of them are pinned, unpin them."""
+        """Pin the selected sessions; if all of them are pinned already, unpin them."""
         self._toggle("pinned")
 
     def action_archive(self) -> None:
-        """Archive the selected sessions; if all of them are archived, unarchive them."""
+        """Archive the selected sessions; if all are archived already, unarchive them."""
         self._toggle("archived")
         self.screen.sessions.selection.keep_listed()
 
@@ -73,7 +76,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """Say why marks can't be changed; return False if they can."""
+        """If marks can't be changed, show why and return True; otherwise return False."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.show_message(str(problem), problem=True)

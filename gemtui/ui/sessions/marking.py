@@ -1,4 +1,4 @@
-"""Names and tags of sessions, and changes to marks, which are saved and undoable."""
+"""Names and tags of sessions, and undoable changes to the user's marks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BETWEEN = re.compile(r"[\s,]+")
-"""Matches the separators between tags."""
+"""Matches the separators between tags in a text."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
@@ -32,9 +32,10 @@ def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
 
 
 def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> str | None:
-    """Complete the last word of a text to a tag in use; return None if none matches.
+    """Return a text with its last word completed to a tag in use, or None.
 
-    `sign`: only words with this prefix are completed.
+    `tags`: returns the tags in use, preferred ones first. `sign`: only words with this prefix are
+    completed.
     """
     word = BETWEEN.split(text)[-1]
     begun = word.removeprefix("#").lower()
@@ -45,11 +46,14 @@ def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = 
 
 
 _TITLE = 40
-"""Maximum width in cells of a title in a message."""
+"""Maximum width in cells of a session's title in a message."""
 
 
 def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a session with the user's name for it, if there is one, as its title."""
+    """Return a copy of a session's summary with the user's name for it as its title.
+
+    Without such a name, the summary is returned as it is.
+    """
     mark = marks.get(session.id)
     return session if mark is None or mark.name is None else replace(session, title=mark.name)
 
@@ -57,7 +61,8 @@ def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
 class Marking:
     """An undoable change to sessions' marks, shown immediately and then saved.
 
-    `done`: a description of the change, such as "pinned". Raises MarkError for invalid values.
+    `edit`: the change. `done`: the change in words, such as "pinned". Raises MarkError for invalid
+    values.
     """
 
     def __init__(
@@ -74,7 +79,10 @@ class Marking:
         self.undoable = True
 
     async def wait_saved(self) -> None:
-        """Wait until the change has been saved. Raises MarkError, MarksUnreadable."""
+        """Wait until the change has been saved.
+
+        Raises MarkError or MarksUnreadable if it couldn't be saved.
+        """
         try:
             await asyncio.shield(asyncio.wrap_future(self._change.kept))
         except GemtuiError:
@@ -82,18 +90,18 @@ class Marking:
             raise
 
     async def finish(self) -> None:
-        """Wait until the change has been saved, and show the result or why it failed."""
+        """Wait until the change has been saved; show what was changed, or why it failed."""
         with self._app.reporting():
             await self.wait_saved()
             self.report()
 
     def report(self) -> None:
-        """Show a message about the change."""
+        """Show a message that says what was changed and how to undo it."""
         undo = BY_ID["sessions.undo"].footer()
         self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change and say so; return the affected sessions that aren't archived."""
+        """Undo the change, and say so; return the affected sessions not archived now."""
         with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
             self.undoable = False

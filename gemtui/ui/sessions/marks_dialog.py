@@ -23,15 +23,15 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.sessions.marking import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64
-"""Maximum width in cells of the title, and of the line of tags below their field."""
+"""Maximum width in cells of the title, and of the line below the field for tags."""
 
 
 class MarksScreen(FormScreen[bool]):
     """A form for name, tags, note, pin and archive; returns True if they were changed.
 
-    `about`: the session's own title, or the number of sessions. `tags`: the tags in use, most
-    frequent first. `subject`: the sessions' ids. `keep`: saves the change; if it fails, the error
-    is shown in the form and no input is lost.
+    `about`: the session's own title, or the number of sessions. `marks`: the sessions' current
+    marks. `tags`: the tags in use, most frequent first. `keep`: saves the change; if it raises
+    GemtuiError, the error is shown in the form and no input is lost. `subject`: the sessions' ids.
     """
 
     BINDINGS = bindings(Where.MARKS)
@@ -114,7 +114,7 @@ class MarksScreen(FormScreen[bool]):
             self.dismiss(changes)
 
     def _edit(self) -> MarkEdit:
-        """Return the changes the user has made. Raises MarkError."""
+        """Return the changes that the user has made in the form. Raises MarkError."""
         words = BETWEEN.split(self.query_one("#tags", Input).value)
         tags = {tag_of(word) for word in words if word}
         edit = MarkEdit(

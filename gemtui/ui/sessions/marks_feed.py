@@ -1,8 +1,8 @@
 """The user's marks on sessions: follow their file, change them, and undo changes.
 
 This module uses asyncio but no widgets. A single thread does all work on the file, in the order in
-which it was requested. A change made by a key is shown immediately, and it is saved even if the
-next key quits the app.
+which it was requested. A change is shown immediately, and it is saved even if the user's next key
+quits the app.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK = 1.0
-"""Seconds between two checks for changes by other programs."""
+"""Seconds between two checks for changes to the file by other programs."""
 _FRESH = 1_000_000_000
-"""Nanoseconds in which a file may change again without a new modification time."""
+"""Nanoseconds within which a second change may keep the same modification time.
+
+A file that was modified more recently than that is therefore read again.
+"""
 _MISSING: tuple[int, ...] = ()
 _UNKNOWN: tuple[int, ...] = (-1,)
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
@@ -35,16 +38,16 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 class MarksFeed:
     """The marks in a file; `run` follows the file until cancelled.
 
-    `show()` is called in the event loop whenever `marks` or `problem` has changed.
+    `show`: called in the event loop whenever `marks` or `problem` has changed.
     """
 
     def __init__(self, path: Path, show: Callable[[], None]) -> None:
         self.marks = NO_MARKS
-        """The marks by session id."""
+        """The marks by session id, including changes that are still being saved."""
         self.problem: MarksUnreadable | None = None
-        """Why the file can't be used, or None; `marks` are then those last read."""
+        """Why the file can't be used, or None; `marks` are then as last read."""
         self.ready = asyncio.Event()
-        """Set once the file has been read or has turned out to be unreadable."""
+        """Set once the file has been read for the first time, or couldn't be read."""
         self._path, self._show = path, show
         self._thread = ThreadPoolExecutor(1, "marks")
         self._stored, self._known = NO_MARKS, _UNKNOWN
@@ -52,7 +55,7 @@ class MarksFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Load the file now, and again whenever it has changed."""
+        """Load the file now, and again whenever it has changed, until cancelled."""
         while True:
             stamp = await asyncio.wrap_future(self._thread.submit(_stamp, self._path))
             if stamp != self._known:
@@ -64,7 +67,7 @@ class MarksFeed:
             self._news.clear()
 
     async def close(self) -> None:
-        """Wait until everything has been saved."""
+        """Wait until all changes have been saved."""
         await asyncio.to_thread(self._thread.shutdown)
 
     async def _read(self, stamp: tuple[int, ...]) -> None:
@@ -82,31 +85,37 @@ class MarksFeed:
             self._show()
 
     def of(self, session: str) -> Mark:
-        """Return a session's mark, which is empty if it has none."""
+        """Return the mark of the session with this id, which is empty if it has none."""
         from gemtui.marks import Mark
 
         return self.marks.get(session) or Mark(session=session)
 
     def change(self, sessions: Sequence[str], edit: MarkEdit) -> MarkChange:
-        """Show a change and start saving it. Raises MarkError for invalid values."""
+        """Change the marks of these sessions, by id, and start saving the change.
+
+        Raises MarkError for invalid values.
+        """
         now = datetime.now(UTC)
         before = [self.of(session) for session in sessions]
         self._take([edit.apply(mark, now) for mark in before])
         return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
 
     def undo(self, change: MarkChange) -> Future[None]:
-        """Undo a change without undoing later ones."""
+        """Undo a change but not later ones, and start saving the result."""
         now = datetime.now(UTC)
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
 
     def _take(self, marks: Iterable[Mark]) -> None:
-        """Show marks that are still being saved."""
+        """Use these marks from now on, although they are still being saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
         self._show()
 
     def _write(self, work: Callable[[Marks], T]) -> Future[T]:
-        """Change the file after all earlier requests have been done, then reload it."""
+        """Change the file once all earlier requests are done; the file is then reloaded.
+
+        `work`: makes the change, in the thread. Its result becomes that of the returned future.
+        """
         from gemtui.marks import Marks
 
         loop = asyncio.get_running_loop()
@@ -122,7 +131,7 @@ class MarksFeed:
 
 
 class MarkChange(NamedTuple):
-    """A change of marks, along with the marks shown before it.
+    """A change of marks, along with the marks that were shown before it.
 
     `kept`: completes once the change is saved. Its result is the marks that were in the file
     before; its exceptions are those of `Marks.edit`.
@@ -140,7 +149,10 @@ def _all(path: Path) -> Mapping[str, Mark]:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Return a value that changes with the file, or says why the file can't be read."""
+    """Return a value that changes whenever the file does.
+
+    A missing file and each reason why a file can't be read have values of their own.
+    """
     try:
         facts = path.stat()
     except FileNotFoundError:

@@ -11,11 +11,14 @@ from gemtui.sessions.summary import Summary
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 PREVIEW_DELAY = 0.08
-"""Seconds the cursor must stay on a session before the preview opens."""
+"""Seconds that the cursor must stay on a session before the session is previewed."""
 
 
 class _WayBack(NamedTuple):
-    """What esc does (`go`) in the session whose file is named `of`."""
+    """What esc does in a session that was opened from elsewhere.
+
+    `of`: the name of the session's file. `go`: the function that esc calls.
+    """
 
     of: str
     go: Callable[[], object]
@@ -31,7 +34,7 @@ class Navigation(SessionsPart):
         self._ways_back: list[_WayBack] = []
 
     def can(self, action: str) -> bool:
-        """Return whether there is another pane, or a session to zoom."""
+        """Return whether there is another pane to go to, or a session to zoom."""
         if action == "other_pane" and self.screen.reading:
             return not self.screen.has_class("-empty")
         return self.screen.chosen is not None
@@ -39,7 +42,7 @@ class Navigation(SessionsPart):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: esc goes back to the session that is open now.
+        `deeper`: whether esc then goes back to the session that is open now.
         """
         pane = self.screen.pane
         self.stop_preview()
@@ -51,13 +54,13 @@ class Navigation(SessionsPart):
         self.screen.call_after_refresh(lambda: pane.focus_target.focus())
 
     def preview(self, summary: Summary) -> None:
-        """Preview a session beside the list once the cursor has stayed on it for a moment."""
+        """Show a session beside the list once the cursor has stayed on it for a moment."""
         pane = self.screen.pane
         if self.screen.side_by_side and not self.screen.reading:
             self._resting = self.screen.set_timer(PREVIEW_DELAY, lambda: pane.open(summary))
 
     def stop_preview(self) -> None:
-        """Cancel the pending preview."""
+        """Cancel a preview that hasn't been shown yet."""
         if self._resting is not None:
             self._resting.stop()
 
@@ -69,7 +72,7 @@ class Navigation(SessionsPart):
         self.highlight_again()
 
     def highlight_again(self) -> None:
-        """If the session that `highlight` waits for is now listed, move the cursor to it."""
+        """Move the cursor to the session that `highlight` waits for, if it is listed now."""
         if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
             self._to_highlight = None
 
@@ -80,7 +83,7 @@ class Navigation(SessionsPart):
     # --- going back ----------------------------------------------------------------------------
 
     def go_back(self) -> bool:
-        """Go back one step; return False if already in the list.
+        """Go back one step; return False if the list already has the focus.
 
         From a session, this leads to where it was opened: a subagent's call, a search or a file.
         Otherwise a subagent's session leads to its parent, and any other session to the list.
@@ -101,11 +104,11 @@ class Navigation(SessionsPart):
         return True
 
     def add_return(self, summary: Summary, go: Callable[[], object]) -> None:
-        """Make esc call `go` in this session."""
+        """Make esc call `go` while this session is open."""
         self._ways_back.append(_WayBack(summary.name, go))
 
     def return_point(self) -> Callable[[], object]:
-        """Return a function that leads back to the current place."""
+        """Return a function that leads back to the session and cursor that are shown now."""
         read, view = self._read_file, self.screen.pane.view
         cursor = view.page.cursor
 
@@ -136,7 +139,7 @@ class Navigation(SessionsPart):
     def _leave_for(self, parent: Summary) -> None:
         """Go from a subagent's session to the call that started the subagent.
 
-        Used if the session wasn't opened from that call.
+        Used if the session wasn't opened from that call. `parent`: the session with the call.
         """
         subagent = self.screen.pane.summary
         self.show(parent)

@@ -1,4 +1,4 @@
-"""The sessions pane as its parts see it: list, open session and selection."""
+"""The sessions pane as its parts know it: list, open session and selection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SessionsPane(DialogGuardScreen[None]):
     """The sessions pane.
 
-    `start`: the options the app was started with. `done`: the user's actions, for undo.
+    `start`: the options the app was started with. `done`: the user's actions that can be undone.
     """
 
     start: Start
@@ -30,7 +30,7 @@ class SessionsPane(DialogGuardScreen[None]):
     marks: MarksFeed
     done: UndoStack
     reading: reactive[bool] = reactive(False, init=False)
-    """Whether the transcript has the focus; a narrow terminal then shows only that."""
+    """Whether the transcript has the focus; a narrow terminal then shows nothing else."""
 
     @property
     def sessions(self) -> SessionList:
@@ -39,7 +39,7 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def pane(self) -> ReadPane:
-        """The pane with the transcript."""
+        """The pane with the open session's transcript."""
         return self.query_one(ReadPane)
 
     @property
@@ -49,12 +49,20 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def chosen(self) -> Summary | None:
-        """The session that keys act on: the open one, or else the one under the cursor."""
+        """The session that keys act on, or None.
+
+        This is the open session if its transcript has the focus, otherwise the one under the list's
+        cursor.
+        """
         return self.pane.summary if self.reading else self.sessions.highlighted
 
     @property
     def targets(self) -> Sequence[Summary]:
-        """The sessions to act on: in the list, the selected ones if there are any."""
+        """The sessions that keys act on, if they can act on several.
+
+        In the list, these are the selected sessions if there are any; otherwise this is `chosen`
+        alone.
+        """
         if not self.reading and (selected := self.sessions.selected):
             return selected
         return () if self.chosen is None else (self.chosen,)
@@ -62,7 +70,7 @@ class SessionsPane(DialogGuardScreen[None]):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: going back leads to the session that is open now.
+        `deeper`: whether going back leads to the session that is open now.
         """
         raise NotImplementedError
 
@@ -72,4 +80,4 @@ class SessionsPane(DialogGuardScreen[None]):
 
 
 class SessionsPart(ScreenPart[SessionsPane]):
-    """A part of the sessions pane."""
+    """A part of the sessions pane: the state and the key actions for one topic."""

@@ -1,4 +1,4 @@
-"""The changes made in sessions as a single patch to view, copy or save."""
+"""The screen with sessions' changes as a single patch to view, copy or save."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 _NAMES = 20
-"""Maximum number of files to name in a note; the rest are only counted."""
+"""Maximum number of files to name in a note; any others are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patching:
-    """What a patch covers: the files under `root` that these sessions wrote.
+    """What a patch covers: the changes by these sessions to files under `root`.
 
-    `since`: leave out earlier writes. `only`: leave out all other files.
+    `since`: leave out earlier changes. `only`: leave out all other files.
     """
 
     root: Path
@@ -53,9 +53,9 @@ class Patching:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, with notes on what is missing or deviates.
+    """A patch for `git apply`, with remarks on what is missing from it or differs.
 
-    `left_out`: how many files were left out.
+    `files`: how many files it changes. `left_out`: how many files could not be included.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Patch:
 
 
 class PatchView(LineView):
-    """The view of a patch; even if only part is rendered, all of it can be copied."""
+    """The view of a patch, which copies all of it even if only a part is shown."""
 
     patch: Patch | None = None
 
@@ -82,7 +82,7 @@ class PatchView(LineView):
 
 
 class PatchScreen(MadeTextScreen):
-    """A screen that loads the sessions in a thread and then shows the patch."""
+    """A screen that reads the sessions in a thread and then shows the patch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
@@ -130,7 +130,7 @@ class PatchScreen(MadeTextScreen):
         return clean_line(f"Save the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
-        """Return a free file name based on the name of the project's folder.
+        """Return a free file name that begins with the name of the project's folder.
 
         Blocking: call this from a worker thread.
         """
@@ -140,7 +140,11 @@ class PatchScreen(MadeTextScreen):
 def _made(
     patching: Patching, progress: Callable[[int, int], None], cancelled: Callable[[], bool]
 ) -> Patch:
-    """Build the whole patch. Blocking: call this from a worker thread."""
+    """Return the whole patch.
+
+    `progress`: called with the number of sessions read, and their total. Blocking: call this from a
+    worker thread.
+    """
     made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
         patching.sessions(), since=patching.since, progress=progress, cancelled=cancelled
@@ -159,7 +163,7 @@ def _made(
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
-    """Return the notes, followed by the patch as it will be saved."""
+    """Return lines with the remarks, followed by the patch as it will be saved."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
         lines += _warning(own("no changes to export"), look)

@@ -1,4 +1,4 @@
-"""The open session: its heading, and its transcript or a notice."""
+"""The pane with the open session: its heading, and its transcript or a notice."""
 
 from __future__ import annotations
 
@@ -43,11 +43,14 @@ if TYPE_CHECKING:
     from gemtui.marks import Mark
 
 _PARENT = 40
-"""Maximum width in cells of a parent's title in the status line."""
+"""Maximum width in cells of a parent session's title in the status line."""
 
 
 class _Left(Struct, frozen=True, kw_only=True):
-    """A session to go back to from one of its subagents; its file is still open."""
+    """A session to go back to from a session that was opened in it.
+
+    Its file is still open.
+    """
 
     summary: Summary
     reader: SessionLoader
@@ -69,7 +72,7 @@ class ReadPane(Vertical):
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
-        """Why and how often the store is polled, or None if the system reports changes."""
+        """Why and how often files are polled for changes; None if the system reports them."""
         self._sessions: Sequence[Summary] = ()
         self._marks: Mapping[str, Mark] = NO_MARKS
         self._live: Mapping[str, LiveState] = {}
@@ -88,7 +91,7 @@ class ReadPane(Vertical):
 
     @property
     def view(self) -> TranscriptView:
-        """The transcript."""
+        """The view of the transcript."""
         return self.query_one(TranscriptView)
 
     @property
@@ -101,8 +104,7 @@ class ReadPane(Vertical):
     def open(self, summary: Summary, *, deeper: bool = False) -> None:
         """Show a session, unless it is already shown.
 
-        `deeper`: `back` then returns to the session that is open now, at the current cursor
-        position.
+        `deeper`: whether `back` then returns to the session that is open now, with its cursor.
         """
         before, self.summary = self.summary, summary
         if before is None or before.path != summary.path:
@@ -126,7 +128,7 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """The stored session that started this subagent, or None."""
+        """The stored session that started the open one, if that is a subagent's, or None."""
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
@@ -141,16 +143,19 @@ class ReadPane(Vertical):
         self._go_to(lambda transcript: place_of_call(transcript, call))
 
     def go_to_block(self, message: str, block: int) -> None:
-        """Move the cursor to a block of the message with this id, once it has been loaded."""
+        """Move the cursor to a block of a message as soon as it is loaded.
+
+        `message`: the message's id. `block`: the block's index in it.
+        """
         self._marked = None
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
 
     def go_to_hit(
         self, message: str, block: int, query: str, wanted: re.Pattern[str] | None
     ) -> None:
-        """Move the cursor to a block once it has been loaded, and search from there.
+        """Move the cursor to a block as soon as it is loaded, and search from there.
 
-        `query`, `wanted`: see the transcript's `find`.
+        `message`, `block`: see `go_to_block`. `query`, `wanted`: see the transcript's `find`.
         """
         self._marked = query, wanted
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
@@ -166,7 +171,7 @@ class ReadPane(Vertical):
         if wanted is None:
             return
         found = await asyncio.to_thread(wanted, transcript)
-        await self.view.laid_out.wait()  # a narrow screen lays it out a moment later
+        await self.view.laid_out.wait()  # delayed on a narrow screen
         if found is None and self._may_be_dropped(transcript):
             self._toggle_dropped()
         elif found is not None and transcript is self.view.page.transcript:
@@ -180,7 +185,10 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Return whether the target, if it exists at all, must be in a hidden message."""
+        """Return whether the message to go to, if it exists, must be a dropped one.
+
+        Dropped messages failed, or were rewound or replaced, and aren't shown now.
+        """
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
             same
@@ -191,12 +199,12 @@ class ReadPane(Vertical):
         )
 
     def forget(self, summary: Summary) -> None:
-        """Clear the pane if this session is shown."""
+        """Clear the pane if this session is open."""
         if self.summary is not None and self.summary.path in summary.files:
             self.clear()
 
     def clear(self) -> None:
-        """Clear the pane."""
+        """Close the open session and show none."""
         self.workers.cancel_group(self, "read")
         self._leave()
         self._take_over(None)
@@ -207,19 +215,22 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def update_sessions(self, sessions: Sequence[Summary]) -> None:
-        """Update the heading to a newer state of the store."""
+        """Update the heading to a newer state of the store.
+
+        `sessions`: all stored sessions.
+        """
         self._sessions = sessions
         if self.summary is not None:
             self.summary = _of_file(self.summary.name, sessions) or self.summary
             self._say_heading()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks, by session id."""
+        """Show these marks, by session id, in the heading."""
         self._marks = marks
         self._say_heading()
 
     def changed(self, paths: frozenset[Path]) -> None:
-        """Load what is new, if the session's file is among these changed paths."""
+        """If the session's file is among these changed paths, load what is new in it."""
         if self.summary is None:
             return
         path = self.summary.path
@@ -228,7 +239,7 @@ class ReadPane(Vertical):
 
     @on(NoticePane.AgainRequested)
     def reload(self) -> None:
-        """Load the session again from the start."""
+        """Load the open session again from the start."""
         if self.summary is not None:
             self._read(SessionLoader(self.summary.path))
 
@@ -253,10 +264,10 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """Load the first part and then the rest, or what is new in the session on screen.
+        """Load a session's first part and then the rest; if it is shown, load what is new.
 
         If a file can't be read right now, for example because it is being written, it is read again
-        as soon as possible.
+        when it changes.
         """
         if self._shown is not reader:
             transcript = await asyncio.to_thread(reader.read_first)
@@ -302,13 +313,13 @@ class ReadPane(Vertical):
             self._let_go(before)
 
     def _leave(self) -> None:
-        """Close the files of all sessions that `back` could return to."""
+        """Close the files of all sessions that `back` could have returned to."""
         left, self._left = self._left, []
         for each in left:
             self._let_go(each.reader)
 
     def _let_go(self, reader: SessionLoader) -> None:
-        """Close a file, unless its session is on screen or `back` can return to it."""
+        """Close a session's file, unless it is on screen or `back` can return to it."""
         if reader is self._shown or any(reader is each.reader for each in self._left):
             return
         reader.stop()
@@ -353,7 +364,10 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
-        """Update what the session is doing; `live` maps session ids to states."""
+        """Show in the heading what the open session is doing.
+
+        `live`: the states by session id.
+        """
         if live != self._live:
             self._live = live
             self._say_heading()
@@ -384,12 +398,12 @@ class ReadPane(Vertical):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """The lines of the session's file that couldn't be read."""
+        """The problems with lines of the session's file that couldn't be read."""
         return () if self._shown is None else self._shown.problems
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Notes on the session's file, most important first."""
+        """Notes on the session and its file for the status line, most important first."""
         reader = self._shown
         if reader is None or self.has_class("-notice"):
             return ()
@@ -411,7 +425,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """The position in the transcript, most important part first."""
+        """Texts on the position in the transcript, most important first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()
@@ -427,7 +441,10 @@ class ReadPane(Vertical):
 
 
 def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
-    """Return the summary of the session file with this name, which may be a copy."""
+    """Return the summary of the session file with this name, or None.
+
+    It may be one of a session's copies.
+    """
     session = next((each for each in sessions if name in each.names), None)
     files = () if session is None else (session, *session.copies)
     return next((each for each in files if each.name == name), None)

@@ -1,4 +1,4 @@
-"""A lost file, rebuilt from sessions, to view or to save as a new file."""
+"""The screen with a lost file, rebuilt from sessions, to view or to save."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ class RecoveredView(LineView):
 
 
 class RecoverScreen(MadeTextScreen):
-    """A screen that loads the sessions in a thread and shows how certain each line is."""
+    """A screen that rebuilds a lost file and shows how certain each line is.
+
+    The sessions are read in a thread. `path`: the lost file's path.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
     AUTO_FOCUS = "RecoveredView"
@@ -103,9 +106,10 @@ class RecoverScreen(MadeTextScreen):
         return own("Save the text to a new file")
 
     def offered(self) -> str:
-        """Return the lost file's path, or a free name if there is a file again.
+        """Return the lost file's path, or a free name if that path can't be used.
 
-        Blocking: call this from a worker thread.
+        It can't be used if there is a file again, or if the folder no longer exists. Blocking: call
+        this from a worker thread.
         """
         path = self._path
         if not path_exists(path) and path.parent.is_dir():
@@ -114,7 +118,7 @@ class RecoverScreen(MadeTextScreen):
 
 
 def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
-    """Yield the notes, then the contents, with the source above each range of lines."""
+    """Yield notes, then the rebuilt lines, with the source above each range of lines."""
     rebuilt = found.rebuilt
     notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
     notes += [f"{each.path.name}: {each.what}" for each in found.problems]

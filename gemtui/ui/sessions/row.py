@@ -1,4 +1,4 @@
-"""Render a row of the session list as one or two lines (pure functions).
+"""Rendering of the session list's rows as one or two lines (pure functions).
 
 If the list is a narrow pane, a row has two lines: title and age, then the facts. If the list is
 wide enough, a row is a single line with columns. What doesn't fit is left out in a fixed order, but
@@ -26,10 +26,10 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.sessions import live_words
 
 ONE_LINE_FROM = 64
-"""Width in cells from which the list shows each session on one line with columns."""
+"""Width in cells from which the list shows each session on one line, with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Cells for the text that matches a search, if the row doesn't show it otherwise."""
+"""Maximum width in cells of a text that matches the search but isn't in the row."""
 IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
@@ -38,12 +38,12 @@ _MARGIN = Piece(own(" "), Style())
 class RowContext(Struct, frozen=True, kw_only=True):
     """Everything besides the row itself that affects how it is rendered.
 
-    `query`: the search whose matches are highlighted. `projects`: whether to show the project;
-    False under a project heading, or if all rows have the same project. `sort`: the property that
-    the rows are sorted by, which every row shows. `days`: the names of days if the row is under a
-    day heading, or None. `chosen`: whether the cursor is on the row. `selected`: whether the row is
-    selected. `focused`: whether the list has the focus. `live`: what the session is doing, or None
-    if unknown. `undoable`: whether the session has checkpoints of its files.
+    `query`: the search whose matches are highlighted. `projects`: whether to show the session's
+    project; False under a project heading, or if all rows have the same project. `sort`: the
+    property that the rows are sorted by, which every row shows. `days`: the names of days if the
+    row is under a day heading, or None. `chosen`: whether the cursor is on the row. `selected`:
+    whether the row is selected. `focused`: whether the list has the focus. `live`: what the session
+    is doing, or None if unknown. `undoable`: whether the session has checkpoints of its files.
     """
 
     query: ListQuery
@@ -81,7 +81,7 @@ def draw_row(row: Row, look: Look, around: RowContext, height: int) -> tuple[Str
 
 
 def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
-    """Return a line with parts at both ends; `left` is cut if there is no room."""
+    """Return a line with parts at both ends; `left` is cut if there isn't enough room."""
     room = max(0, look.width - width_of(right) - 1)
     fitting = cut(left, look, room)
     strip = strip_of(Line(spread(fitting, (*right, _MARGIN), look.width, _MARGIN)), look.width)
@@ -89,7 +89,7 @@ def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
 
 
 def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
-    """Return the text with the search's matches highlighted."""
+    """Return a text with the search's matches highlighted."""
     pieces: list[Piece] = []
     at = 0
     for start, end in around.query.spans(text):
@@ -100,7 +100,10 @@ def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces
 
 
 def _front(row: SessionRow, look: Look, around: RowContext, sign: Piece | None = None) -> Pieces:
-    """Return the cursor bar, a symbol (first line only), and a child row's indent."""
+    """Return the start of a row's line: cursor bar, symbol, and indent of a child row.
+
+    `sign`: the symbol; None on a row's second line.
+    """
     indent = "  " * (row.depth - 1) + f"{look.glyphs.bottom_left} " if row.depth else ""
     shown = Piece(own(indent if sign else " " * len(indent)), look[Role.BORDER])
     return (_bar(look, around), sign or _MARGIN, _MARGIN, shown)
@@ -142,17 +145,17 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
-    """Return the session's age, or that of its start if the list is sorted by start."""
+    """Return how long ago a session was used or, if the list is sorted by it, started."""
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
-    apart = row.depth or row.entry.pinned  # its day may differ from that of the row above
+    apart = row.depth or row.entry.pinned  # may not belong to the heading's day
     days = None if apart else around.days
     said = "?" if when is None else _moment(when, look, days)
     return (Piece(own(f"{'began ' if began else ''}{said:>{width}}"), look[Role.MUTED]),)
 
 
 def _moment(when: datetime, look: Look, days: Days | None) -> str:
-    """Return the age; for an earlier day, only the part that isn't in the heading."""
+    """Return an age or, under the heading of an earlier day, only the time of day."""
     if days is None or when.astimezone(days.tz).date() >= days.today:
         return relative(when, look.now)
     return days.moment(when)
@@ -205,7 +208,7 @@ def _facts(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
 
 
 def _that_fit(facts: list[RowFact], room: int) -> list[RowFact]:
-    """Return the facts that fit, leaving out those of highest rank first."""
+    """Return the facts that fit, leaving out those with the highest rank first."""
     for rank in range(6, 0, -1):
         if _length(facts) > room:
             facts = [fact for fact in facts if fact.rank != rank]
@@ -259,7 +262,10 @@ _FLAG_ROLES = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """Return the text that matches the search, if the row doesn't show it otherwise."""
+    """Return a text that matches the search but that the row doesn't show otherwise.
+
+    Returns None if there is none, or if the row shows a match.
+    """
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
         return None
@@ -302,7 +308,10 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 
 
 def _tokens(summary: Summary, around: RowContext) -> Clean:
-    """Return the token count in at most four characters with a noun: 812, 47k, 1.2M."""
+    """Return the number of tokens, as in "812 tokens", "47k tokens" or "1.2M tokens".
+
+    Returns "" if it is unknown, or "? tokens" if the rows are sorted by it.
+    """
     total = None if summary.partial else summary.tokens.total
     if total is None:
         return own("? tokens" if around.sort is Sort.TOKENS else "")
@@ -314,7 +323,7 @@ def _tokens(summary: Summary, around: RowContext) -> Clean:
 
 
 def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
-    """Return the row as one line: states after the title, columns on the right."""
+    """Return a row as a single line: states after the title, columns on the right."""
     right = _right_columns(row, look, around)
     states: list[Piece] = []
     for fact in _states(row.entry, look, around):
@@ -327,7 +336,7 @@ def _columns(row: SessionRow, look: Look, around: RowContext) -> Strip:
 
 
 def _tags(entry: ListEntry, room: int, look: Look, around: RowContext) -> Pieces:
-    """Return as many tags as there is room for after everything else."""
+    """Return as many tags as there is room for."""
     pieces: list[Piece] = []
     for tag in entry.tags:
         more = (_GAP, *_marked(tag, look[Role.MUTED], around, look))
@@ -364,7 +373,10 @@ def _word(text: Clean, width: int, look: Look, around: RowContext) -> Pieces:
 
 
 def _number(text: Clean, style: Style, letters: int) -> Pieces:
-    """Return a count and its noun, with the digits of all rows aligned."""
+    """Return a count and its noun, padded so that the digits of all rows are aligned.
+
+    `letters`: the width of the noun.
+    """
     number, _, noun = text.partition(" ")
     return (Piece(own(f" {number:>4} {noun:<{letters}}"), style),)
 
@@ -387,7 +399,7 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return a path, cutting its start if it doesn't fit."""
+    """Return a path, cutting folders from its start if it doesn't fit."""
     piece, parts = Piece(path, style), path.split("/")
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]

@@ -1,4 +1,4 @@
-"""The sessions pane: the list, with the transcript beside or in front of it."""
+"""The sessions pane: the list, with the transcript beside it or in its place."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PATH_ROOM = 28
 ROOM = (60, 15)
 """Columns and lines below which a hint says that the window is too small."""
 _TIME_TO_READ = 30.0
-"""Seconds for which an important message is shown on startup."""
+"""Seconds for which an important message is shown at startup."""
 
 
 class SessionsScreen(SessionsPane):
@@ -105,7 +105,7 @@ class SessionsScreen(SessionsPane):
     def _breakpoints(self) -> Iterator[str]:
         """Yield the CSS classes for the screen's size.
 
-        They are set early, so that the widgets are styled only once.
+        They are set before the first layout, so that the widgets are styled only once.
         """
         width, height = self.app.size
         for size, points in (
@@ -115,7 +115,7 @@ class SessionsScreen(SessionsPane):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        # When the screen is first shown, its styles have just been computed.
+        # When the screen is shown for the first time, its styles have already been computed.
         event.refresh_styles = event.refresh_styles and self._seen
         self._seen = True
         self._update_header()
@@ -154,7 +154,10 @@ class SessionsScreen(SessionsPane):
         await self.marks.run()
 
     def _take(self, before: Snapshot | None, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, unless the app is about to exit."""
+        """Show a newer state of the store, unless the app is about to exit.
+
+        `before`: the previous state, or None at first.
+        """
         if not self.app.is_running:
             return
         first = before is None
@@ -199,7 +202,7 @@ class SessionsScreen(SessionsPane):
 
     @work(group="interrupted")
     async def _report_interrupted_undo(self) -> None:
-        """Tell the user about any interrupted change to the project's files."""
+        """Tell the user if a change to the project's files was interrupted."""
         from gemtui.runs.undo import interrupted_words
 
         if self.start.project is None or self.start.demo:
@@ -254,7 +257,10 @@ class SessionsScreen(SessionsPane):
         return None if mark is None else mark.name
 
     def kept(self) -> list[Summary]:
-        """Return the sessions that exist only in the vault, newest first."""
+        """Return the sessions that exist only in the vault, newest first.
+
+        Sessions hidden from the list are left out.
+        """
         kept = (each for each in self.store.sessions if Flag.KEPT in each.flags)
         return [named(each, self.marks.marks) for each in kept if not each.hidden]
 
@@ -263,7 +269,7 @@ class SessionsScreen(SessionsPane):
         self._files.show_history(path)
 
     def _take_marks(self) -> None:
-        """Update the user's marks."""
+        """Show the user's marks in the list, the open session and the search."""
         if not (self.is_attached and self.app.is_running):
             return
         self.sessions.mark(self.marks.marks)
@@ -276,13 +282,13 @@ class SessionsScreen(SessionsPane):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: going back leads to the session that is open now.
+        `deeper`: whether going back leads to the session that is open now.
         """
         self._navigation.show(summary, deeper=deeper)
 
     @on(BackRequested)
     def go_back(self) -> bool:
-        """Go back one step; return False if already in the list."""
+        """Go back one step; return False if the list already has the focus."""
         return self._navigation.go_back()
 
     @on(SessionList.Highlighted)
@@ -299,14 +305,14 @@ class SessionsScreen(SessionsPane):
         self.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Record which pane has the focus; a narrow terminal shows only that one."""
+        """Note which pane has the focus; a narrow terminal shows only that one."""
         if self.pane in event.widget.ancestors:
             self.reading = True
         elif self.query_one(SessionPane) in event.widget.ancestors:
             self.reading = False
 
     def watch_reading(self, reading: bool) -> None:
-        """Show the focused pane, and the open session's title in the window title."""
+        """Show the pane that has the focus, and update the status line and window title."""
         self.set_class(reading, "-reading")
         if not reading:
             self._navigation.forget_highlight()
@@ -359,7 +365,7 @@ class SessionsScreen(SessionsPane):
         self._update_header()
 
     def _short(self, path: Path) -> Clean:
-        """Shorten a path to its end, which is its most significant part."""
+        """Return the end of a path, its most significant part, that fits into the header."""
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 

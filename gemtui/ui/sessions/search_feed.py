@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class SearchFeed:
     """Full-text search in the session store under `home`.
 
-    `show()` is called in the event loop whenever `progress` has changed. `cache`: gemtui's cache
-    folder; None means no index, so that every search reads the files. `progress`: the state of the
+    `cache`: gemtui's cache folder; None means no index, so that every search reads the files.
+    `show`: called in the event loop whenever `progress` has changed. `progress`: the state of the
     index, or None if unknown.
     """
 
@@ -30,7 +30,7 @@ class SearchFeed:
         self._begun = self._closed = False
 
     def search(self) -> Search:
-        """The search; created on first use."""
+        """Return the search, creating it on first use."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.search import Search
 
@@ -40,7 +40,10 @@ class SearchFeed:
         return self._search
 
     def keep_index(self) -> None:
-        """Start the process that updates the index, unless it has already been started."""
+        """Start the process that updates the index, unless it has already been started.
+
+        Without a cache folder, there is no index.
+        """
         if self._begun or self._closed or self._cache is None:
             return
         self._begun = True
@@ -53,9 +56,9 @@ class SearchFeed:
         loop.run_in_executor(None, self._begin, self._cache, told)
 
     def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
-        """Start the process, unless the store has been closed in the meantime.
+        """Start the indexing process, and stop it if the store has been closed meanwhile.
 
-        Blocking: call this from a worker thread.
+        `told`: called with the progress. Blocking: call this from a worker thread.
         """
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
@@ -75,10 +78,10 @@ class SearchFeed:
             self._indexer.notify_changed()
 
     def rest(self) -> None:
-        """Close all files and release their memory.
+        """Close all files and give their memory back to the system.
 
-        Blocking: call this from a worker thread while no search is running. Without this call, the
-        C library would hold on to the freed memory, tens of megabytes for a large store.
+        Blocking: call this from a worker thread while no search is running. Otherwise the C library
+        would hold on to the freed memory, tens of megabytes for a large store.
         """
         if self._search is not None:
             self._search.close()
@@ -87,7 +90,7 @@ class SearchFeed:
             trim(0)
 
     def close(self) -> None:
-        """Close the store's files and end the process, both in the background."""
+        """Close the store's files and end the indexing process, both in the background."""
         self._closed = True
         loop = asyncio.get_running_loop()
         if self._search is not None:

@@ -1,4 +1,7 @@
-"""Full-text search as you type: choose a hit to open, from a list by session."""
+"""The full-text search screen: search while typing, and choose a match to open.
+
+The matches ("hits") are listed by session.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ if TYPE_CHECKING:
 MOST = 200
 """Maximum number of hits to show."""
 _AT_ONCE = 50
-"""How many hits' lines are read between two updates: about a screenful."""
+"""How many hits' lines to read between two updates: about a screenful."""
 _PAUSE = 0.5
-"""Maximum number of seconds that reading waits for an update or the next key."""
+"""Maximum number of seconds to wait until an update is drawn, or for the next key."""
 _WHO, _WHO_NARROW, _WIDE = 19, 12, 100
 """Widths in cells of a hit's author, normally and on a narrow screen.
 
@@ -65,7 +68,7 @@ _NAMES = {
 
 
 class OpenedHit(NamedTuple):
-    """A hit to open, with the search whose words to highlight in the transcript."""
+    """A hit to open, with the search whose matches to highlight in the transcript."""
 
     hit: Hit
     query: str
@@ -74,7 +77,11 @@ class OpenedHit(NamedTuple):
 
 @dataclass(slots=True)
 class Searching:
-    """The text, scope and cursor of a search, from which a later screen resumes."""
+    """The text, scope and cursor of a search, from which a later screen resumes.
+
+    `everywhere`: whether to search all projects. `dropped`: whether to search dropped messages
+    instead of the others. `chosen`: the key of the row with the cursor.
+    """
 
     text: str = ""
     everywhere: bool = True
@@ -83,7 +90,10 @@ class Searching:
 
 
 class _Row(NamedTuple):
-    """A session, or one of its hits."""
+    """A row with a session or, if `hit` is set, with one of its hits.
+
+    `line`: the hit's line, once it has been read.
+    """
 
     group: SessionHits
     hit: Hit | None = None
@@ -129,9 +139,10 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def _in_scope(self) -> tuple[Summary, ...]:
-        """Return the sessions to search.
+        """Return the sessions to search, as a new tuple.
 
-        As long as these are the same sessions, the same object is returned.
+        It is kept until the scope or the store changes, because a search recognizes an unchanged
+        scope by the identity of the tuple.
         """
         project = None if self.searching.everywhere else self.project
         return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
@@ -141,7 +152,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         return next(iter(query_completions(text, self._values)), None)
 
     def _values_now(self) -> Mapping[Field, Sequence[str]]:
-        """Return the possible values of each search field, most frequent first."""
+        """Return the values to suggest for each search field, most frequent first."""
         sessions = self._snapshot.sessions
         projects = Counter(Path(each.project).name for each in sessions if each.project)
         models = Counter(model for each in sessions for model in each.models)
@@ -162,7 +173,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Update the user's marks, by session id."""
+        """Use these marks, by session id, and search again, because searches cover marks."""
         self._marks = marks
         if self.query("#status"):
             self._values = self._values_now()
@@ -171,7 +182,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def indexing(self, progress: IndexProgress) -> None:
         """Show the progress of the index.
 
-        Once the index is complete, repeat a search that had to do without it.
+        Once the index is complete, a search that had to do without it is repeated.
         """
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
@@ -184,13 +195,16 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="find")
     async def find(self) -> None:
-        """Search all sessions, discarding the results of any earlier search."""
+        """Search the sessions in scope; the results of an earlier search are discarded."""
         reading = self.begin_reading()
         self._update_header()
         await asyncio.to_thread(self._look, reading)
 
     def _look(self, reading: Reading) -> None:
-        """Search, then read the hits' lines. Blocking: call this from a worker thread."""
+        """Search, then read the hits' lines.
+
+        Blocking: call this from a worker thread.
+        """
         query = parse_query(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
             query,
@@ -205,19 +219,22 @@ class SearchScreen(TypedSearch[OpenedHit]):
         for number, results in enumerate(found):
             painted = Event()
             reading.show(self._take, results, painted, number == 0)
-            painted.wait(_PAUSE)  # two threads would slow each other down
+            painted.wait(_PAUSE)  # drawing and searching at once would be slower
             hits = [hit for group in results.groups for hit in group.hits]
             unread = results.unindexed and not results.complete
             if not unread and in_sight != hits[:_AT_ONCE]:
                 in_sight = hits[:_AT_ONCE]  # the first lines are read before all hits are counted
                 self._read_lines(in_sight, query, reading)
         for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and reading.wait(_PAUSE):  # rarely visible, and the user may still type
+            if start and reading.wait(_PAUSE):  # hardly visible; the user may type on
                 return
             self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 
     def _read_lines(self, hits: Sequence[Hit], query: Query, reading: Reading) -> None:
-        """Read the lines of hits. Blocking: call this from a worker thread."""
+        """Read the lines of these hits, and show them.
+
+        Blocking: call this from a worker thread.
+        """
         read: dict[Hit, Snippet] = {}
         for hit in hits:
             if reading.is_stopped():
@@ -226,7 +243,11 @@ class SearchScreen(TypedSearch[OpenedHit]):
         reading.show(self._take_lines, read)
 
     def _take(self, results: Results, painted: Event, first: bool) -> None:
-        """Show results; `first` marks the first ones of this search."""
+        """Show results.
+
+        `painted`: set once they have been drawn. `first`: whether they are the first ones of this
+        search.
+        """
         self.call_after_refresh(painted.set)
         if first:
             self._lines = {}
@@ -289,7 +310,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.query_one(Input).action_cursor_right()
 
     def scope_changed(self) -> None:
-        """Search the new scope."""
+        """Search the sessions in the new scope."""
         self._scoped = self._in_scope()
         self.find()
 
@@ -304,7 +325,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
-        """Open the hit under the cursor or, if there is none yet, the first hit found."""
+        """Open the hit under the cursor, if there is one."""
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
@@ -312,7 +333,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:
-    """Describe the progress of the index, or return "" if it doesn't matter."""
+    """Return the progress of the index in words, or "" if it doesn't matter."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
     if progress.state is IndexerState.INDEXING:
@@ -362,7 +383,7 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
 
 
 def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """Yield a hit's line, cut so that the first match is visible."""
+    """Yield a hit's line with the matches highlighted, cut so that the first is seen."""
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3

@@ -1,4 +1,7 @@
-"""Search sessions and written files from the sessions pane, and come back."""
+"""Key actions that open the full-text search and the list of written files.
+
+Going back from a session that was opened there returns there.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SessionSearch(SessionsPart):
-    """Full-text search; it keeps the index up to date while the app is running."""
+    """The full-text search, whose index is kept up to date while the app is running."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -33,11 +36,11 @@ class SessionSearch(SessionsPart):
         return SearchFeed(home, self.screen.start.cache, self._show_progress)
 
     def close(self) -> None:
-        """Close the searched files."""
+        """Close the searched files, and stop updating the index."""
         self._feed.close()
 
     def go_to(self, home: Path) -> None:
-        """Search a different store."""
+        """Search the store in another folder from now on."""
         self._feed.close()
         self._feed = self._feed_of(home)
 
@@ -46,20 +49,20 @@ class SessionSearch(SessionsPart):
         self._feed.notify_changed()
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Search a newer state of the store; start indexing once the store is loaded."""
+        """Search a newer state of the store; once the store is loaded, start indexing."""
         if (search := self._open) is not None:
             search.use_snapshot(snapshot)
         if snapshot.complete:
             self._feed.keep_index()
 
     def mark(self) -> None:
-        """Update the user's marks."""
+        """Use the user's current marks in the open search, if there is one."""
         if (search := self._open) is not None:
             search.mark(self.screen.marks.marks)
 
     def _show_progress(self) -> None:
         screen, progress = self.screen, self._feed.progress
-        attached = screen.is_attached and screen.app.is_running  # the app may be exiting by now
+        attached = screen.is_attached and screen.app.is_running  # the app may be exiting
         if attached and progress is not None and (search := self._open) is not None:
             search.indexing(progress)
 
@@ -100,7 +103,7 @@ class SessionSearch(SessionsPart):
 
 
 class WrittenFiles(SessionsPart):
-    """Shows the files that sessions wrote, and opens the session behind a write."""
+    """Shows the files that sessions wrote, and opens the session that made a write."""
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -109,7 +112,7 @@ class WrittenFiles(SessionsPart):
         self._open: WritesScreen[Any] | None = None
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store."""
+        """Show a newer state of the store, if one of the screens about writes is open."""
         if self._open is not None:
             self._open.use_snapshot(snapshot)
 
@@ -142,7 +145,10 @@ class WrittenFiles(SessionsPart):
         await self._read_write(shown, self.action_files)
 
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
-        """Let the user choose a write, and open its session; going back calls `again`."""
+        """Let the user choose a write on the screen `shown`, and open its session.
+
+        `again`: opens the screen again; called when the user goes back from the session.
+        """
         screen, app = self.screen, self.screen.gemtui
         mode = app.current_mode
         self._open = shown

@@ -1,4 +1,4 @@
-"""Keys that show or export session data: info, export, patch and stats."""
+"""Key actions that show or export sessions' data: info, export, patch and stats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Render usage statistics: totals, tables with bars, and the hours of the week."""
+"""Rendering of usage statistics: totals, tables with bars, hours of the week."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROWS = 10
 """Maximum number of rows in a table, except the table of days, which has `_DAYS`."""
 _DAYS = 14
 _NAME, _BAR = 32, 40
-"""Maximum width in cells of a name and of a bar."""
+"""Maximum widths in cells of a name and of a bar."""
 _WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -27,7 +27,7 @@ class _Column(NamedTuple):
 
 
 def number(count: int | None) -> str:
-    """Return a count in a short form such as 12.3k or 4.5M, or "?" if unknown."""
+    """Return a count in a short form such as 12.3k or 4.5M; "?" for None (unknown)."""
     if count is None:
         return "?"
     for unit, size, least in (("G", 1e9, 1e9), ("M", 1e6, 1e6), ("k", 1e3, 1e4)):
@@ -88,7 +88,7 @@ def _project(key: str) -> str:
 
 
 def _days(stats: Stats) -> dict[str, Sums]:
-    """Return the last days, including days without activity."""
+    """Return the last days by name, including days without activity."""
     if not stats.days:
         return {}
     last = max(stats.days)
@@ -145,9 +145,11 @@ def _table(
     *,
     rows: int = _ROWS,
 ) -> Iterator[Line]:
-    """Yield a header line, and a row with a bar for each of the first groups.
+    """Yield the lines of a table, with a bar in each row.
 
-    If there is too little room for the names, columns are left out, starting with the last.
+    `groups`: the rows by name, of which the first `rows` are shown. `of`: returns the number that a
+    row's bar stands for. If there is too little room for the names, columns are left out, starting
+    with the last.
     """
     if not groups:
         return
@@ -182,7 +184,10 @@ def _row(
 
 
 def _hours(stats: Stats, look: Look) -> Iterator[Line]:
-    """Yield the hours of the week, darker for more answers, with each day's total."""
+    """Yield a line per weekday, with its hours and its total number of answers.
+
+    An hour is darker the more answers it has.
+    """
     if not stats.week:
         return
     most, muted = max(stats.week.values()), look[Role.MUTED]
@@ -209,7 +214,7 @@ _PLAIN_SHADES = " .:*#"
 
 
 def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
-    """Return a bar that is full, `width` cells long, if `value` equals `most`.
+    """Return a bar that is `width` cells long if `value` equals `most`, else shorter.
 
     Any value above zero is visible.
     """

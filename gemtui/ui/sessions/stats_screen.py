@@ -1,4 +1,4 @@
-"""Usage statistics for this project or all projects, on a screen of their own."""
+"""The screen with usage statistics for this project or for all projects."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ from gemtui.ui.sessions.stats_drawing import draw_stats
 _STEP = 0.5
 """Seconds between two updates of the screen while sessions are being read.
 
-Reading cached sessions takes less time than this altogether.
+If all sessions are in the cache, reading takes less than this, so nothing partial is shown.
 """
 
 
 class StatsScreen(FullScreen[None]):
-    """A screen that adds up the sessions' activity and shows partial results.
+    """A screen that adds up sessions' activity, showing partial results meanwhile.
 
-    `project`: the project that the statistics can be limited to, or None.
+    `home`: Gemini CLI's folder. `project`: the project that the statistics can be limited to, or
+    None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.STATS)
@@ -68,7 +69,7 @@ class StatsScreen(FullScreen[None]):
         await asyncio.to_thread(self._sum_up, prices, reading)
 
     def _sum_up(self, prices: Prices, reading: Reading) -> None:
-        """Add up the sessions, showing results so far and finally the complete ones.
+        """Add up the sessions, showing partial results and finally the complete ones.
 
         Blocking: call this from a worker thread.
         """

@@ -1,4 +1,4 @@
-"""Update the list from the store: the newest sessions, then all, then changes.
+"""Updates of the session list: first the newest sessions, then all, then changes.
 
 This module uses asyncio but no widgets. Files are read in threads, one at a time. Changes that
 happen during a read are collected and read together afterwards.
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
 
 SETTLE = 0.1
-"""Seconds reserved for painting the first rows."""
+"""Seconds to wait after showing the first rows, so that they are painted soon."""
 MARKS_DELAY = 0.2
 """Maximum number of seconds that the first rows wait for the user's marks."""
 LIVE_CHECK = 20.0
-"""Seconds between checks of whether live sessions are still growing."""
+"""Seconds between checks of whether live sessions are still being written."""
 
 
 class StoreFeed:
-    """Loads the store and follows it until cancelled.
+    """Loads the store (Gemini CLI's stored sessions) and follows it until cancelled.
 
-    `show` and `changed` are called in the event loop. `changed(paths, word)` reports files that
-    changed on disk. `word` says why the store is polled, or is None if the system reports changes.
+    `opening`: reads the first part of the store. `show`: called in the event loop with each new
+    state of the store. `changed`: called in the event loop with the paths of files that changed on
+    disk and with the reason why the store is polled, or None if the system reports changes.
     """
 
     def __init__(
@@ -54,7 +55,8 @@ class StoreFeed:
     async def run(self) -> None:
         """Load the store, then follow it.
 
-        The watcher's first event covers changes made before it was started.
+        Changes made before the watcher was started aren't missed, because its first event covers
+        them.
         """
         index = None
         try:
@@ -110,10 +112,10 @@ class StoreFeed:
 
 
 class OpenStore:
-    """The store under `home` as far as it has been loaded; `home` can change.
+    """Gemini CLI's stored sessions under `home`, as far as they have been loaded.
 
-    `show(before, snapshot)` is called with each new state of the store; `before` is the previous
-    state, None at first. `changed`: see `StoreFeed`.
+    `home` can be changed. `show`: called with the previous state of the store (None at first) and
+    the new one, whenever it changes. `changed`: see `StoreFeed`.
     """
 
     def __init__(
@@ -135,14 +137,14 @@ class OpenStore:
         return () if self.snapshot is None else self.snapshot.sessions
 
     def find(self, id: str) -> Summary | None:
-        """Return the session with this id, or None if lists don't show it."""
+        """Return the session with this id, or None if there is none or it is hidden."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
     async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
         """Load the store from the start, and follow it until cancelled.
 
-        `project`: the project whose sessions are loaded first, or None. `marks`: set once the
-        user's marks have been loaded.
+        `project`: the project whose sessions are loaded first, or None. `marks`: an event that is
+        set once the user's marks have been loaded.
         """
         self.snapshot = None
         opening, self._opening = self._opening, None
@@ -158,6 +160,9 @@ class OpenStore:
         self._show(before, snapshot)
 
     def reload(self) -> None:
-        """Reload the whole store, because removals from the vault don't cause an event."""
+        """Reload the whole store.
+
+        Used after changes that the watcher doesn't report, such as removals from the vault.
+        """
         if self._feed is not None:
             self._feed.read_again(self.home / "tmp")

@@ -1,4 +1,4 @@
-"""What the full-text search and the file list share: a search field above rows."""
+"""The base of the full-text search and the file list: a search field above rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The search text, scope and row, from which a later screen can resume."""
+    """The state of such a screen, from which a later screen resumes.
+
+    `text`: the search text. `everywhere`: whether all projects are in scope. `chosen`: the key of
+    the row with the cursor.
+    """
 
     text: str
     everywhere: bool
@@ -45,7 +49,10 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
     def composed(
         self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None
     ) -> ComposeResult:
-        """Build the header, the search field, the rows, the status line and the footer."""
+        """Yield the screen's widgets: header, search field, rows, status line and footer.
+
+        `placeholder`: shown in the empty field. `complete`: as in `Input`.
+        """
         line = clean_line(self.typed.text)
         yield from self.framed(
             Horizontal(
@@ -57,11 +64,11 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         )
 
     def find(self) -> object:
-        """Search for the text in the field."""
+        """Show the rows that match the text in the field."""
         raise NotImplementedError
 
     def scope_changed(self) -> None:
-        """Search the new scope."""
+        """Search the new scope, because `typed.everywhere` has changed."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -89,7 +96,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
             self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
-        """Return a key's temporary footer label, or None to use its usual label."""
+        """Return "clear" for the key that would clear the search, or None for any other."""
         return "clear" if action == "close" and self.typed.text else None
 
     @on(Input.Changed)

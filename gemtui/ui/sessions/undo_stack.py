@@ -1,4 +1,4 @@
-"""A single stack of all actions that the user can undo."""
+"""The stack of actions in the sessions pane that the user can undo."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from gemtui.sessions.summary import Summary
 
 
 class Undoable(Protocol):
-    """An action that has been carried out and may be undone."""
+    """An action of the user that may be undone."""
 
     @property
     def undoable(self) -> bool:
         """Whether any part of the action can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the action and say so; return the sessions that are back."""
+        """Undo the action, and say so; return the affected sessions that are listed now."""
 
 
 class UndoStack:
-    """The actions that have been carried out, latest last."""
+    """The user's actions, latest last."""
 
     def __init__(self) -> None:
         self._done: list[Undoable] = []
 
     @property
     def last(self) -> Undoable | None:
-        """The action to undo next, or None."""
+        """The action to undo next, or None if there is none."""
         return next((each for each in reversed(self._done) if each.undoable), None)
 
     def add(self, done: Undoable) -> None:
-        """Add an action that has been carried out or is about to be."""
+        """Add an action that has been carried out, or is about to be."""
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the last action; return the sessions that are back.
+        """Undo the last action; return the affected sessions that are listed now.
 
-        If the action couldn't be undone completely, it goes to the bottom of the stack to be
-        retried last.
+        If the action couldn't be undone completely, it goes to the bottom of the stack, so that it
+        is retried last.
         """
         if (last := self.last) is None:
             return ()

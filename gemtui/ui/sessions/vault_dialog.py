@@ -1,4 +1,4 @@
-"""The vault dialogs: turn it on or off, see its contents and the next removals."""
+"""Dialogs that turn the vault on or off, and show its contents and next removals."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _WORDS = (
 _MOST = 500
 """Maximum number of sessions to list."""
 _TITLE = 26
-"""Width in cells of a title before the reason for its removal."""
+"""Width in cells of a session's title if the reason for its removal follows."""
 
 
 async def show_vault(app: AppBase, snapshot: Snapshot) -> Summary | bool | None:
-    """Offer to turn the vault on or, if it is on, show its contents.
+    """Offer to turn the vault on or, if it is on or has contents, show it.
 
     Returns a session to open, True if the vault has been turned on, or None.
     """
@@ -93,7 +93,10 @@ async def _switch_off(app: AppBase) -> None:
 
 
 class VaultScreen(DialogScreen[Summary | str]):
-    """A dialog that returns a session to open, "switch", or None."""
+    """A dialog about the vault that returns a session to open, "switch", or None.
+
+    "switch" means to turn the vault on or off.
+    """
 
     BINDINGS = bindings(Where.VAULT)
 

@@ -1,4 +1,4 @@
-"""Archive changes in the store while the vault is on.
+"""Archiving of changes in the store while the vault is on.
 
 This module uses asyncio but no widgets. Files are read and written in a thread of its own, one step
 at a time, so nothing else has to wait when that thread waits for another program.
@@ -14,19 +14,19 @@ from pathlib import Path
 from threading import Event
 
 _AGAIN = 360
-"""Seconds between routine checks.
+"""Seconds after which a routine check archives the whole store again.
 
-These copy files that have been unchanged for long enough (`vault.QUIET`).
+By then, recently changed files have been unchanged for long enough (`vault.QUIET`) to be copied.
 """
 _TOLD = 0.1
 """Minimum number of seconds between two progress updates."""
 
 
 class VaultFeed:
-    """Archives the store under `home` in the vault.
+    """Archives the store under `home` in the vault while the vault is on.
 
-    `show()` is called in the event loop whenever `progress` or `problem` has changed. `progress`:
-    the number of files archived so far and the total, or None when idle. `problem`: why some files
+    `show`: called in the event loop whenever `progress` or `problem` has changed. `progress`: the
+    number of files archived so far and the total, or None when idle. `problem`: why some files
     couldn't be archived, or None.
     """
 
@@ -44,7 +44,7 @@ class VaultFeed:
         self._last = 0.0
 
     async def run(self) -> None:
-        """Archive the reported changes until cancelled."""
+        """Archive what `archive_new` and `changed` ask for, until cancelled."""
         try:
             while True:
                 everything = not await self._told()
@@ -85,7 +85,7 @@ class VaultFeed:
         self._tell_news()
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """Archive these files; a folder among them stands for the whole store."""
+        """Archive these changed files; a folder among them stands for the whole store."""
         self._changed |= set(paths)
         self._tell_news()
 
@@ -98,7 +98,7 @@ class VaultFeed:
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
         """Archive these files, or the whole store if None; return a problem or None.
 
-        Blocking: call this from the vault's thread.
+        Does nothing while the vault is off. Blocking: call this from the vault's thread.
         """
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of

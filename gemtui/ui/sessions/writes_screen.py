@@ -1,6 +1,6 @@
-"""What screens about writes share: they read sessions in a thread.
+"""Base of the screens about sessions' writes to files.
 
-They read the sessions again whenever the store changes.
+They read the sessions in a thread, and again whenever the store changes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Row = TypeVar("Row")
 SHOWN = 0.3
 """Seconds between two updates while sessions are being read."""
 _PAUSE = 1.0
-"""Seconds to wait before a constantly changing store is read again."""
+"""Seconds to wait before each further read, as the store may change constantly."""
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """A screen that returns the write whose session to open, or None.
+    """A screen that lists writes; returns the write whose session to open, or None.
 
     During the first read, rows appear as they are found. During later reads, the old rows stay
     until everything has been read. `marks`: the user's marks, by session id.
@@ -51,16 +51,22 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions in the order to read them, and the earliest time to include.
 
-        Blocking: call this from a worker thread.
+        The time is None to include all writes. Blocking: call this from a worker thread.
         """
         raise NotImplementedError
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
-        """Return the rows for these writes. Blocking: call this from a worker thread."""
+        """Return the rows for these writes.
+
+        Blocking: call this from a worker thread.
+        """
         raise NotImplementedError
 
     def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
-        """Show rows; `whole` says whether everything has been read."""
+        """Show these rows.
+
+        `whole`: whether all sessions have been read.
+        """
         raise NotImplementedError
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
@@ -70,7 +76,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
 
     @work(exclusive=True, group="writes")
     async def read(self) -> None:
-        """Read the sessions from the start, and again after each change."""
+        """Read the sessions, and read them again after each change of the store."""
         reading = self.begin_reading(every=SHOWN)
         grows = True
         while True:
