@@ -85,7 +85,7 @@ def _keep(
         failed=progress.failed.total(),
         sizes=sizes,
     )
-    with suppress(OSError):  # the output is then read again next time
+    with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())
     return found
 
