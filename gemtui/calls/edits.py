@@ -16,9 +16,9 @@ from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
 _THRESHOLD = 0.1
 _BLANK_COSTS = 0.1
 _MOST_WORK = 4e8
-"""The limit for a search by similarity, which would take too long above it.
+"""The most work that a search by similarity may take.
 
-It is compared with the file's number of lines times the square of the old string's length.
+The work is the file's number of lines times the square of the old string's length.
 """
 _SHORTEST = 10
 """The shortest old string, in UTF-16 code units, to search for by similarity."""

@@ -47,7 +47,7 @@ All other arguments only affect the CLI's own dialog.
 
 
 class EffectKind(StrEnum):
-    """The kinds of effects."""
+    """The kinds of effects: a call writes one file, runs a command, or does neither."""
 
     FILE = "file"
     COMMAND = "command"
@@ -56,7 +56,7 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What a call's effect depends on besides its arguments.
+    """The circumstances that a call's effect depends on besides its arguments.
 
     `project`: the run's absolute folder. `model`: the run's model; None if unknown. `plans`: the
     folder for plans if the run is in plan mode; otherwise None. `corrects`: whether another model

@@ -110,11 +110,9 @@ def env_files(
 def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the variables that the CLI takes from a `.env` file.
 
-    Returns {} if there is no file or it can't be read.
-
-    `environ`: the CLI's environment; its variables take precedence, so they are left out. None
-    means empty. Raises OSError for a file that is too large or not a regular file, because what the
-    CLI would do with it is unknown.
+    Returns {} if there is no file or it can't be read. `environ`: the CLI's environment; its
+    variables take precedence, so they are left out. None means empty. Raises OSError for a file
+    that is too large or not a regular file, because what the CLI would do with it is unknown.
     """
     try:
         text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))

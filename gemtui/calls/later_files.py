@@ -122,7 +122,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Maps paths that decide what is run later to the reason why.
+"""Maps each path that decides what is run later to the reason.
 
 A path may be a file, or a folder with everything in it, and may occur in any folder.
 """
@@ -278,9 +278,10 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Maps patterns of file names that decide what is run later to the reason why.
+"""Maps each pattern of file names that decide what is run later to the reason.
 
-They apply in every folder, because a start-up file in the home folder may be a link to such a file.
+The patterns apply in every folder, because a start-up file in the home folder may be a link to such
+a file.
 """
 
 _MOST_ENTRIES = 2000

@@ -23,7 +23,7 @@ class SettingKind(StrEnum):
     """The kinds of consequences that a setting can have."""
 
     UNASKED = "unasked"
-    """The setting makes the CLI ask less."""
+    """The setting makes the CLI ask for fewer approvals."""
     STARTS = "starts"
     """The setting starts a program before any question is asked."""
     SENDS = "sends"
@@ -256,7 +256,7 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """Yield what agents start because of settings: MCP servers and a browser."""
+    """Yield the effects of settings that let agents start MCP servers or a browser."""
     for agent, override in _items(overrides):
         if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
             words = f"The agent {_shown(agent)} starts a browser when it is used."

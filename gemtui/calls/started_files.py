@@ -24,7 +24,7 @@ _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
     r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
 )
-"""Variables in hook commands that stand for the run's folder."""
+"""Variables in hook commands whose value is the run's folder."""
 
 
 def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:

@@ -34,7 +34,7 @@ _DROPPED = "its earlier contents are no longer stored"
 
 
 class Action(StrEnum):
-    """What a plan does to a file.
+    """The actions that a plan can take on a file.
 
     RESTORE gives it an earlier state, REMOVE deletes it, MERGE reverts changes but keeps later
     edits, and KEEP leaves it alone.
@@ -256,7 +256,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Return the steps, with KEEP for files that may be the only copy of contents.
+    """Return the steps, with KEEP for files that may be the only copy of a lost file.
 
     If a file that can't be restored was renamed by a change to undo, undoing the change would
     delete the renamed file and thus the only copy.

@@ -87,7 +87,7 @@ class OwnedChange(NamedTuple):
 
 
 class HunkPart(StrEnum):
-    """What a hunk changes in a file: some lines, the mode, or the whole file."""
+    """The part of a file that a hunk changes: some lines, the mode, or the whole file."""
 
     LINES = "lines"
     MODE = "mode"

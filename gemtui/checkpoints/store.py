@@ -92,7 +92,7 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """What `lstat` returns about a file; if it changes, the file may have changed.
+    """The result of `lstat` for a file, which reveals whether it may have changed.
 
     Times are in nanoseconds; 0 means that the contents must be read again.
     """
@@ -133,10 +133,10 @@ class WritingCall:
     """A tool call that may change files.
 
     * `id`: the store's own id; 0 if the call is not stored yet.
-    * `use`: the id Gemini CLI gave the call.
+    * `use`: the id that Gemini CLI gave the call, or one made by gemtui if a hook reported it.
     * `path`: the only file the call writes, relative to the root; None if it may write any file.
     * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
-    * `sure`: whether the previous checkpoint was complete when the call began.
+    * `sure`: whether the checkpoint before the call was complete when the call began.
     """
 
     id: int = 0
@@ -229,7 +229,7 @@ class CheckpointStore:
         return self.folder / _GIT
 
     def root(self) -> bytes:
-        """Return the project's folder, as given when the store was created."""
+        """Return the project's folder, as it was named when the store was created."""
         found = self._database.execute("select root from project").fetchone()
         return b"" if found is None else bytes(found[0])
 
@@ -282,7 +282,7 @@ class CheckpointStore:
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of the files in `names` that existed at the newest checkpoint."""
+        """Return the states of those of these files that existed at the newest checkpoint."""
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)
@@ -293,7 +293,7 @@ class CheckpointStore:
         return found
 
     def files_under(self, name: bytes) -> Tree:
-        """Return the files under a folder that existed at the newest checkpoint."""
+        """Return the files that a folder contained at the newest checkpoint, at any depth."""
         return self._rows(
             "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
         )

@@ -160,7 +160,7 @@ class Taker:
         return changes
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
-        """Return the files of the previous checkpoint that were in folders since replaced.
+        """Return the former files of folders that something else has replaced.
 
         Git lists such files as unchanged, because it does not check what has taken a folder's
         place. `found`: the changed files. `tree`: the former states that have already been loaded.
@@ -212,7 +212,7 @@ class Taker:
 
 
 def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
-    """Return the changed files that only have a new name, but existed before.
+    """Return those changed files that were moved or renamed, not created.
 
     Such a file has the inode of a deleted file. Its times don't reveal the move if a folder above
     it was renamed. `found`: the changed files. `tree`: their former states. A file that is not in

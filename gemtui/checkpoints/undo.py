@@ -253,9 +253,10 @@ class Project:
         return done
 
     def finish_interrupted(self) -> tuple[str, ...]:
-        """Complete interrupted undos; return notes about all completed by this object.
+        """Complete interrupted undos; return notes about them.
 
-        The notes are also included in the result of the next change. Raises OSError.
+        Notes about undos that this object completed earlier are included. The notes are also part
+        of the result of the next change. Raises OSError.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._finish(undo, interrupted=True)
@@ -264,7 +265,7 @@ class Project:
 
 @contextmanager
 def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
-    """Complete interrupted undos and yield a project's checkpoints, locked.
+    """Lock a project's checkpoints, complete interrupted undos and yield a Project.
 
     `folder`: the folder of the checkpoints. `root`: the project's folder. `without`: folders that
     are never included. Raises OSError, CheckpointsUnreadable.
@@ -321,7 +322,7 @@ def _with_records(
 def _state(store: CheckpointStore, content: bytes | None) -> FileState:
     """Return the state of a file with these contents and an unknown mode.
 
-    None stands for a missing file.
+    `content`: None if the file is missing.
     """
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 

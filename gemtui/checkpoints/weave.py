@@ -183,9 +183,10 @@ class Weave(Generic[Owner]):
             now += len(added)
 
     def _owner(self, at: int) -> Owner | None:
-        """Return who last changed a line; None if nobody did or its author removed it.
+        """Return who last changed a line; None if it was never changed.
 
-        `at`: the line's position in the weave.
+        The result is also None if the line's author removed it again. `at`: the line's position in
+        the weave.
         """
         line = self._lines[at]
         if line.died is None:

@@ -79,9 +79,9 @@ class ApprovedWrites:
 
         It should be as in the preview or, if the tool reports an error, unchanged. If not, the
         difference is recorded. `response`: the tool's response, as reported by the hook. `alone`:
-        whether no shell command is running. Otherwise a command may have changed the file right
-        after the tool wrote the approved text, so True is returned if the tool reports having
-        written it.
+        whether no shell command is running. A running command may have changed the file right after
+        the tool wrote the approved text. Therefore, if not `alone`, True is also returned if the
+        tool reports having written this text.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:

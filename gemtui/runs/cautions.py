@@ -1,4 +1,4 @@
-"""What the user should know about a call before answering, most dangerous first."""
+"""Facts the user should know about a call before answering, most dangerous first."""
 
 from __future__ import annotations
 

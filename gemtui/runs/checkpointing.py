@@ -50,7 +50,7 @@ _LONGEST = 120.0
 The run's end waits equally long for the last one.
 """
 _TICK = 0.02
-"""Seconds by which file times may lag behind the clock."""
+"""Seconds by which the times of files may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
 """A file whose modification time records when old checkpoints were last removed.
 
@@ -137,7 +137,10 @@ class RunCheckpoints:
         return _STEP
 
     def close(self) -> None:
-        """Take the run's last checkpoint. Raises any error that is still pending."""
+        """Take the run's last checkpoint, then remove old checkpoints if that is due.
+
+        Raises any error that `check` has not raised yet.
+        """
         if self._thread is None:
             self._start(None)
         while self._read():
@@ -272,10 +275,10 @@ class RunCheckpoints:
                 self._changed.notify_all()
 
     def _take_or_fail(self, project: Project) -> bool:
-        """Wait for a reason to take a checkpoint, and take it; return whether to go on.
+        """Wait for a reason to take a checkpoint, and take it.
 
-        If the checkpoint fails, the error is kept for `_report`, and the next checkpoint also
-        covers its calls.
+        Returns False if this was the last checkpoint. If the checkpoint fails, the error is kept
+        for `_report`, and the next checkpoint also covers its calls.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._ends)

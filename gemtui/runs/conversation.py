@@ -66,7 +66,7 @@ class Asked:
 
     @property
     def effect(self) -> Effect:
-        """The effect of approving the call."""
+        """The effect that the call will have if the user approves it."""
         return self.runs.effect
 
     @property
@@ -82,7 +82,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """What an answer of the user has achieved.
+    """The outcome of the user's answer to a question.
 
     `problem`: why the answer could not be saved; "" if it was saved or need not be.
     """
@@ -157,14 +157,15 @@ class Conversation:
     def allow_similar(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in this run.
 
-        Raises ValueError if no calls count as similar.
+        Raises ValueError if no calls count as similar or this one can't be approved.
         """
         return self._give(asked, self._all_like(asked))
 
     def always(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in all runs.
 
-        Raises ValueError if no calls count as similar.
+        If the rule for later runs can't be saved, the outcome says so. Raises ValueError if no
+        calls count as similar or this one can't be approved.
         """
         given = self._give(asked, replace(self._all_like(asked), always=True))
         if given and asked.similar.rule is not None:
@@ -179,14 +180,14 @@ class Conversation:
         return self._give(asked, Approval.deny(reason))
 
     def stop(self, asked: Asked, reason: str = "") -> AnswerOutcome:
-        """Deny the call, and end the run."""
+        """Deny the call, and end the run for this reason."""
         return self._give(asked, Approval.stop(reason))
 
     def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question that was answered so; None if there is no such answer. Raises
-        PolicyError and OSError.
+        Returns the question it answered; None if there is no such answer. Raises PolicyError and
+        OSError.
         """
         return self.questions.revoke_newest()
 

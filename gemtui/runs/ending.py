@@ -35,7 +35,7 @@ class Status(StrEnum):
     TURN_LIMIT = "turn_limit"
     TIMEOUT = "timeout"
     BUDGET = "budget"
-    """The run was stopped because its own or the daily budget was used up."""
+    """The run was stopped because of its own or the daily budget."""
 
     @property
     def words(self) -> str:

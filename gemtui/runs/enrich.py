@@ -120,8 +120,8 @@ def _asked(messages: Sequence[Message]) -> str:
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
     """Yield the stream's messages in order, merged with their stored counterparts.
 
-    A stored message that the stream lacks is put before the next one that it has. No call and no
-    text is yielded twice.
+    Stored messages that the stream lacks are yielded before the next stored message that it has. No
+    call and no text is yielded twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}

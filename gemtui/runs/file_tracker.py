@@ -224,7 +224,7 @@ class FileTracker:
         at: float | None,
         shells: Sequence[Span],
     ) -> FileWrite:
-        """Return the row updated with the file's present state."""
+        """Return a file's row, updated with the file's present state."""
         path = Path(row.path)
         existed = self._existed(path)
         if existed is None and row.letter is not Letter.UNKNOWN:

@@ -27,7 +27,7 @@ _MOST, _SECONDS = 20_000, 2.0
 _LARGEST_COPY, _COPIES = 256_000, 8_000_000
 """Limits on copying contents into memory: bytes of one file, and bytes in total.
 
-Files whose contents git has are not copied.
+Files that git has stored are not copied.
 """
 _LARGEST_INDEX = 16_000_000
 _32_BITS = 0xFFFF_FFFF
@@ -88,7 +88,7 @@ class FolderState:
         return facts is not None and self._is_old(facts) and facts == _facts(str(path))
 
     def changed(self) -> Iterator[Path]:
-        """Yield the files that were changed, created or deleted since. Reads the disk."""
+        """Yield files changed, created or deleted since the run began. Reads the disk."""
         files, _ = _listed(self._folder)
         for name, facts in files.items():
             known = name in self._files or self._folder_of(Path(name)) is not None
@@ -104,7 +104,7 @@ class FolderState:
     def _folder_of(self, path: Path) -> _Facts | None:
         """Return the facts of the nearest parent folder that was listed.
 
-        Returns None if a folder in between was not listed or is a link.
+        Returns None if a nearer folder was not listed, or is a link.
         """
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
@@ -115,8 +115,8 @@ class FolderState:
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
         """Yield (path, blob id) for files whose contents git has stored.
 
-        A file must have the time and size that git's index records for it. The size also excludes
-        files whose contents git converted, for example their line endings.
+        A file must have the time and size that git's index records for it. A file whose contents
+        git converted, for example its line endings, has a different size.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):

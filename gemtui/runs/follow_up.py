@@ -138,7 +138,8 @@ def _following(run: RunFolder) -> RunFolder | None:
 def hand_on(run: RunFolder, to: RunFolder) -> None:
     """Move a finished run's queue to the run that continues it.
 
-    `to`: this run. Does nothing while a process is sending from the queue. Raises OSError.
+    `to`: the run that continues it. Does nothing while a process is sending from the queue. Raises
+    OSError.
     """
     queue = PromptQueue.of(run)
     if not queue.undelivered():

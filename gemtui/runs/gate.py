@@ -192,8 +192,8 @@ class Gate:
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
         """Return the response to a hook.
 
-        If an error occurs, a call is denied. `event`: what the hook sent. `gone`: returns whether
-        the hook has been killed.
+        If an error occurs while a call is judged, the call is denied. `event`: what the hook sent.
+        `gone`: returns whether the hook has been killed.
         """
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
@@ -385,7 +385,7 @@ class Gate:
     # --- messages and prompts --------------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> HookAnswer:
-        """Return the response to a hook that passes on the user's messages or prompts.
+        """Send the user's messages or a prompt to the agent in the response to a hook.
 
         `kind`: the event's type. A session that one of the run's commands started gets nothing.
         """
@@ -399,9 +399,10 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> HookAnswer:
-        """Return a response that passes on the user's messages sent since the last call.
+        """Return a response that contains the user's messages sent since the last call.
 
-        Only the main agent's calls are used for this. `tool`: the tool of the call.
+        It is empty if there are none, or if a subagent may have made the call. `tool`: the call's
+        tool.
         """
         with self._lock:
             self._calls.update()

@@ -49,7 +49,7 @@ class CallWatch:
         """How many calls of each tool a hook reported that match no call in the output."""
 
     def update(self) -> None:
-        """Process the output that the CLI has written since the last call."""
+        """Process the output that the CLI has written since the last update."""
         for line in self._lines.read():
             if any(kind in line for kind in _KINDS):
                 self._handle(line)

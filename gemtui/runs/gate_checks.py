@@ -1,7 +1,7 @@
-"""Check before a gated run starts whether it could ask the user.
+"""Check, before a gated run starts, whether it could ask the user.
 
 A gated run asks the user for approval. Without working hooks, it would allow no more than other
-runs do, but it would deny more calls and never ask. In doubt, such a run is not started.
+runs do, but it would deny more calls and never ask. If in doubt, such a run is not started.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield the call for the real file, if it writes another file than it names.
+        """Yield the call with its real path, if it writes another file than it names.
 
         At most one tuple is yielded. It contains the call with each way to spell the real path,
         because rules may match any of these.
@@ -318,7 +318,7 @@ class GatePolicy:
 
 
 def _is_own(rule: Rule | None) -> bool:
-    """Return whether a rule is an allowing one of the user's or the administrator's."""
+    """Return whether a rule is the user's or the administrator's, and allows calls."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 

@@ -103,7 +103,7 @@ def _line(connection: socket.socket) -> bytes:
 def _is_gone(connection: socket.socket) -> bool:
     """Return whether the hook has closed its connection.
 
-    This can be polled, because a waiting hook sends nothing more.
+    A waiting hook sends nothing more, so the connection becomes readable only if it is closed.
     """
     looking = select.poll()
     looking.register(connection, select.POLLIN)

@@ -121,7 +121,7 @@ class GitRepository:
         return None
 
     def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
-        """Count a branch's commits after `commit`, and how many no other branch has.
+        """Return how many commits a branch has after `commit`, and how many only it has.
 
         Returns None if the branch no longer exists.
         """
@@ -148,14 +148,14 @@ class GitRepository:
         return b"worktree " + os.fsencode(tree) in told
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, even if its commits are lost by this. Raises WorktreeError."""
+        """Delete a branch, even if commits are lost by this. Raises WorktreeError."""
         _git(self.top, "branch", "-D", "--quiet", "--", branch)
 
     def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
-        """Create a private repository that shares these objects; return its environment.
+        """Create a private repository with the same objects; return git's environment.
 
-        It has no configuration. `place`: its folder. `tree`, `index`: the working tree and the
-        index to use. `commit`: any commit, whose id shows the type of hash.
+        The repository has no configuration. `place`: its folder. `tree`, `index`: the working tree
+        and the index to use. `commit`: any commit, whose id shows the type of hash.
         """
         for folder in (place / "objects", place / "refs"):
             make_folder(folder)

@@ -70,10 +70,10 @@ class _Event:
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return how the store's ids for calls with this tool and these arguments begin.
+    """Return the prefix of the ids that the store gives to calls like this one.
 
     Such an id is used for a call that a hook reported, because hooks don't report Gemini CLI's own
-    id. The call's time is appended.
+    id. The call's time is appended to the prefix.
     """
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"

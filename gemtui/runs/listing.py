@@ -356,17 +356,20 @@ def _tidy(run: Run) -> None:
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
-    """Return folders that were created for runs but contain none and no processes use."""
+    """Return the folders of broken runs that have no processes.
+
+    Only folders that are named like a run's are returned.
+    """
     broken = [RunFolder(path) for path in broken_runs(place) if _ID.fullmatch(path.name)]
     living = process_tree.by_run() if broken else {}
     return tuple(folder for folder in broken if folder.id not in living)
 
 
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
-    """Remove runs' folders that hold no only copy of a session; return how many.
+    """Remove runs' folders, except those with the only copy of a session.
 
-    All removals of runs go through this function, so that such a folder, or one that can't be read
-    completely, is always kept.
+    Returns how many were removed. All removals of runs go through this function. A folder that
+    can't be read completely is kept as well, because it may contain such a copy.
     """
     last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0

@@ -111,7 +111,7 @@ class RunProgress:
 
     @property
     def unsettled(self) -> int:
-        """How many calls have an unknown outcome, which neither events nor the disk show."""
+        """How many calls have an outcome that neither events nor the disk show."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
@@ -196,9 +196,10 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Return whether a tool that the CLI did not find is surely missing, not hidden.
+        """Return whether a tool that the CLI did not find is known not to be hidden.
 
-        For MCP servers' tools, this is known only if the run's policy was read.
+        In that case, it does not exist. For MCP servers' tools, this is known only if the run's
+        policy was read.
         """
         if not tool.startswith("mcp_"):
             return True

@@ -27,7 +27,7 @@ _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """What a call is shown as, and what the user can change in it."""
+    """The form in which a call is shown, and in which the user can change it."""
 
     COMMAND = "command"
     FILE = "file"
@@ -64,7 +64,7 @@ class Proposal:
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield a title and value for each argument that is in neither `text` nor `diff`.
 
-        The title is the argument's name, or says that Gemini wrote it if the argument describes the
+        The title is the argument's name, or "Gemini says" for the model's own description of the
         call.
         """
         for name, value in self.arguments.items():
@@ -84,7 +84,7 @@ class Proposal:
     def folder(self, project: Path) -> str:
         """Return the folder that a command runs in; "" for the project's folder.
 
-        Returns "" for a call that runs no command, too.
+        Returns "" as well for a call that runs no command.
         """
         if self.effect.folder is None:
             return ""

@@ -39,7 +39,7 @@ class Question:
 
     @property
     def consent(self) -> Consent:
-        """What was decided, which is WAITS until it is known."""
+        """The decision about the call, which is WAITS until it is known."""
         return Consent.WAITS if self.settled is None else self.settled.consent
 
     @property
@@ -148,8 +148,8 @@ class Questions:
     def revoke_newest(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question that was answered so; None if there is no such answer. Raises
-        PolicyError and OSError.
+        Returns the question it answered; None if there is no such answer. Raises PolicyError and
+        OSError.
         """
         newest = next((each for each in reversed(self.refresh()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

@@ -51,7 +51,7 @@ def _paths(request: Request, flag: str) -> list[Path]:
 
 
 def for_everybody(policy: Policy) -> Policy:
-    """Return a policy whose rules from a run's options apply in every kind of run.
+    """Return a policy in which the rules from a run's options always apply.
 
     Otherwise they would not apply in a run that asks the user.
     """

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return what protects a run's resumed session and takes its checkpoints.
+    """Return the object that protects a run's session and takes its checkpoints.
 
-    Returns None if there is nothing to do.
+    The session is protected if the run resumes it. Returns None if there is nothing to do.
     """
     from gemtui.runs.checkpointing import checkpoints_of
 

@@ -66,9 +66,9 @@ class Prompt(NamedTuple):
 class Undone:
     """The result of an undo or redo that was carried out or, for a dry run, planned.
 
-    * `to`: the number of the prompt; it and everything after it is undone or redone.
+    * `to`: the number of a prompt; everything from it onwards was undone or redone.
     * `session`: the session that was undone.
-    * `files`: None if the files were left alone.
+    * `files`: the changes to files; None if the files were left alone.
     * `fork`: the session in which to continue; None if there is none.
     * `chat`: the new chat that an undo created.
     * `complete`: whether, as far as is known, all of the session's changes have been undone.

@@ -37,10 +37,7 @@ def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) ->
 
 
 def _holds(call: ToolCall, text: str) -> bool | None:
-    """Return whether a file's text is what the call would write; None if unclear.
-
-    `text`: the file's text.
-    """
+    """Return whether a file's text is what the call would write; None if unclear."""
     content = call.args.get("content")
     if kind_of(call.name) is ToolKind.WRITE:
         return True if isinstance(content, str) and text == _plain(content) else None

@@ -380,7 +380,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedWorktree:
-    """What applying a worktree did, or would do, to the repository's files.
+    """The changes that were, or would be, made to the repository's files.
 
     `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run.
     """
@@ -485,12 +485,11 @@ def _copy(
 
 
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
-    """Return a change as an undo needs it to apply the change.
+    """Return a change in reverse, so that an undo of the result applies the change.
 
-    Since an undo reverts changes, the result is the reverse: it leads from the worktree's present
-    state to its first one. `now`: the file in the repository; its mode is used, because it may have
-    been created with another umask. Only the execute permission is changed, if it changed in the
-    worktree.
+    The result leads from the worktree's present state to its first one. `now`: the file in the
+    repository; its mode is used, because it may have been created with another umask. Only the
+    execute permission is changed, if it changed in the worktree.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:
@@ -519,7 +518,7 @@ def _with_program(mode: int, like: FileState) -> int:
 
 
 class Losses(NamedTuple):
-    """What would be lost with a worktree, or would remain only on its branch.
+    """The things that would be lost with a worktree, or remain only on its branch.
 
     `files`: the files with changes that haven't been applied; None if unknown. `commits`: how many
     commits no other branch has; they are kept with the branch. None if the branch no longer exists.
@@ -556,7 +555,7 @@ def losses_of(worktree: Worktree) -> Losses:
 
 
 class Removed(NamedTuple):
-    """What remains after a worktree has been removed.
+    """The result of removing a worktree.
 
     `branch_left`: whether the branch was kept. `notes`: what the user should know about it.
     """

@@ -1,4 +1,4 @@
-"""Count what happened in one session file, by time."""
+"""Count the activity in one session file, by time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""Times outside these limits are replaced, because they can't be right."""
+"""The limits of plausible times; others are replaced by the session's time."""
 SLOT = 900
 """The length of a time slot in seconds.
 
@@ -31,7 +31,7 @@ quarter.
 LONG_PROMPT = 200_000
 """The number of input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""Counted as the result of a command with a nonzero exit code.
+"""The result under which a command with a nonzero exit code is counted.
 
 All other results are values of ToolStatus.
 """
@@ -68,7 +68,7 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 
 
 class FileActivity(Struct, frozen=True, array_like=True):
-    """What happened in one session file.
+    """The activity in one session file.
 
     `prompts`: pairs of a time slot and the number of prompts in it. `writes`: pairs of a time slot
     and the path of a file written in it.

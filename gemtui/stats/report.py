@@ -19,7 +19,7 @@ from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
-"""The name under which answers are counted whose model is unknown."""
+"""The name under which answers of an unknown model are counted."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 

@@ -1,4 +1,4 @@
-"""How much one conversation uses: its context, tokens and estimated cost."""
+"""The usage of one conversation: its context, tokens and estimated cost."""
 
 from __future__ import annotations
 

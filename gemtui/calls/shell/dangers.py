@@ -112,10 +112,10 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return why a part of a command is dangerous, and where the next part runs.
+    """Return where the next part of a command can run, and why this part is dangerous.
 
-    `reach`: the folders in which this part may run; None skips the check of the paths it writes.
-    The first value returned is the same for the next part.
+    `span`: this part. `reach`: the folders in which it may run; None skips the check of the paths
+    it writes. The first value returned is the `reach` of the next part.
     """
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:

@@ -1,4 +1,4 @@
-"""Parse shell commands as the CLI does into parts, redirections and wrappers.
+"""Parse shell commands as the CLI does, into parts, redirections and wrappers.
 
 A wrapper is a command that runs another one, such as `bash -c`. Like the CLI, this module uses
 tree-sitter's bash grammar (assets/gemini-cli.md#shell-rules).
@@ -187,7 +187,7 @@ def unwrapped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was found in a syntax tree.
+    """The result of walking a syntax tree.
 
     `parts`: the position, name and text of each part. `redirected`: whether there is a redirection.
     `refused`: whether the CLI's policy engine refuses the command.

@@ -1,4 +1,4 @@
-"""Split a command into words as bash does, unless they depend on anything else.
+"""Split a command into words as bash does, if the command alone determines them.
 
 This parser is strict where others are lenient: if a word depends on variables, files or other
 things outside the command, it raises `Unclear`. So it returns exactly the words that the programs

@@ -63,7 +63,7 @@ NEVER: Final = {
     ),
     **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
 }
-"""Maps programs for which no rule is ever suggested to the reason."""
+"""Maps each program that never gets a suggested rule to the reason."""
 
 SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
 LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
@@ -95,12 +95,12 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""Maps some programs to the only subcommands for which rules are suggested.
+"""Maps some programs to their only subcommands that get suggested rules.
 
 The second item of each tuple says why the other subcommands are excluded.
 """
 GH: Final = _names("view list status diff checks")
-"""Actions for which rules are suggested, as in `gh pr list` or `gh issue view`."""
+"""Actions that get suggested rules, as in `gh pr list` or `gh issue view`."""
 TOOLS: Final = _names(
     """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
     composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
@@ -112,7 +112,7 @@ BAD_SECOND: Final = _names(
     login logout config adduser token owner access yank eval shell repl console dlx create api
     auth secret cache global link self toolchain node runner runghc runhaskell ghci"""
 )
-"""Subcommands for which no rule is ever suggested, whatever the program."""
+"""Subcommands that never get a suggested rule, whatever the program."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
 """Subcommands whose effect depends on the next word, as in `npm run NAME`."""
 INSTALLS: Final = _names("install i add ci get sync update upgrade")

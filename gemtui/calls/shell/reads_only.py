@@ -56,7 +56,7 @@ class Operands(Enum):
 class Reader:
     """The options and operands with which a program only reads.
 
-    * `could`: what the program could do with others, as stated in the documentation.
+    * `could`: what the program could do with other arguments, in words for the user.
     * `flags`: letters of options without a value, which may be joined.
     * `valued`: letters of options with a value, which may be the next word.
     * `attached`: letters of options whose value is never the next word.
@@ -260,7 +260,7 @@ READERS: Final[Mapping[str, Reader]] = {
         patterns=True,
     ),
 }
-"""Maps programs with the usual syntax of options to the arguments that only read."""
+"""Maps programs with the usual option syntax to the arguments that only read."""
 
 _LOG: Final = long_options(
     """abbrev abbrev-commit after all all-match author before branches cherry-mark cherry-pick color

@@ -39,7 +39,7 @@ If a command may run in more, its folder counts as unknown.
 _MOST_WORDS: Final = 64
 """The most words to which the braces in one word are expanded."""
 _MOST_ENTRIES: Final = 1000
-"""How many entries of a folder are matched against a pattern."""
+"""The most entries of a folder that are matched against a file pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
 """Programs that write to their last operand, or to the folder given by `-t`."""
 _ALL: Final = frozenset(
@@ -69,11 +69,11 @@ class _TooMuchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where a command can write: the project, and the folders it may run in.
+    """A run's project, and the folders in which one of its commands may run.
 
-    The methods find the dangers in the words of the command. In `folders`, None stands for an
-    unknown folder, in which a relative path may lead anywhere. `left`: an iterator with one item
-    for each path that may still be checked.
+    The methods find the dangers in the words of this command. In `folders`, None means an unknown
+    folder, in which a relative path may lead anywhere. `left`: an iterator with one item for each
+    path that may still be checked.
     """
 
     project: Path

@@ -149,7 +149,7 @@ class CallForm(Vertical):
             self._args.text = ""
 
     def _check(self) -> None:
-        """Show what is wrong with the form or, if nothing, the tool's other arguments."""
+        """Show why the form is invalid or, if it is valid, the tool's other arguments."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call (the decision uses all of it)"

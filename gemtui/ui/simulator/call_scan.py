@@ -28,7 +28,7 @@ SHOWN = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """Which calls to read: those of `session`, or else of `project`, or else all.
+    """The calls to read: those of `session`, or else of `project`, or else all.
 
     `since`: leave out earlier calls; None means no limit.
     """

@@ -42,7 +42,10 @@ GONE = "The session of this call no longer exists."
 
 
 def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
-    """Return a searchable list of recorded calls."""
+    """Return a searchable list of recorded calls.
+
+    `empty`: the text to show if there are none.
+    """
     return SearchedRows[Reference](
         lambda call, look: call_row(call, history.session(call.session), look),
         lambda call: call_search_text(call, history.session(call.session)),

@@ -68,7 +68,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._rows.empty = Clean("No sessions could be read.")
 
     def show_progress(self) -> None:
-        """Show how far reading has come."""
+        """Show how many calls have been read."""
         self.show_status(progress_text(self.progress))
         self.refresh_bindings()
 
