@@ -47,9 +47,10 @@ class Action(StrEnum):
 
 
 class Delta(NamedTuple):
-    """A change to one file, from one checkpoint to a later one.
+    """A change to one file.
 
-    `when`: seconds since 1970. `undo`: whether to revert this change.
+    `when`: seconds since 1970. `before`, `after`: the file's states. `undo`: whether to revert this
+    change.
     """
 
     when: float

@@ -214,7 +214,8 @@ def main(data: str, config: str, file: str) -> None:
     """Process an event; the hook waits for this only before a prompt.
 
     The work is done in a child process, for which the hook waits at most `LONGEST` seconds. `data`:
-    gemtui's data folder. `config`: its settings file. `file`: the event.
+    gemtui's data folder. `config`: its settings file; if this does not ask for checkpoints in all
+    sessions, the event is only removed. `file`: the event.
     """
     with suppress(OSError):
         os.setsid()

@@ -90,10 +90,10 @@ class RunPolicy:
         return all(each.stat().st_mtime <= time.timestamp() for each in files)
 
     def hidden(self) -> dict[str, str]:
-        """Map each tool that this run hides to the rule that hides it.
+        """Map each existing tool that this run hides to the rule that hides it.
 
-        The rule is "" if the approval mode hides the tool. Only tools that exist are included; MCP
-        servers' tools are included as patterns.
+        The rule is "" if the approval mode hides the tool. MCP servers' tools are given as
+        patterns. If the CLI did not find a tool that is not in the result, the tool does not exist.
         """
         rules = self._found.policy.rules
         found = {tool: _words(rule) for rule in rules for tool in self._servers_tools(rule)}
