@@ -1,5 +1,6 @@
-"""Determine what a tool call actually does: the file it writes, or its command.
+"""Determine what a tool call really does: which file it writes or command it runs.
 
-Gemini CLI changes paths, contents and commands after the user has been asked. All code that shows a
-call, compares it with the disk or undoes it uses this package (assets/gemini-cli.md#effects).
+Gemini CLI changes paths, contents and commands after the user has been asked. So all code that
+shows a call, compares it with the disk or undoes it uses this package
+(assets/gemini-cli.md#effects).
 """

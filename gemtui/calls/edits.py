@@ -1,7 +1,8 @@
-"""Apply an edit with the strategies of Gemini CLI's `replace`, in the same order.
+"""Predict the result of an edit by Gemini CLI's `replace` tool.
 
 The CLI searches for the old string exactly, then by trimmed lines, then by words, then by
-similarity. The last three strategies re-indent the new string (assets/gemini-cli.md#effects).
+similarity, and uses the first match. The last three strategies re-indent the new string
+(assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from gemtui.calls.javascript import BLANKS, length, lines, units, without_blanks
 _THRESHOLD = 0.1
 _BLANK_COSTS = 0.1
 _MOST_WORK = 4e8
-"""The limit on the search: the file's lines times the old string's squared length."""
+"""The most work that a search by similarity may take.
+
+The work is the file's number of lines times the square of the old string's length.
+"""
 _SHORTEST = 10
 """The shortest old string, in UTF-16 code units, to search for by similarity."""
 _INDENT = re.compile("[ \t]*")
@@ -28,7 +32,7 @@ _LINE_START = "(?:\\A|(?<=[\n\r\u2028\u2029]))"
 class EditOutcome:
     r"""The result of an edit.
 
-    `after`: the whole file contents, with `\n` line endings. `count`: how many places changed.
+    `after`: the whole file contents, with `\n` line endings. `count`: how many places were found.
     `exact`: whether the old string was found verbatim.
     """
 
@@ -41,7 +45,8 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
     r"""Return the result of replacing `old` with `new`; None if `old` was not found.
 
     `before`: the contents to edit, with `\n` line endings. `several`: whether more than one place
-    may change.
+    may change. If not, and the exact old string is found more than once, nothing is replaced; the
+    result's `count` shows this.
     """
     size = length(old)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
@@ -59,13 +64,13 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
 
 
 def block(before: str, after: str) -> tuple[str, str]:
-    """Return the smallest blocks of lines (old, new) with which an exact edit is made.
+    """Return an old and a new block of lines that express an edit exactly.
 
-    The old block occurs in `before` exactly once, and replacing it with the new block yields
-    `after`. `before` and `after` must differ.
+    These are the smallest blocks for which the old one occurs in `before` exactly once, and
+    replacing it with the new one yields `after`. `before` and `after` must differ.
     """
     if after.endswith("\n") and not before.endswith("\n"):
-        after += "\n"  # the CLI strips one newline
+        after += "\n"  # the CLI will remove one
     was, now = before.splitlines(keepends=True), after.splitlines(keepends=True)
     first, same = 0, min(len(was), len(now))
     while first < same and was[first] == now[first]:
@@ -86,7 +91,7 @@ def block(before: str, after: str) -> tuple[str, str]:
 
 
 def _ended(before: str, after: str) -> str:
-    """Add or remove a final newline in `after`, so that it ends as `before` does."""
+    """Return `after` with a final newline exactly if `before` has one."""
     if before.endswith("\n") and not after.endswith("\n"):
         return f"{after}\n"
     if not before.endswith("\n") and after.endswith("\n"):
@@ -142,9 +147,10 @@ def _by_words(before: str, old: str, new: str, *, several: bool) -> EditOutcome 
 
 
 def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | None:
-    r"""Replace the blocks that resemble `old`.
+    r"""Replace each block of lines that resembles `old`.
 
-    `size`: the length of the old string as given, including any `\r\n`.
+    `size`: the length of the old string before `\r\n` was replaced, which the CLI uses for its
+    limits.
     """
     source = lines(before)
     wanted = [line.rstrip(BLANKS) for line in lines(old)]
@@ -164,11 +170,12 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """Return where blocks of lines that resemble `text` start, best match first.
+    """Return the index of the first line of each similar block, best match first.
 
-    Lines are counted from 0. `many`: the number of lines in `text`.
+    `source`: the file's lines. `text`: the text to find. `many`: the number of lines in `text`.
+    Blocks don't overlap.
     """
-    from rapidfuzz.distance import Levenshtein  # slow to import, and needed only here
+    from rapidfuzz.distance import Levenshtein  # slow to import
 
     size, plain = length(text), units(without_blanks(text))
     raw = units(text)

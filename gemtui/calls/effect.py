@@ -1,8 +1,8 @@
 """Predict what a tool call will do in Gemini CLI 0.61.
 
-The CLI changes paths, contents and commands after its hooks have answered. `effect` returns a
-call's outcome (the real file and its contents, or the command), and arguments that produce exactly
-this outcome (assets/gemini-cli.md#effects).
+The CLI changes paths, contents and commands after its hooks have answered. `effect` returns what
+the call will really do (write which contents to which file, or run which command), and arguments
+with which the CLI does exactly that (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -40,11 +40,14 @@ _OWN = {
         "wait_for_previous",
     ),
 }
-"""The arguments these tools act on; all others only serve the CLI's dialog."""
+"""The arguments that affect what each file tool does.
+
+All other arguments only affect the CLI's own dialog.
+"""
 
 
 class EffectKind(StrEnum):
-    """The kinds of effects."""
+    """The kinds of effects: a call writes one file, runs a command, or does neither."""
 
     FILE = "file"
     COMMAND = "command"
@@ -53,11 +56,11 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """A call's circumstances.
+    """The circumstances that a call's effect depends on besides its arguments.
 
     `project`: the run's absolute folder. `model`: the run's model; None if unknown. `plans`: the
-    folder for plans in plan mode; None in any other mode. `corrects`: whether another model may
-    change what is written (`tools.disableLLMCorrection: false`).
+    folder for plans if the run is in plan mode; otherwise None. `corrects`: whether another model
+    may change what is written (`tools.disableLLMCorrection: false`).
     """
 
     project: Path
@@ -70,14 +73,16 @@ class CallContext:
 class Effect:
     """A call's effect, predicted from the current state of the disk.
 
-    * `path`: the real file, absolute; None if the call writes no known file.
+    * `arguments`: arguments with which the CLI has this effect; may differ from the requested ones.
+    * `path`: the absolute path of the real file; None if the call writes no known file.
     * `before`: the file's whole contents as the CLI reads them; None if there is no such file, or
       if it was not read.
     * `after`: the whole contents after the call; None if they can't be predicted or the call fails.
     * `certain`: whether the call, made with `arguments`, does exactly this and nothing else.
     * `remarks`: facts the user should know, one clause each.
-    * `fails`: why the tool refuses the call, as a clause; None if it doesn't.
-    * `command`: the string that bash executes in the folder `folder`.
+    * `fails`: why the tool would refuse the call, as a clause; None if it wouldn't.
+    * `command`: the string that bash executes.
+    * `folder`: the folder in which bash executes it.
     * `was`, `becomes`: the SHA-256 hashes of the file's bytes before and after the call; "" if
       there is no file or the bytes are unknown.
     """
@@ -103,7 +108,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of everything the user is shown; it changes when the effect changes."""
+        """A digest of what the user is shown; it changes whenever that changes."""
         shown: list[object] = [
             self.kind,
             self.tool,
@@ -119,7 +124,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Predict a tool call's effect from the files on disk."""
+    """Predict a tool call's effect from its arguments and the files on disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
@@ -128,10 +133,10 @@ def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Eff
 
 
 def unescapes(model: str | None) -> bool | None:
-    r"""Return whether `write_file` unescapes `\n` in a run with this model.
+    r"""Return whether `write_file` replaces escapes such as `\n` for a run's model.
 
-    Returns None if unknown. `write_file` does so for models named `gemini-…` that are neither
-    Gemini 2 nor Gemini 3.
+    It does so for models named `gemini-…` that are neither Gemini 2 nor Gemini 3. Returns None if
+    the model is unknown.
     """
     if model is None:
         return None
@@ -142,12 +147,18 @@ def unescapes(model: str | None) -> bool | None:
 
 
 def unescaped(text: str) -> str:
-    """Replace the escape sequences in a string. Idempotent."""
+    r"""Return the text with escapes such as `\n` replaced, as `write_file` does.
+
+    Any number of backslashes before the letter counts as one escape.
+    """
     return _ESCAPED.sub(lambda found: _MEANS.get(found[1], found[1]), text)
 
 
 def unwritable(effect: Effect, wanted: str) -> str | None:
-    """Return why the user's own text can't be written verbatim; None if it can."""
+    """Return why text that the user edited can't be written verbatim; None if it can.
+
+    `effect`: the effect of a call with the user's text. `wanted`: this text.
+    """
     if effect.after is None or _plain(effect.after) == _plain(wanted):
         return None
     if effect.tool == WRITE:
@@ -198,7 +209,10 @@ def _command_effect(arguments: Mapping[str, Any], context: CallContext) -> Effec
 
 @dataclass(slots=True)
 class _File:
-    """A file before a call; `data`: its bytes, or None if the file doesn't exist."""
+    """A file before a call.
+
+    `data`: its bytes; None if the file doesn't exist. `remarks`: facts the user should know.
+    """
 
     path: str
     data: bytes | None
@@ -253,7 +267,10 @@ def _path_of(path: str, context: CallContext) -> str:
 
 
 def _plan_path(path: str, context: CallContext) -> str:
-    """Resolve a path in plan mode: in `plans` if it's a plan, else in the project."""
+    """Return the real path of a plan, which is relative to the project or to `plans`.
+
+    Raises _FailsError for a path outside `plans`, because plan mode allows no other writes.
+    """
     plans = paths.follow(str(context.plans))
     for folder in (str(context.project), str(context.plans)):
         real = paths.follow(paths.absolute(folder, path))
@@ -271,9 +288,9 @@ def _lossy(path: str) -> bool:
 
 
 def _read(path: str) -> _File:
-    """Read the file before the call.
+    """Read the file that a call will change.
 
-    Raises _FailsError for files the CLI can't read either, or would never finish reading.
+    Raises _FailsError for files that the CLI can't read either, or would never finish reading.
     """
     try:
         if not paths.is_regular(path):
@@ -306,10 +323,10 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
 
 
 def _writes_crlf(file: _File) -> bool:
-    r"""Return whether `write_file` writes `\r\n` line endings.
+    r"""Return whether `write_file` will write `\r\n` line endings.
 
-    To decide that, the tool decodes the path a second time and checks the file at the resulting
-    path. This function does the same.
+    It does so if the present file contains any. The CLI decodes the path twice for this check, so
+    it may look at a different file; this function looks at the same one.
     """
     other = paths.real_path(file.path)
     looked_at = file if other == file.path else _read(other)
@@ -354,9 +371,10 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
 
 
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
-    """Return the effect with arguments that make the same change as an exact edit.
+    """Return the effect with arguments whose old string occurs verbatim in the file.
 
-    The new arguments name the block that the CLI's search found. If that does not work, the result
+    The CLI found a place that only resembles the old string. The new arguments name this place
+    exactly, so the CLI makes the same change without searching. If that does not work, the effect
     is not `certain`. `found`: the effect of the call as requested. `before`: the file's contents.
     `edit`: the result of the edit.
     """
@@ -369,7 +387,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return remarks about hard links to the file, and about invalid bytes in it."""
+    """Return remarks for a file that has other hard links or contains invalid UTF-8."""
     remarks = []
     if paths.has_other_names(file.path):
         remarks.append("it has other names (hard links), which change as well")
@@ -389,7 +407,10 @@ def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
 
 
 def on_disk(path: str) -> str:
-    """Return a file's digest; "" if it doesn't exist. Raises OSError, ValueError."""
+    """Return the SHA-256 of the file now on disk; "" if there is none.
+
+    Raises OSError, ValueError.
+    """
     try:
         return digest(read_small(Path(path), LARGEST))
     except FileNotFoundError:

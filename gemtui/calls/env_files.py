@@ -1,4 +1,4 @@
-"""Find the `.env` file Gemini CLI 0.61 reads, and what its variables can do.
+"""Find the `.env` file that Gemini CLI 0.61 reads, and what its variables can do.
 
 The CLI adds the variables of one file to its own environment, and therefore to the environment of
 every hook, MCP server and command it starts (assets/gemini-cli.md#env-files).
@@ -17,7 +17,10 @@ from gemtui.files import path_exists, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 128 * 1024
-"""The largest file, in bytes; a larger one is probably not meant for the CLI."""
+"""The largest `.env` file, in bytes, that is read.
+
+A larger file is probably not meant for the CLI.
+"""
 _LONGEST = 2048
 """The longest quoted string, in characters, that is treated as one value.
 
@@ -55,11 +58,11 @@ _WRITTEN = re.compile(
     "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_(V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)"
     "|GIT_TRACE.*"
 )
-"""Variables naming a file or folder that the CLI itself, or its git, writes to."""
+"""Variables that name a file or folder to which the CLI or its git writes."""
 _IN_SEARCHES = re.compile("RIPGREP_CONFIG_PATH|GIT_(DIR|WORK_TREE|COMMON_DIR|EXEC_PATH)")
 """Variables that add options to the CLI's searches, or make them search elsewhere.
 
-An example is an option of ripgrep such as `--pre`, which runs a program.
+For example, they can add ripgrep's option `--pre`, which runs a program.
 """
 _RISKY = re.compile(
     # shells and the program loader
@@ -87,12 +90,12 @@ _PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
 def env_files(
     project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
 ) -> tuple[Path, ...]:
-    """Return the `.env` file that a CLI in the trusted folder `project` reads, if any.
+    """Return the `.env` file, if any, that a CLI in a trusted folder reads.
 
-    It is the first `.gemini/.env` or `.env` found in the folder, then in its parents, and then in
-    the home folder. The file may be unreadable. `ignore_local`: whether `--ignore-env` or
-    `advanced.ignoreLocalEnv` is set; if so, a `.env` outside `.gemini` counts only in the home
-    folder.
+    It is the first `.gemini/.env` or `.env` found in the folder `project`, then in its parents, and
+    then in the home folder. The file may be unreadable. `ignore_local`: whether `--ignore-env` or
+    `advanced.ignoreLocalEnv` is set; if so, a `.env` outside `.gemini` is read only if it is in the
+    home folder.
     """
     home = gemini_home(environ).parent
     here = resolved(project)
@@ -105,11 +108,11 @@ def env_files(
 
 
 def env_variables(path: Path, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the variables the CLI reads from a file; none if it can't be read.
+    """Return the variables that the CLI takes from a `.env` file.
 
-    `environ`: the CLI's environment, whose own variables take precedence; None means empty. Raises
-    OSError for a file that is too large or not a regular file, because nobody knows what the CLI
-    would do with it.
+    Returns {} if there is no file or it can't be read. `environ`: the CLI's environment; its
+    variables take precedence, so they are left out. None means empty. Raises OSError for a file
+    that is too large or not a regular file, because what the CLI would do with it is unknown.
     """
     try:
         text = _ENDS.sub("\n", read_small(path, MOST).decode("utf-8", "replace"))
@@ -131,9 +134,9 @@ def _value(text: str) -> str:
 
 
 def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the variables that can start programs or redirect the CLI's settings.
+    """Return the names of variables that can start programs or replace CLI settings.
 
-    `environ` and the errors raised are the same as for `env_variables`.
+    `path`: a `.env` file. `environ` and the errors raised are the same as for `env_variables`.
     """
     found = env_variables(path, environ)
     refused = set(hook_variables(found))
@@ -141,9 +144,9 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
 
 
 def is_risky(name: str) -> bool:
-    """Return whether a variable can change which programs or files a program uses.
+    """Return whether a variable can make a harmless program do something else.
 
-    Such a variable can make even a harmless program run another program or read other files.
+    For example, the program might run another program or read other files than usual.
     """
     return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 
@@ -151,8 +154,8 @@ def is_risky(name: str) -> bool:
 def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of variables that change what hooks do, or which hooks exist.
 
-    `ENV` is left out if its value is just a word such as `production`, because then it makes no
-    shell start anything.
+    `ENV` is left out if its value is a plain word such as `production`: only a path makes a shell
+    run a file.
     """
     return tuple(
         name
@@ -163,12 +166,12 @@ def hook_variables(variables: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def written_by(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that contain the name of a file the CLI itself will write."""
+    """Return the names of variables that contain a path the CLI itself writes to."""
     return tuple(name for name in variables if _WRITTEN.fullmatch(name))
 
 
 def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
-    """Return the variables that change what searches do.
+    """Return the names of variables that change what the CLI's searches do.
 
     They matter because searches need no approval.
     """
@@ -176,20 +179,20 @@ def in_searches(variables: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether a `.env` file belongs to the home folder, not to a project."""
+    """Return whether a `.env` file is the user's own, in the home folder."""
     home = gemini_home(environ)
     return path.parent in (home, home.parent)
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Map each variable that decides where conversations are sent to the host it sets."""
+    """Map variables that decide where conversations are sent to the hosts they name."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 
 def host(url: str) -> str:
-    """Return a URL's host with its port, or `an unreadable address`.
+    """Return a URL's host and port, or `an unreadable address` if it can't be parsed.
 
-    The result never contains a password from the URL.
+    A user name or password in the URL is left out.
     """
     with suppress(ValueError):
         parts = urlsplit(url if "//" in url else f"//{url}")

@@ -1,4 +1,4 @@
-"""String operations that behave as in JavaScript, where Python's are different."""
+"""JavaScript's string operations, where Python's behave differently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def without_blanks(text: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    r"""Return the result of `text.match(/.*(?:\n|$)/g).slice(0, -1)`.
+    r"""Return what JavaScript's `text.match(/.*(?:\n|$)/g).slice(0, -1)` returns.
 
     Characters before a lone CR, U+2028 or U+2029 belong to no line, so they are lost when the lines
     are joined.
@@ -29,12 +29,15 @@ def lines(text: str) -> list[str]:
 
 
 def with_crlf(text: str) -> str:
-    r"""Return a string with all its line endings as `\r\n`."""
+    r"""Return a string with each line ending as `\r\n`."""
     return _CRLF.sub("\r\n", text)
 
 
 def units(text: str) -> str | tuple[int, ...]:
-    """Return a string as UTF-16 code units, JavaScript's unit of length."""
+    """Return a string as a sequence of UTF-16 code units, JavaScript's unit of length.
+
+    A string without characters above U+FFFF already is such a sequence and is returned unchanged.
+    """
     if text.isascii() or max(text) < "\U00010000":
         return text
     data = text.encode("utf-16-le", "surrogatepass")

@@ -2,8 +2,8 @@
 
 A call that writes such a file can give the next run, the next commit or the next shell full
 permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
-command imports doesn't count, not even `conftest.py`, but a file that names programs to start does.
-The CLI itself refuses to write build files (assets/gemini-cli.md#protected-files).
+command imports doesn't count, not even `conftest.py`. A file that names programs to start does. The
+CLI itself refuses to write build files (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -122,7 +122,10 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Files, and folders with everything in them, at any place in a path."""
+"""Maps each path that decides what is run later to the reason.
+
+A path may be a file, or a folder with everything in it, and may occur in any folder.
+"""
 
 _NAMES: Mapping[str, str] = {
     ".env": _VARIABLES,
@@ -275,12 +278,16 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""File name patterns for any folder, because a start-up file may be a link there."""
+"""Maps each pattern of file names that decide what is run later to the reason.
+
+The patterns apply in every folder, because a start-up file in the home folder may be a link to such
+a file.
+"""
 
 _MOST_ENTRIES = 2000
-"""The number of entries of the home folder among which links are looked for."""
+"""How many entries of the home folder are checked for links into the project."""
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
-"""Paths under `.gemini` that start nothing: model instructions, plans, projects."""
+"""Paths under `.gemini` that start nothing: model instructions, plans, worktrees."""
 _EVERYWHERE = tuple(
     f".gemini/{name}"
     for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
@@ -291,9 +298,9 @@ _EVERYWHERE = tuple(
 def why_runs_later(path: Path, project: Path) -> str | None:
     """Return why a file decides what is run later, as a clause; None if it doesn't.
 
-    `path`, `project`: absolute, with links resolved; reads the disk. For a path in the project, the
-    names of the folders above the project don't matter. Spellings that some file systems treat as
-    equal (case, width, invisible characters) count as the same.
+    `path`, `project`: absolute, with links resolved. If `path` is in the project, the names of the
+    folders above the project don't matter. Spellings that some file systems treat as equal (case,
+    width, invisible characters) count as the same. Reads the disk.
     """
     below = path.relative_to(project) if path.is_relative_to(project) else path
     ours = any(path.is_relative_to(resolved(place)) for place in (data_dir(), state_dir()))
@@ -321,7 +328,7 @@ def _why(below: Path) -> str | None:
 
 
 def _at_home(path: Path, project: Path) -> Iterator[Path]:
-    """Yield the names under which links in the home folder lead to `path`.
+    """Yield the other names that a project file has through links in the home folder.
 
     The names are relative to the home folder, and only links into the project count. For example,
     in a project that contains start-up files, `~/.gemini` may be a link to the project's folder
@@ -337,17 +344,17 @@ def _at_home(path: Path, project: Path) -> Iterator[Path]:
 
 
 def _is_beside_head(path: Path, project: Path) -> bool:
-    """Return whether git may use a folder of the project as a bare repository.
+    """Return whether git may use a folder above the file as a bare repository.
 
-    Only folders that contain the file `path` are considered. Without a file named HEAD, a folder is
-    no repository.
+    Git does so only if the folder contains a file named HEAD. Folders outside the project don't
+    count.
     """
     places = (place for place in path.parents if place.is_relative_to(project))
     return any(os.path.lexists(place / "HEAD") for place in places)
 
 
 def _starts(path: str) -> Iterator[str]:
-    """Yield the path, then the path without its first folder, and so on."""
+    """Yield the path, then the path without its first component, and so on."""
     parts = path.strip("/").split("/")
     return ("/".join(parts[at:]) for at in range(len(parts)))
 
@@ -371,8 +378,8 @@ _PATTERNS = [(re.compile(translate(name.lower())), why) for name, why in _NAMES.
 def describe_settings_change(path: Path, before: str | None, after: str | None) -> tuple[str, ...]:
     """Describe a change to one of the CLI's settings files, one sentence per setting.
 
-    `before`, `after`: the whole contents; None if there is no file. Returns () for other files. The
-    sentences quote untrusted values.
+    `before`, `after`: the whole contents; None if there is no file. Returns () for other files and
+    for a deletion. The sentences quote untrusted values.
     """
     if not _folded(path).endswith("/.gemini/settings.json") or after is None:
         return ()

@@ -1,7 +1,7 @@
-"""Find the file a tool call names, the way Gemini CLI 0.61 does.
+"""Find the file that a tool call names, as Gemini CLI 0.61 does.
 
 The CLI removes NULs and a leading `@`, then decodes percent escapes such as `%2e`, and then follows
-links. So `a%2etxt` is the file `a.txt` (assets/gemini-cli.md#effects).
+links. So `a%2etxt` means the file `a.txt` (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _SLASHES = re.compile(r"[/\\]")
 
 
 def absolute(folder: str, path: str) -> str:
-    """Return `path`, relative to `folder`, as an absolute path; links aren't followed."""
+    """Return an absolute path for `path`, which is relative to `folder`.
+
+    The result is normalised, but links aren't followed.
+    """
     return "/" + os.path.normpath(os.path.join(folder, path)).lstrip("/")  # noqa: PTH118
 
 
@@ -33,7 +36,10 @@ def _folded(path: str) -> str:
 
 
 def percent_decoded(path: str) -> str:
-    """Decode percent escapes such as `%20` in a path, unless one of them is invalid."""
+    """Decode percent escapes such as `%20` in a path.
+
+    If one of them is invalid, the path is returned unchanged, as in the CLI.
+    """
     if "%" in path and not _MALFORMED.search(path):
         with suppress(ValueError):
             return unquote_to_bytes(path).decode()
@@ -41,7 +47,7 @@ def percent_decoded(path: str) -> str:
 
 
 def cli_spelling(real: str) -> str:
-    """Return how to write an absolute path so that the CLI resolves it to itself.
+    """Return the spelling of a real path that the CLI resolves to this path.
 
     Percent signs are escaped, because the CLI decodes them.
     """
@@ -49,17 +55,20 @@ def cli_spelling(real: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """Return an absolute path, decoded and with links followed; never raises."""
+    """Return an absolute path with escapes decoded and links followed.
+
+    If that fails, return the path unchanged; never raises.
+    """
     with suppress(OSError, ValueError):
         return follow(path)
     return path
 
 
 def follow(path: str) -> str:
-    """Return an absolute path, decoded and with links followed.
+    """Return an absolute path with escapes decoded and links followed.
 
-    The end of the path need not exist. Raises OSError where the CLI reports an error (a link to
-    itself, or a folder that can't be entered), and ValueError for a NUL.
+    The last components of the path need not exist. Raises OSError where the CLI reports an error (a
+    link to itself, or a folder that can't be entered), and ValueError for a NUL.
     """
     path = absolute("/", percent_decoded(path))
     try:
@@ -73,7 +82,7 @@ def follow(path: str) -> str:
 
 
 def tool_path(path: str, project: str) -> str:
-    """Return the real path of a file a tool call names.
+    """Return the real path of the file that a tool call's argument `path` names.
 
     `project`: the run's absolute folder. Raises OSError and ValueError like `follow`.
     """
@@ -81,10 +90,10 @@ def tool_path(path: str, project: str) -> str:
 
 
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
-    """Return a path without the `@` that users put before file names.
+    """Return a path without the `@` with which users mark file names in prompts.
 
-    The `@` is kept if a file with that name exists. `on_disk`: if False, don't check the disk, and
-    assume that no such file exists.
+    The `@` is kept if it is part of an existing file's name. `on_disk`: if False, don't check the
+    disk, and assume that no such file exists.
     """
     if len(path) < 2 or not path.startswith("@"):
         return path

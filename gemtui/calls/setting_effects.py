@@ -1,6 +1,6 @@
 """Describe the consequences of Gemini CLI's settings.
 
-See assets/gemini-cli.md#settings. A single table serves both the warnings before a run and the
+See assets/gemini-cli.md#settings. The same table is used for the warnings before a run and for the
 summary of a changed settings file.
 """
 
@@ -16,22 +16,22 @@ from gemtui.calls.env_files import host
 BROWSER_AGENT = "browser_agent"
 """The built-in agent that starts and controls a browser; only settings turn it on."""
 _LONGEST = 400
-"""The most characters of a value to show."""
+"""The most characters of a setting's value to show."""
 
 
 class SettingKind(StrEnum):
     """The kinds of consequences that a setting can have."""
 
     UNASKED = "unasked"
-    """The setting makes the CLI ask less."""
+    """The setting makes the CLI ask for fewer approvals."""
     STARTS = "starts"
     """The setting starts a program before any question is asked."""
     SENDS = "sends"
     """The setting sends conversations elsewhere or stores them there."""
     OFFERS = "offers"
-    """The setting makes the CLI's own questions offer a wider approval.
+    """The setting makes the CLI's own dialogs offer to approve more than one call.
 
-    These are the questions Gemini CLI asks when it runs in a terminal.
+    This affects only the questions that Gemini CLI itself asks in a terminal.
     """
     GUARDS = "guards"
     """The setting makes the CLI stricter or changes its protections.
@@ -42,7 +42,10 @@ class SettingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SettingEffect:
-    """A setting and its consequence in one sentence; `value` is as in the file."""
+    """A setting and its consequence.
+
+    `follows`: the consequence, as one sentence. `value`: the value in the settings file.
+    """
 
     setting: str
     kind: SettingKind
@@ -51,9 +54,10 @@ class SettingEffect:
 
 
 class StartedCommand(NamedTuple):
-    """A command that settings start. `words`: each may be a whole shell command line.
+    """A command that settings start.
 
-    `folder`: where the command runs, relative to the run's folder.
+    `words`: the program and its arguments; any of them may be a whole shell command line. `folder`:
+    where the command runs, relative to the run's folder.
     """
 
     words: tuple[str, ...]
@@ -63,7 +67,7 @@ class StartedCommand(NamedTuple):
 def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
     """Yield the commands that settings start without asking the user.
 
-    They are the commands of hooks and MCP servers, and those that discover and call tools.
+    They are the commands of hooks, of MCP servers, and of tools that the settings define.
     """
     for _, groups in _items(settings.get("hooks")):
         yield from (StartedCommand((command,)) for command in _commands(groups))
@@ -80,7 +84,10 @@ def commands_of(settings: Mapping[str, Any]) -> Iterator[StartedCommand]:
 
 
 def setting_effects(settings: Mapping[str, Any]) -> Iterator[SettingEffect]:
-    """Yield the consequences of settings that matter; they quote untrusted values."""
+    """Yield the consequences of all settings that have any worth mentioning.
+
+    They quote untrusted values.
+    """
     for setting, (kind, words) in _SETTINGS.items():
         value = _at(settings, *setting.split("."))
         if follows := words(value):
@@ -152,7 +159,7 @@ _Words = Callable[[Any], str]
 
 
 def _of_text(words: str) -> _Words:
-    """Return a function that inserts a setting's string value into `words` at `{}`.
+    """Return a function that puts a setting's string value into `words` at `{}`.
 
     The function returns "" for a value that isn't a string.
     """
@@ -160,7 +167,7 @@ def _of_text(words: str) -> _Words:
 
 
 def _of_names(words: str) -> _Words:
-    """Return a function that inserts a setting's list of names into `words` at `{}`.
+    """Return a function that puts a setting's list of names into `words` at `{}`.
 
     The function returns "" for a value that contains no names.
     """
@@ -249,7 +256,7 @@ def _server(server: Any) -> str:
 
 
 def _agents(overrides: Any) -> Iterator[SettingEffect]:
-    """Yield the programs that settings let agents start: MCP servers, and a browser."""
+    """Yield the effects of settings that let agents start MCP servers or a browser."""
     for agent, override in _items(overrides):
         if agent == BROWSER_AGENT and (value := _at(override, "enabled")):
             words = f"The agent {_shown(agent)} starts a browser when it is used."
@@ -273,7 +280,10 @@ def _hooks(events: Any) -> Iterator[SettingEffect]:
 
 
 def _commands(groups: Any) -> Iterator[str]:
-    """Yield the commands of one event's hooks, which may be in groups."""
+    """Yield the commands of all hooks for one event.
+
+    `groups`: a list of hooks, or of groups of hooks.
+    """
     for group in groups if isinstance(groups, list) else ():
         inner = group.get("hooks") if isinstance(group, Mapping) else None
         for hook in inner if isinstance(inner, list) else [group]:
@@ -327,7 +337,7 @@ def _names(value: Any) -> str:
 
 
 def _listed(value: Any) -> str:
-    """Join the names of tools, followed by the verb, as in `read_file and glob run`."""
+    """Join names of tools and append the verb, as in `read_file and glob run`."""
     texts = _texts(value)
     last = _shown("".join(texts[-1:]), quote="")
     if len(texts) < 2:
@@ -336,7 +346,7 @@ def _listed(value: Any) -> str:
 
 
 def _shown(text: str, quote: str = "`") -> str:
-    """Return a value in backquotes; a long one is cut in the middle so its end shows."""
+    """Return a value in backquotes, shortened in the middle if it is too long."""
     if len(text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"

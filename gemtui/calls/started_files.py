@@ -1,7 +1,7 @@
-"""Find project files that Gemini CLI's settings, or git, start as programs.
+"""Find project files that Gemini CLI's settings or git start as programs.
 
-A model that may write such a file could run its own code. If a hook starts the file, that happens
-as early as the next call.
+A model that may write such a file could run its own code. If a hook starts the file, this happens
+as early as the next tool call.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _PROJECT: Final = re.compile(
     r"\$(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD)\b"
     r"|\$\{(?:(?:GEMINI|CLAUDE)_PROJECT_DIR|GEMINI_CWD|PWD|workspacePath)\}"
 )
-"""Variables of hooks that name the folder of the run."""
+"""Variables in hook commands whose value is the run's folder."""
 
 
 def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | None:
     """Return what starts a project file as a program, as a clause, or None.
 
-    `settings`: Gemini CLI's settings, merged. `project`, `path`: absolute, with links resolved.
-    Files that such a program loads in turn are not found.
+    `settings`: Gemini CLI's settings, merged from all files. `project`, `path`: absolute, with
+    links resolved. Files that such a program loads in turn are not recognised.
     """
     for command in commands_of(settings):
         folder = resolved(project / _PROJECT.sub(str(project), command.folder))
@@ -43,10 +43,10 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
 
 
 def is_program(path: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether shells find a file by its name, because PATH leads to its folder.
+    """Return whether a shell runs this file when its name is entered as a command.
 
-    `path`: absolute, with links resolved. A new file is no program, because no tool makes it
-    executable.
+    This requires that the file is executable and PATH contains its folder. So a new file is no
+    program, because no tool makes files executable. `path`: absolute, with links resolved.
     """
     folders = (entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/"))
     return os.access(path, os.X_OK) and any(resolved(Path(each)) == path.parent for each in folders)
@@ -60,7 +60,7 @@ def _git_starts(named: GitProgram, project: Path, path: Path) -> bool:
 
 
 def _names(words: tuple[str, ...], project: Path) -> Iterator[str]:
-    """Yield the paths that a command's words may name."""
+    """Yield all paths that the words of a command may refer to."""
     whole = [_PROJECT.sub(str(project), word).replace("\0", "") for word in words]
     yield from whole
     pieces = [piece for word in whole for piece in _split(word)]
@@ -80,11 +80,14 @@ def _split(text: str) -> list[str]:
 _LARGEST: Final = 1_000_000
 _HEAD: Final = re.compile(rb"\A\s*---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 _STARTS: Final = re.compile(rb"mcp_servers|agent_card|\\")
-"""A key in the front matter, or a backslash, because an escape could spell a key."""
+"""Keys in an agent file's front matter that can start programs.
+
+A backslash counts as well, because an escape sequence could spell one of the keys.
+"""
 
 
 def agents_that_start(project: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield the user's and the project's agent files that may start programs.
+    """Yield the agent files of user, project and extensions that may start programs.
 
     A file is included if it can't be read or its front matter can't be parsed.
     """

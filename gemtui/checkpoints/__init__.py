@@ -1,1 +1,1 @@
-"""Checkpoints of a project's files, from which changes are undone and redone."""
+"""Checkpoints of a project's files, used to undo and redo changes."""

@@ -23,7 +23,11 @@ _WRITABLE = 0o700
 
 
 class Task(NamedTuple):
-    """A change to one file or folder, from its present state to another."""
+    """A change to one file or folder.
+
+    `now`: the state it had when the undo was planned; if it has changed since, the task fails.
+    `result`: the state to give it.
+    """
 
     path: bytes
     now: FileState
@@ -31,7 +35,7 @@ class Task(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The outcome of tasks.
+    """The result of carrying out tasks.
 
     `paths`: the files that are now as planned. `failed`: maps every other file to the reason.
     """
@@ -41,7 +45,10 @@ class Applied(NamedTuple):
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return a plan's tasks, in an order in which they can be carried out."""
+    """Return a plan's tasks in an order in which they can be carried out.
+
+    Folders are made writable first and read-only last.
+    """
     wanted = [step for step in steps if step.action is not Action.KEEP]
     removed = [step for step in wanted if step.result.kind == ABSENT]
     folders = [step for step in wanted if step.result.kind == FOLDER]
@@ -56,7 +63,7 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
 
 
 def _opens(step: Step) -> bool:
-    """Return whether files in the folder may become writable by the step."""
+    """Return whether a step gives a folder permissions needed to change files in it."""
     return step.now.kind == FOLDER and bool(step.result.mode & ~step.now.mode & _WRITABLE)
 
 
@@ -76,9 +83,11 @@ def decode_tasks(text: str) -> list[Task]:
 
 
 def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Applied:
-    """Carry out the tasks of an undo, which may have been interrupted before.
+    """Carry out the tasks of an undo and return which ones succeeded.
 
-    Files that have changed since the plan was made are skipped.
+    An interrupted undo is completed by calling this again with the same tasks. Files that have
+    changed since the plan was made are left alone. `undo`: the undo's id, which makes the names of
+    temporary files unique.
     """
     done, failed = set[bytes](), dict[bytes, str]()
     for at, task in enumerate(tasks):
@@ -109,7 +118,7 @@ def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -
         return
     state, _ = files.state(task.path)
     if state == task.result:
-        if state.kind == ABSENT:  # an interrupted undo may have left the folder
+        if state.kind == ABSENT:  # an interrupted undo may have left empty folders
             files.remove_empty(task.path)
         return
     if state != task.now:
@@ -121,7 +130,10 @@ def _do(store: CheckpointStore, files: ProjectFiles, task: Task, spare: bytes) -
 
 
 def _set_mode(files: ProjectFiles, task: Task) -> None:
-    """Restore a folder's mode, unless the folder is missing."""
+    """Give a folder its planned mode; do nothing if the folder is missing.
+
+    Raises _ChangedMeanwhile, OSError.
+    """
     state = files.folder_state(task.path)
     if state in (GONE, task.result):
         return

@@ -1,7 +1,8 @@
-"""The modes of a project's folders.
+"""The permission bits of a project's folders.
 
-In checkpoints a folder's name ends with a slash, so that it can't be confused with the name of a
-file that is put in the folder's place. Only folders that contain known files are included.
+In checkpoints a folder's name ends with a slash, so that it can't be confused with a file that
+later takes the folder's place. A folder is included only if it contains files that checkpoints
+cover.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from gemtui.checkpoints.states import FOLDER, GONE, FileState
 from gemtui.checkpoints.store import folders_of
 
 TOP = b"./"
-"""The name of the project's own folder."""
+"""The name under which the project's root folder is stored."""
 
 
 def folders_above(files: Iterable[bytes]) -> set[bytes]:
-    """Return the names of all folders above these files."""
+    """Return the names of all folders that contain these files, including the root."""
     direct = {name.rpartition(b"/")[0] for name in files} - {b""}
     above = {folder for name in direct for folder in folders_of(name)}
     return {TOP, *(name + b"/" for name in direct | above)}
 
 
 def folder_modes(root: Path, names: Iterable[bytes]) -> dict[bytes, int | None]:
-    """Return the permission bits of folders; folders that can't be examined are omitted.
+    """Map the names of folders to their permission bits, or to None if missing.
 
-    `names`: with each folder, all folders above it are included. The mode is None if the folder is
-    missing, or if a link is in its place or in that of a folder above it.
+    `names`: must include the parents of each folder. A folder counts as missing if there is a link
+    in its place or in the place of one of its parents. Folders that can't be examined are left out.
     """
     top, found, gone = os.fsencode(root) + b"/", dict[bytes, int | None](), set[bytes]()
-    for name in sorted(names):  # so that each folder comes after those above it
+    for name in sorted(names):  # parents before their subfolders
         path = name[:-1]
         try:
             mode = os.lstat(top + path).st_mode

@@ -1,4 +1,4 @@
-"""A private git index, which lets git detect the files that have changed since.
+"""A private git index, with which git detects files that have changed.
 
 The index has git's index format, version 2. It contains the `lstat` facts of files, but not their
 contents.
@@ -18,15 +18,19 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content hash of every entry.
+"""The content hash that every entry gets instead of its real one.
 
-No file has this hash, so git reports touched files.
+No file has this hash. So git lists a file as modified as soon as its size or times differ from the
+index, without comparing contents.
 """
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 
 
 def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
-    """Encode an index of files and links, which must be sorted by name."""
+    """Return the bytes of an index file that contains these files and links.
+
+    `files`: sorted by name.
+    """
     entries = [_entry(*each) for each in files]
     data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
     return data + hashlib.sha1(data, usedforsecurity=False).digest()

@@ -1,4 +1,4 @@
-"""Merge two changes to the same text, if they don't touch each other."""
+"""Merge two changes to the same text, unless they overlap or are adjacent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ MOST_LINES = 20_000
 MOST_CHANGED = 4_000
 
 LineHunk = tuple[int, int, Sequence[bytes]]
-"""A change: the first line in the base, the end (exclusive), and the new lines."""
+"""A change to lines: start and end (exclusive) in the base, and the new lines."""
 
 
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return `ours` with the change from `base` to `theirs` applied as well.
+    """Return `ours` with the change from `base` to `theirs` applied to it.
 
-    Returns None if the two changes touch, which means that they overlap or that there is no
-    unchanged line between them. Also returns None if one of the texts is binary or too long to
-    compare.
+    Returns None if the two changes overlap or no unchanged line lies between them, or if one of the
+    texts is binary or too long to compare.
     """
     if theirs in (base, ours):
         return ours
@@ -40,7 +39,10 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 
 def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[LineHunk]:
-    """Return the changes between two lists of lines; a very long change is one hunk."""
+    """Return the changes that turn the lines `base` into the lines `text`.
+
+    To save time, a very long change is returned as a single hunk.
+    """
     head = 0
     while head < min(len(base), len(text)) and base[head] == text[head]:
         head += 1
@@ -55,7 +57,7 @@ def line_hunks(base: Sequence[bytes], text: Sequence[bytes]) -> list[LineHunk]:
 
 
 def _together(mine: Sequence[LineHunk], other: Sequence[LineHunk]) -> Iterator[LineHunk]:
-    """Yield all hunks in order. A hunk in both lists is yielded once."""
+    """Yield the hunks of both lists, in order; a hunk that is in both is yielded once."""
     both = {hunk[:2]: hunk for hunk in mine}
     yield from sorted(
         [*mine, *(hunk for hunk in other if not _same(both.get(hunk[:2]), hunk))],

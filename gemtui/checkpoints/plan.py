@@ -1,8 +1,8 @@
 """Plan what an undo does to each file, without losing the user's later edits.
 
 Each change to undo is reverted, newest first. If the file is still as the change left it, the
-earlier state is restored exactly. If somebody has edited the file since, the edit is merged with
-the reversal. If both affect the same or adjacent lines, the file is left alone.
+earlier state is restored exactly. If the file has been edited since, the edit is merged with the
+reversal. If the edit and the change affect the same or adjacent lines, the file is left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _DROPPED = "its earlier contents are no longer stored"
 
 
 class Action(StrEnum):
-    """The ways in which a plan changes a file."""
+    """The actions that a plan can take on a file.
+
+    RESTORE gives it an earlier state, REMOVE deletes it, MERGE reverts changes but keeps later
+    edits, and KEEP leaves it alone.
+    """
 
     RESTORE = "restore"
     REMOVE = "remove"
@@ -43,9 +47,10 @@ class Action(StrEnum):
 
 
 class Delta(NamedTuple):
-    """One change to one file.
+    """A change to one file.
 
-    `when`: seconds since 1970. `undo`: whether to revert this change.
+    `when`: seconds since 1970. `before`, `after`: the file's states. `undo`: whether to revert this
+    change.
     """
 
     when: float
@@ -56,11 +61,16 @@ class Delta(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The planned change to one file, or to a folder's mode; a folder's path ends with a slash.
+    """The planned change to one file, or to a folder's mode.
 
-    `why`: why the file is left alone; "" if it is changed. `target`: the file's state before the
-    changes to undo. `left`: its state after these changes. `now`: its present state. `result`: its
-    state after this step. The contents of all these states are in the store.
+    * `path`: a folder's path ends with a slash.
+    * `why`: why the file is left alone; "" if it is changed.
+    * `target`: the file's state before the changes that are being undone.
+    * `left`: its state right after these changes.
+    * `now`: its present state, which includes later edits.
+    * `result`: its state after this step.
+
+    The contents of all these states are in the store.
     """
 
     path: bytes
@@ -73,20 +83,24 @@ class Step:
 
     @property
     def implied(self) -> bool:
-        """Whether the step only sets the mode of a folder that restored files bring back."""
+        """Whether the step only sets the mode of a folder that is missing at the moment.
+
+        Restoring the files in such a folder creates it again, so users needn't be told about the
+        step.
+        """
         return is_folder_name(self.path) and self.now.kind == ABSENT
 
 
 Histories = Mapping[bytes, Sequence[Delta]]
-"""The changes of each file and folder, oldest first."""
+"""Maps each file or folder to its changes, oldest first."""
 
 
 def histories(
     store: CheckpointStore, wanted: Callable[[WritingCall], bool]
 ) -> dict[bytes, list[Delta]]:
-    """Return the known changes of each file and folder, from the first one to undo onwards.
+    """Map each file or folder to its recorded changes since the first one to undo.
 
-    `wanted`: returns whether to undo a call's changes.
+    `wanted`: returns whether to undo a call's changes. Files that need no undo are left out.
     """
     calls = store.calls()
     chosen = {id for id, call in calls.items() if wanted(call)}
@@ -101,7 +115,11 @@ def histories(
 
 
 def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
-    """Return the steps, sorted by path; files that need no change are omitted."""
+    """Return the steps that undo the marked changes, sorted by path.
+
+    `tree`: the present states. `changes`: those whose `undo` is set are reverted. Files that are
+    already as they should be are left out.
+    """
     steps = [
         step
         for path, deltas in sorted(changes.items())
@@ -142,7 +160,10 @@ def _step(
 
 
 def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
-    """Return the changes to undo as pairs of states, with consecutive changes joined."""
+    """Return the changes to undo as (before, after) states.
+
+    Changes that directly follow each other are joined into one pair.
+    """
     groups: list[tuple[FileState, FileState]] = []
     follows = False
     for delta in deltas:
@@ -158,13 +179,13 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
 def _revert(
     store: CheckpointStore, now: FileState, before: FileState, after: FileState
 ) -> FileState | str:
-    """Return the state without the change from `before` to `after`.
+    """Return the state `now` without the change from `before` to `after`.
 
     If the change can't be reverted, return the reason as a message.
     """
     if states_equal(now, before):
         return now
-    if FOLDER in (before.kind, after.kind):  # somebody else's mode wins, as a file's mode does
+    if FOLDER in (before.kind, after.kind):  # a mode changed since is kept, as for files
         return before if now == after else now
     if before.kind == UNKEPT:
         return f"its earlier contents were not stored: {before.why}"
@@ -184,7 +205,10 @@ def _revert(
 
 
 def with_mode(state: FileState, like: FileState) -> FileState:
-    """Fill in a state's unknown mode with the mode of `like`, or 0644 by default."""
+    """Return a file's state with the mode of `like`, or 0644 if that is unknown.
+
+    Use this for states whose own mode is unknown. Links are returned unchanged.
+    """
     mode = like.mode if like.kind == FILE and like.mode >= 0 else 0o644
     return state._replace(mode=mode) if state.kind == FILE else state
 
@@ -210,7 +234,10 @@ def _merged(store: CheckpointStore, now: str, before: str, after: str) -> str | 
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Change a step to KEEP if something that stays is in its file's place."""
+    """Return the steps, with KEEP for files whose place is taken by something else.
+
+    `tree`: the present states.
+    """
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
     there = {path for path in tree if path not in removed and not is_folder_name(path)}
@@ -230,7 +257,11 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Keep each file that may have the contents of a file that can't be restored."""
+    """Return the steps, with KEEP for files that may be the only copy of a lost file.
+
+    If a file that can't be restored was renamed by a change to undo, undoing the change would
+    delete the renamed file and thus the only copy.
+    """
     lost, gone = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
         if step.action is Action.KEEP:
@@ -244,10 +275,12 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
 def _unless_needed(
     step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
 ) -> Step:
-    """Change a step to KEEP if its file may be a kept file under a new name.
+    """Return the step, with KEEP if its file may be another file under a new name.
 
-    This is assumed if the file had contents that would be lost, or if it was created at the moment
-    when a file that can't be restored was removed.
+    That other file can't be restored, so undoing this step could delete its only copy. The two are
+    taken for the same file if this one had contents listed in `lost`, or was created at a time
+    listed in `gone`. `lost`: maps the contents that can't be restored to the file they were in.
+    `gone`: maps the times at which such files were removed to the file.
     """
     if step.action is Action.KEEP or is_folder_name(step.path):
         return step

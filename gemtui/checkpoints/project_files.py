@@ -1,7 +1,7 @@
 """Read and write a project's files without following links out of the project.
 
-Names are bytes relative to the project's folder. Each folder on the path is opened individually, so
-a link that has replaced a folder is not followed.
+Names are bytes, relative to the project's folder. The folders on a file's path are opened one after
+another without following links, so a link that has replaced a folder is never followed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gemtui.checkpoints.states import (
 from gemtui.checkpoints.store import Facts, Keeper, digest_of
 
 LARGEST = 32_000_000
-"""The largest file, in bytes, whose contents are stored."""
+"""The largest file, in bytes, whose contents checkpoints store."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNREAD = (
     os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else None
@@ -35,7 +35,7 @@ _UNREAD = (
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _PIECE = 1 << 20
 _POSITIVE = (1 << 63) - 1
-"""A mask for the bits of an integer that SQLite can store."""
+"""A bit mask that makes any integer a positive one that SQLite can store."""
 
 
 class InTheWay(OSError):
@@ -57,7 +57,7 @@ class ProjectFiles:
 
     @contextmanager
     def folder(self, name: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Open a file's folder; yield the folder's handle and the file's base name.
+        """Open the folder that contains a file; yield its handle and the file's base name.
 
         `make`: create missing folders. Raises InTheWay, FileNotFoundError, OSError.
         """
@@ -85,7 +85,7 @@ class ProjectFiles:
             os.close(handle)
 
     def facts(self, name: bytes) -> os.stat_result | None:
-        """Return the `lstat` result of a file; None if it can't be reached without links."""
+        """Return the `lstat` result of a file; None if it is missing or behind a link."""
         try:
             with self.folder(name) as (place, last):
                 return os.stat(last, dir_fd=place, follow_symlinks=False)
@@ -93,9 +93,10 @@ class ProjectFiles:
             return None
 
     def state(self, name: bytes, store: Keeper | None = None) -> tuple[FileState, Facts | None]:
-        """Return a file's state, and its facts unless the file is missing or unreadable.
+        """Return a file's state and its facts.
 
-        `store`: if given, stores the file's contents.
+        The facts are None if the file is missing or unreadable. `store`: if given, the file's
+        contents are stored there.
         """
         try:
             with self.folder(name) as (place, last):
@@ -108,9 +109,10 @@ class ProjectFiles:
     def read(
         self, place: int, last: bytes, store: Keeper | None = None
     ) -> tuple[FileState, Facts | None]:
-        """Return the state and facts of a file in an open folder, like `state`.
+        """Return the state and facts of a file in an open folder, as `state` does.
 
-        Raises OSError.
+        `place`: the folder's handle. `last`: the file's base name. `store`: if given, the file's
+        contents are stored there. Raises OSError.
         """
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
         if stat.S_ISLNK(seen.st_mode):
@@ -136,9 +138,9 @@ class ProjectFiles:
         return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), stat_facts(seen)
 
     def changed_at(self, name: bytes) -> float:
-        """Return when a file, or its nearest existing parent folder, last changed.
+        """Return when a file last changed, in seconds since 1970.
 
-        The time is in seconds since 1970.
+        If the file is missing, return when its nearest existing parent folder last changed.
         """
         parts = name.split(b"/")
         for end in range(len(parts), 0, -1):
@@ -150,15 +152,18 @@ class ProjectFiles:
     def moved_at(self, name: bytes) -> float:
         """Return the latest time at which a file may have been moved to its current name.
 
-        The time is in seconds since 1970. Moving a folder above a file also counts as moving the
-        file.
+        The time is in seconds since 1970. It is the last change of the file or of any folder above
+        it, because moving such a folder also moves the file.
         """
         parts = name.split(b"/")
         times = [self.changed_at(b"/".join(parts[:end])) for end in range(1, len(parts) + 1)]
         return max(times)
 
     def folder_state(self, name: bytes) -> FileState:
-        """Return a folder's state; GONE if there is something else. `name` ends with a slash."""
+        """Return a folder's state; GONE if it is missing or not a folder.
+
+        `name`: ends with a slash.
+        """
         seen = self.facts(name[:-1])
         if seen is None or not stat.S_ISDIR(seen.st_mode):
             return GONE
@@ -207,14 +212,20 @@ class ProjectFiles:
             _sync(place)
 
     def remove(self, name: bytes) -> None:
-        """Remove a file or link, and any folders this leaves empty. Raises OSError."""
+        """Remove a file or link, and all folders above it that become empty.
+
+        Raises OSError.
+        """
         with suppress(FileNotFoundError), self.folder(name) as (place, last):
             os.unlink(last, dir_fd=place)
             _sync(place)
         self.remove_empty(name)
 
     def remove_empty(self, name: bytes) -> None:
-        """Remove the empty folders above a file, even if some have already been removed."""
+        """Remove the empty folders above a file.
+
+        This works even if the file or some of the folders have already been removed.
+        """
         parts = name.split(b"/")[:-1]
         while parts:
             try:
@@ -231,7 +242,10 @@ class ProjectFiles:
 
 
 def facts_at(place: int, last: bytes) -> Facts | None:
-    """Return the facts of a file in an open folder; None if missing or a folder."""
+    """Return the facts of a file in an open folder; None if it is missing or a folder.
+
+    `place`: the open folder's handle. `last`: the file's base name.
+    """
     try:
         seen = os.stat(last, dir_fd=place, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -240,7 +254,7 @@ def facts_at(place: int, last: bytes) -> Facts | None:
 
 
 def stat_facts(seen: os.stat_result) -> Facts:
-    """Return the facts that reveal later changes to the file."""
+    """Extract from an `lstat` result the facts that reveal a later change to the file."""
     return Facts(
         seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino & _POSITIVE,
         seen.st_uid, seen.st_gid,
@@ -269,7 +283,10 @@ def _write_file(place: int, name: bytes, data: bytes, mode: int) -> None:
 
 
 def _all_of(handle: int, size: int) -> bytes | None:
-    """Return the whole contents; None if they are larger than `LARGEST`."""
+    """Return an open file's whole contents; None if they are larger than `LARGEST`.
+
+    `size`: the expected size in bytes.
+    """
     pieces, left = list[bytes](), LARGEST + 1
     while left > 0 and (piece := os.read(handle, min(left, max(size + 1, 1), _PIECE))):
         pieces.append(piece)

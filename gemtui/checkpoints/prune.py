@@ -1,4 +1,4 @@
-"""Remove old checkpoints, and then the oldest until the rest fits a size limit."""
+"""Remove checkpoints that are too old or exceed a size limit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
 PRUNE = "gemtui checkpoints --prune"
-"""The command that removes old checkpoints."""
+"""The shell command with which users remove old checkpoints."""
 _LOCK = "lock"
 _ROUNDS = 12
-"""How many steps empty a store, each of them removing half of what is left."""
+"""The most steps in which a project's checkpoints are removed to save space.
+
+Each step removes the older half of them; the last one removes all that are left.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +59,14 @@ def remove_old_checkpoints(
 ) -> CheckpointsUsage:
     """Remove old checkpoints; return the number of projects pruned and bytes freed.
 
-    `before`: remove checkpoints older than this, in seconds since 1970. `most_bytes`: the size
-    limit for all projects together. `goes_on`: returns whether the run with this id is still
-    working, in which case its project keeps the checkpoints taken since the run started. `needed`:
-    folders of projects whose checkpoints are all kept. Projects whose checkpoints are in use or
-    unreadable are skipped.
+    * `place`: the folder that contains the checkpoints of all projects.
+    * `before`: remove checkpoints older than this, in seconds since 1970.
+    * `most_bytes`: the size limit for all projects together.
+    * `goes_on`: returns whether the run with this id is still working. If so, the run's first
+      checkpoint and all later ones of its project are kept.
+    * `needed`: folders of projects whose checkpoints are all kept.
+
+    Projects whose checkpoints are in use or unreadable are skipped.
     """
     folders = (each for each in _folders(place) if each not in needed)
     was = {folder: sum(folder_sizes(folder)) for folder in folders}
@@ -89,7 +95,10 @@ def _used_last(folder: Path) -> float:
 
 
 def _newest(folder: Path, step: int) -> frozenset[int]:
-    """Return the ids to keep in this step: the newest half, or none in the last step."""
+    """Return the ids of the newer half of a project's checkpoints.
+
+    These are kept in this step. In the last step, numbered `_ROUNDS`, no checkpoint is kept.
+    """
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
         ids = [each.id for each in store.checkpoints()]
         return frozenset(ids[(len(ids) + 1) // 2 :] if step < _ROUNDS else ())
@@ -103,9 +112,10 @@ def _is_among(ids: frozenset[int], checkpoint: Checkpoint) -> bool:
 def _prune_one(
     folder: Path, goes_on: Callable[[str], bool], stays: Callable[[Checkpoint], bool]
 ) -> bool:
-    """Remove all checkpoints before the first one for which `stays` is true.
+    """Remove a project's checkpoints that are older than the first one to keep.
 
-    Returns whether any checkpoint was removed.
+    `stays`: returns whether to keep a checkpoint; those of a working run are kept anyway. Returns
+    whether any checkpoint was removed.
     """
     with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
         if not free:
@@ -140,9 +150,6 @@ def _drop(store: CheckpointStore, first: int, checkpoints: list[Checkpoint]) -> 
 
 @contextmanager
 def _free(folder: Path) -> Iterator[bool]:
-    """Try to acquire a project's lock; yield whether that succeeded.
-
-    It fails if another process holds the lock.
-    """
+    """Hold a project's lock if it is free; yield whether it was."""
     with locked(folder / _LOCK, wait=False) as free:
         yield free

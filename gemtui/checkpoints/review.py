@@ -1,8 +1,8 @@
 """Review what a session changed in its project's files, by hunk and author.
 
-All states of a file, from before its first change until now, are woven together, so that each
-differing line has an owner: either a tool call or the user. Reverting a hunk removes that change
-from the present file and leaves everything else alone.
+All states of a file, from before its first change until now, are woven together, so that each line
+that differs has an owner: either a tool call or the user. Reverting a hunk removes that change from
+the present file and leaves everything else alone.
 """
 
 from __future__ import annotations
@@ -26,14 +26,24 @@ from gemtui.transcript.tools import ToolKind, kind_of
 _MOST_BYTES = 2_000_000
 """The largest file, in bytes, that is compared line by line."""
 _MOST_OF_ALL = 64_000_000
-"""The most bytes of changed lines, across all files, to compare line by line."""
+"""The most bytes of changed lines, summed over all files, to compare line by line.
+
+Once they are reached, each remaining file is shown as a single hunk.
+"""
 _CONTEXT = 3
 _ID = 10
-"""How many hexadecimal digits an id has, after the letter for its type."""
+"""The number of hexadecimal digits in the id of a file, hunk or call.
+
+Each id starts with a letter for its type, such as `h` for a hunk.
+"""
 
 
 class OwnerKind(StrEnum):
-    """The kinds of owners; UNKNOWN: a run in progress may have made the change."""
+    """The kinds of authors of a change.
+
+    TOOL is a file tool, SHELL a shell command, PERSON the user. UNKNOWN is used if a run that is
+    still working may have made the change.
+    """
 
     TOOL = "tool"
     SHELL = "shell"
@@ -42,12 +52,14 @@ class OwnerKind(StrEnum):
 
 
 class HunkOwner(NamedTuple):
-    """The author of a change.
+    """The author of a change: a tool call or the user.
 
-    `id`: the same for all changes by this owner, such as `c0123456789`. `session`, `use`: the ids
-    of the session and the tool call, as Gemini CLI names them; "" if there are none. `tool`: for
-    the user, the gemtui action that made the change (undo, redo, review or worktree); None for an
-    edit.
+    * `id`: the same for all changes by one call, such as `c0123456789`; "" for the user.
+    * `tool`: the tool's name. For the user, the gemtui action that made the change (undo, redo,
+      review or worktree); None if the user edited the file.
+    * `command`: the shell command, if the tool ran one.
+    * `session`, `use`: the ids of the session and the tool call, as Gemini CLI names them; "" if
+      there are none.
     """
 
     kind: OwnerKind
@@ -63,7 +75,10 @@ NOBODY_KNOWS = HunkOwner(OwnerKind.UNKNOWN)
 
 
 class OwnedChange(NamedTuple):
-    """One change to one file, with its owner. `when`: seconds since 1970."""
+    """A change to one file, with its author.
+
+    `when`: seconds since 1970.
+    """
 
     when: float
     before: FileState
@@ -72,7 +87,7 @@ class OwnedChange(NamedTuple):
 
 
 class HunkPart(StrEnum):
-    """What a hunk changes in a file: some lines, the mode, or the whole file."""
+    """The part of a file that a hunk changes: some lines, the mode, or the whole file."""
 
     LINES = "lines"
     MODE = "mode"
@@ -83,11 +98,12 @@ class HunkPart(StrEnum):
 class ReviewHunk:
     """A change that can be kept or reverted.
 
-    * `id`: stays the same as long as the file does not change.
-    * `changed`: other owners whose lines the hunk replaced.
-    * `before`, `now`: the 1-based number of the hunk's first line in the former and the present
-      file.
-    * `removed`, `added`: the hunk's lines. `above`, `below`: up to three lines of context.
+    * `id`: stays the same while the file does not change.
+    * `changed`: other owners whose lines this hunk replaced.
+    * `before`, `now`: the number of the hunk's first line, counted from 1, in the file's first
+      state and in the present file.
+    * `removed`, `added`: the lines that the hunk removed and added.
+    * `above`, `below`: up to three unchanged lines of context.
     * `about`: a description of a change that doesn't affect lines.
     * `fixed`: why the change can't be reverted; "" if it can.
     """
@@ -108,9 +124,9 @@ class ReviewHunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewedFile:
-    """The changes to one file.
+    """A file with its hunks.
 
-    `was`: the file's state before the first change. `now`: its present state.
+    `was`: the file's state before the session's first change. `now`: its present state.
     """
 
     id: str
@@ -128,7 +144,7 @@ class ReviewedFile:
 
 
 class Contents(Keeper, Protocol):
-    """A Keeper from which contents can also be read."""
+    """A place where contents can be stored and read by their digests."""
 
     def content(self, digest: str) -> bytes:
         """Return the contents with this digest. Raises KeyError."""
@@ -136,7 +152,7 @@ class Contents(Keeper, Protocol):
 
 
 class PassingContents:
-    """A store's contents, plus temporary contents that last as long as this object."""
+    """A store's contents, plus contents that are kept only while this object exists."""
 
     def __init__(self, store: Contents | None) -> None:
         self._store, self._kept = store, dict[str, bytes]()
@@ -163,10 +179,10 @@ def owned_changes(
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    """Return each file's changes since the first one by `mine`, oldest first.
+    """Map each file to its changes since the session's first one, oldest first.
 
-    `mine`: returns whether a call belongs to the session under review. `recorded`: changes that no
-    checkpoint covers.
+    `mine`: returns whether a call belongs to the session under review. `recorded`: the session's
+    changes that no checkpoint covers. `contents`: stores the contents of these changes.
     """
     found: dict[bytes, list[OwnedChange]] = {}
     # load the changes before their calls, because calls may be added in the meantime
@@ -217,10 +233,11 @@ def _id(letter: str, *about: object) -> str:
 
 
 class FileReview:
-    """The differences between a file's first state and `now`, by owner.
+    """The differences between a file's first state and its present one, by author.
 
-    `late`: the owner of changes that no checkpoint has recorded yet. `by_lines`: if False, the
-    whole file is a single hunk.
+    `changes`: the file's changes, oldest first. `now`: the file's present state. `late`: the author
+    of changes that no checkpoint has recorded yet. `by_lines`: if False, the whole file is a single
+    hunk.
     """
 
     def __init__(
@@ -262,7 +279,7 @@ class FileReview:
         return git_lines(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
-        """Return the weave of all versions; None if lines are not compared."""
+        """Return all versions of the file as a weave; None if lines can't be compared."""
         if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)
@@ -336,7 +353,7 @@ class FileReview:
         )
 
     def _named(self, state: FileState) -> str:
-        """Return a short description of a state, for users."""
+        """Return a short description of a state, such as its size and part of its hash."""
         if state.kind == ABSENT:
             return "no file"
         if not state.kept:
@@ -351,9 +368,10 @@ class FileReview:
         return f"{what}{len(data):,} bytes, {hashlib.sha256(data).hexdigest()[:8]}"
 
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
-        """Return the owner of the last change for which `differs` is true.
+        """Return the owner of the last change that made a relevant difference.
 
-        A state restored by an undo or redo belongs to the owner who first produced it.
+        `differs`: returns whether two states differ in a relevant way. A state restored by an undo
+        or redo belongs to the owner who first produced it.
         """
         owner, last = self._versions[0][1] if self._versions else PERSON, self.was
         known = dict[FileState, HunkOwner]()
@@ -366,9 +384,10 @@ class FileReview:
         return owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
-        """Return the file's state without these hunks; None if it has none of them.
+        """Return the file's present state with these hunks reverted.
 
-        Hunks that can't be reverted stay. `keeper`: stores the new contents.
+        Returns None if none of the hunks is in this file or can be reverted. `ids`: ids of hunks;
+        those of other files are ignored. `keeper`: stores the new contents.
         """
         told = self.result()
         hunks = [] if told is None else told.hunks
@@ -386,7 +405,10 @@ class FileReview:
 
 
 def _returns(owner: HunkOwner) -> bool:
-    """Return whether the owner is an undo, redo or similar, which restores old states."""
+    """Return whether a change was made by an undo, redo, review or applied worktree.
+
+    These can bring back lines that others wrote.
+    """
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
 
@@ -397,10 +419,11 @@ def file_reviews(
     *,
     late: HunkOwner = PERSON,
 ) -> Iterator[tuple[FileReview, ReviewedFile]]:
-    """Yield the files that differ from their first state, sorted by name.
+    """Yield the review of each file that differs from its first state, sorted by name.
 
-    `now`: returns a file's present state, and stores its contents. `late`: as in `FileReview`. When
-    the hunks of all files together exceed a size limit, each remaining file is a single hunk.
+    `changes`: each file's changes. `now`: returns a file's present state, and stores its contents
+    in its second argument. `late`: as in `FileReview`. When the hunks of all files together exceed
+    a size limit, each remaining file is a single hunk.
     """
     left = _MOST_OF_ALL
     for path, each in sorted(changes.items()):
@@ -421,7 +444,11 @@ def git_lines(data: bytes) -> list[bytes]:
 def _versions(
     changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
 ) -> Iterator[tuple[FileState, HunkOwner]]:
-    """Yield each later state with its owner; changes nobody observed are the user's."""
+    """Yield each state after the first one with its owner, oldest first.
+
+    States that were found but that no recorded change produced are the user's. `late`: owns the
+    present state if no recorded change produced it.
+    """
     last = changes[0].before
     for change in changes:
         if change.before != UNKNOWN and not states_equal(last, change.before):
@@ -436,9 +463,9 @@ def _versions(
 
 
 def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozenset[str]:
-    """Return the ids of the selected hunks.
+    """Return the ids of the hunks that a selection contains.
 
-    `ids`: the ids of hunks, files or tool calls. A file or a call selects all of its hunks.
+    `ids`: the selected hunks, files or tool calls. A file or a call selects all of its hunks.
     """
     return frozenset(
         hunk.id
@@ -451,10 +478,11 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def dependent_hunks(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
-    """Yield hunks that stay although they changed lines of a reverted hunk.
+    """Yield hunks that are kept although they changed lines of a reverted hunk.
 
-    `ids`: the hunks, files or calls to revert. A hunk only names the owners whose lines it changed.
-    Therefore a hunk is yielded if any hunk by such an owner in the same file is reverted.
+    `ids`: the hunks, files or calls to revert. A hunk records only whose lines it changed, not
+    which ones. Therefore a hunk is yielded as soon as any hunk by one of these owners is reverted
+    in the same file.
     """
     for file in files:
         chosen = chosen_hunks([file], ids)
@@ -470,9 +498,9 @@ def revert_steps(
     store: CheckpointStore,
     ids: Collection[str],
 ) -> tuple[list[Step], list[ReviewedFile]]:
-    """Return the steps that revert the selected hunks, and the review of all files.
+    """Return the steps that revert the selected hunks, and all files with their hunks.
 
-    `ids`: the hunks, files or calls to revert. `tree`: the present files.
+    `ids`: the hunks, files or calls to revert. `tree`: the present states.
     """
     steps, files = list[Step](), list[ReviewedFile]()
 
@@ -502,7 +530,7 @@ def revert_steps(
 
 
 def missing(ids: Iterable[str], files: Iterable[ReviewedFile]) -> list[str]:
-    """Return the ids that belong to no hunk, file or call, or no longer do."""
+    """Return the ids that no hunk, file or call in the review has (any more)."""
     known = set[str]()
     for file in files:
         known |= {file.id, *(hunk.id for hunk in file.hunks)}

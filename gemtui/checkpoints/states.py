@@ -1,4 +1,4 @@
-"""The state of one file at one moment, as a checkpoint stores it."""
+"""The state of a file or folder at one moment, as a checkpoint stores it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ TOO_LARGE, UNREADABLE, SPECIAL = "too large", "unreadable", "neither a file nor 
 
 
 class FileState(NamedTuple):
-    """A file's kind, mode and contents.
+    """The kind, mode and contents of a file or folder.
 
-    `kind`: FILE, LINK, FOLDER, ABSENT, or UNKEPT for a file whose contents no checkpoint holds.
-    `mode`: the permission bits of a FILE or FOLDER. `content`: the digest of a file's bytes or of a
-    link's target; for UNKEPT, the reason, with facts that identify this version.
+    `kind`: FILE, LINK, FOLDER, ABSENT, or UNKEPT for a file whose contents no checkpoint contains.
+    `mode`: the permission bits of a FILE or FOLDER; negative if unknown. `content`: the digest of a
+    file's bytes or of a link's target; for UNKEPT, the reason, followed by numbers that identify
+    this version.
     """
 
     kind: str
@@ -48,6 +49,7 @@ def decode(text: str) -> FileState:
 def unkept(why: str, *version: int) -> FileState:
     """Return the state of a file whose contents are not stored.
 
-    `version`: numbers that identify this version of the file, such as its size and times.
+    `why`: the reason. `version`: numbers that identify this version of the file, such as its size
+    and times.
     """
     return FileState(UNKEPT, 0, ":".join((why, *map(str, version))))

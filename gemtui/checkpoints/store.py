@@ -1,8 +1,8 @@
 """A project's checkpoints in a SQLite file: contents, changes and calls.
 
-A checkpoint contains the changes since the previous checkpoint, whichever run took that one.
-Contents are stored once, by digest, and don't depend on the project's own repository. Each
-checkpoint is written in a transaction, so it is stored completely or not at all, even if the
+A checkpoint contains the changes since the project's previous checkpoint, even if another run took
+that one. Contents are stored once, by digest, and don't depend on the project's own git repository.
+Each checkpoint is written in a transaction, so it is stored completely or not at all, even if the
 process is killed.
 """
 
@@ -30,15 +30,15 @@ VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
 _MANY, _POOR = 5_000, 256
-"""How many names to look up one by one, and how many files the index may lack.
+"""Limits that decide when a bulk operation is faster.
 
-For more names, the whole tree is read at once. If more files are missing from the index, it is
-rewritten.
+`_MANY`: to look up more names than this, the states of all files are loaded at once. `_POOR`: if
+more files than this (plus a sixteenth of all) are missing from git's index, the index is rewritten.
 """
 _WAIT = 60.0
-"""Seconds to wait for another gemtui process that is writing.
+"""Seconds to wait for another gemtui process that is writing to the store.
 
-It may be writing a project's first checkpoint.
+Writing a large project's first checkpoint takes long.
 """
 _TABLES = """
     create table project (root blob not null);
@@ -79,7 +79,7 @@ _FOLDER_TABLES = """
         call integer, sure integer not null, primary key (checkpoint, path)
     ) without rowid;
 """
-"""Tables that the first stores did not have."""
+"""Tables that are missing from stores created by early versions of gemtui."""
 
 
 class Reason(StrEnum):
@@ -92,7 +92,7 @@ class Reason(StrEnum):
 
 
 class Facts(NamedTuple):
-    """A file's `lstat` facts.
+    """The result of `lstat` for a file, which reveals whether it may have changed.
 
     Times are in nanoseconds; 0 means that the contents must be read again.
     """
@@ -109,11 +109,13 @@ UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
 
 
 class GitIndex(NamedTuple):
-    """A private index for git.
+    """The index file with which gemtui lets git find changed files.
 
-    `number`: identifies the index file; 0 if there is none yet. `size`: the file's size in bytes.
-    `top`: the folder that names in the index are relative to. `tracked`: identifies the version of
-    the project's own index from which tracked files that git ignores were last listed.
+    * `number`: identifies the file; 0 if it has not been written yet.
+    * `top`: the folder to which the names in the index are relative.
+    * `tracked`: the version of the project's own index that was last searched for files that are
+      tracked although git ignores them; "" if none was.
+    * `size`: the file's size in bytes.
     """
 
     number: int
@@ -131,10 +133,10 @@ class WritingCall:
     """A tool call that may change files.
 
     * `id`: the store's own id; 0 if the call is not stored yet.
-    * `use`: the id Gemini CLI gave the call.
+    * `use`: the id that Gemini CLI gave the call, or one made by gemtui if a hook reported it.
     * `path`: the only file the call writes, relative to the root; None if it may write any file.
     * `began`, `ended`: seconds since the epoch; `ended` is None while the call is running.
-    * `sure`: whether the previous checkpoint was complete when the call began.
+    * `sure`: whether the checkpoint before the call was complete when the call began.
     """
 
     id: int = 0
@@ -151,11 +153,11 @@ class WritingCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """The change of one file, or of a folder's mode, between two checkpoints.
+    """A change to one file, or to a folder's mode, between two checkpoints.
 
-    `path`: relative to the root; a folder's ends with a slash.
-    `call`: the id of the call that changed the file; None if the user or another program did.
-    `sure`: whether, judging by the times, nothing else can have changed the file.
+    * `path`: relative to the root; a folder's ends with a slash.
+    * `call`: the id of the call that changed the file; None if the user or another program did.
+    * `sure`: whether, judging by the times, no other call can have changed the file.
     """
 
     path: bytes
@@ -167,10 +169,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A stored checkpoint.
+    """A stored checkpoint, without its changes.
 
-    `time`: seconds since the epoch. `notes`: what the checkpoint doesn't cover, and whether it
-    completed an interrupted undo.
+    `time`: seconds since the epoch. `notes`: what the checkpoint doesn't cover, and which
+    interrupted undo was completed before it.
     """
 
     id: int
@@ -183,13 +185,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
-    """An undo or a redo, either complete or interrupted.
+    """An undo or another change made by gemtui, either complete or interrupted.
 
-    * `prompt`: the number of the prompt before which the files were restored.
+    * `prompt`: the number of the prompt before which the files were restored; 0 if there is none.
     * `checkpoint`: the id of the checkpoint taken beforehand.
-    * `call`: the id of the call that owns the undo's changes.
-    * `fork`: the session that continues from there.
-    * `plan`: the tasks that haven't been completed; None if the undo is complete.
+    * `call`: the id of the call under which the undo's changes are recorded.
+    * `fork`: the session forked after this undo, if any.
+    * `plan`: the encoded tasks of an interrupted undo; None if the undo is complete.
     * `undone`: whether a redo has reversed this undo.
     * `redoes`: for a redo, the id of the undo it reverses.
     """
@@ -207,7 +209,7 @@ class Undo:
 
 
 class Keeper(Protocol):
-    """The interface for storing contents."""
+    """Something that stores contents, such as a CheckpointStore."""
 
     def keep(self, data: bytes) -> str:
         """Store contents and return their digest."""
@@ -223,11 +225,11 @@ class CheckpointStore:
 
     @property
     def git(self) -> Path:
-        """The private repository that git uses to list the project's files."""
+        """The folder of the private repository with which git lists the project's files."""
         return self.folder / _GIT
 
     def root(self) -> bytes:
-        """Return the project's folder, as given when the store was created."""
+        """Return the project's folder, as it was named when the store was created."""
         found = self._database.execute("select root from project").fetchone()
         return b"" if found is None else bytes(found[0])
 
@@ -276,11 +278,11 @@ class CheckpointStore:
     # --- the newest tree -----------------------------------------------------------------------
 
     def tree(self) -> Tree:
-        """Return the files that existed at the newest checkpoint."""
+        """Return all files that existed at the newest checkpoint, with their states."""
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of the files in `names` that existed at the newest checkpoint."""
+        """Return the states of those of these files that existed at the newest checkpoint."""
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)
@@ -291,16 +293,16 @@ class CheckpointStore:
         return found
 
     def files_under(self, name: bytes) -> Tree:
-        """Return the files under a folder that existed at the newest checkpoint."""
+        """Return the files that a folder contained at the newest checkpoint, at any depth."""
         return self._rows(
             "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
         )
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of these paths, their parent folders, and the files below.
+        """Return the newest checkpoint's states of paths and of anything in their way.
 
-        The states show whether each of `names` can be created without replacing anything. Folders
-        are included if they are among `names`.
+        `names`: files, whose parent folders and files below the same path are included, and
+        folders. The result shows whether each file can be created without replacing something else.
         """
         wanted = set(names)
         modes = {each: mode for each, mode in self.folders().items() if each in wanted}
@@ -323,10 +325,10 @@ class CheckpointStore:
     def set_tree(
         self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
     ) -> None:
-        """Record the states of changed files.
+        """Record the new states of changed files.
 
-        `listed`: the files that git lists; only these are added to git's index. Deleted files are
-        recorded, too, as long as the index may contain them.
+        `listed`: the files that git lists; only these may be added to git's index. A deleted file
+        stays recorded as deleted while git's index may contain it.
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
@@ -344,12 +346,12 @@ class CheckpointStore:
     def folders(self) -> dict[bytes, int]:
         """Return the modes of the folders at the newest checkpoint, by name.
 
-        Empty if no checkpoint contains folders yet.
+        Returns an empty dictionary if no checkpoint contains folders yet.
         """
         return dict(self._database.execute("select path, mode from folder"))
 
     def set_folders(self, changed: Mapping[bytes, int | None]) -> None:
-        """Record the modes of changed folders; None if a folder is missing."""
+        """Record the new modes of folders; None removes a folder that is missing."""
         self._database.executemany("delete from folder where path = ?", [(p,) for p in changed])
         self._database.executemany(
             "insert into folder values (?,?)",
@@ -359,19 +361,20 @@ class CheckpointStore:
     # --- git's index ---------------------------------------------------------------------------
 
     def git_index(self) -> GitIndex | None:
-        """Return the index of the newest tree's files; None if there is none."""
+        """Return the git index that is in use; None if there is none."""
         row = self._database.execute("select number, top, tracked, size from git_index").fetchone()
         return None if row is None else GitIndex(row[0], bytes(row[1]), *row[2:])
 
     def unindexed(self) -> list[bytes]:
-        """Return the files whose newest state is missing from git's index."""
+        """Return the files whose newest states are not in git's index."""
         rows = self._database.execute("select path from tree where indexed < 1")
         return [row[0] for row in rows]
 
     def is_index_poor(self, before: int) -> bool:
-        """Return whether git's index lacks many files it could contain.
+        """Return whether git's index lacks so many files that it should be rewritten.
 
-        `before`: a time in nanoseconds; an index can only contain files that changed before it.
+        `before`: a time in nanoseconds. Only files that last changed before it are counted, because
+        a new index could not contain the others.
         """
         able, every = self._database.execute(
             "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
@@ -381,9 +384,10 @@ class CheckpointStore:
         return bool(able > _POOR + every // 16)
 
     def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Mark files that last changed before a time as indexed, and yield them by name.
+        """Choose the files for a new git index; yield them by name.
 
-        `before`: the time in nanoseconds.
+        They are recorded as being in the index, and all others as not being in it. `before`: a time
+        in nanoseconds; files that changed later are left out.
         """
         self._database.execute("delete from tree where state = ?", (GONE.encode(),))
         self._database.execute(
@@ -423,7 +427,7 @@ class CheckpointStore:
     ) -> Checkpoint:
         """Store a checkpoint with the changes since the previous one, and return it.
 
-        `changes`: those of files and of folders.
+        `changes`: the changes of files and of folders. `time`: seconds since the epoch.
         """
         told = tuple(notes)
         done = self._database.execute(
@@ -458,15 +462,16 @@ class CheckpointStore:
     def changes(
         self, *, after: int = 0, by_calls: bool = False
     ) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes of files after the checkpoint `after`, in order, with checkpoint ids.
+        """Yield (checkpoint id, change) for each file changed after a checkpoint.
 
-        `by_calls`: yield only changes to files that some call changed. This skips most of a large
-        project's first checkpoint.
+        Changes are sorted by checkpoint, then by path. `after`: the checkpoint's id; 0 means all.
+        `by_calls`: only yield changes of files that at least one call has changed. This skips most
+        of a large project's first checkpoint.
         """
         return self._changes("change", after, by_calls=by_calls)
 
     def folder_changes(self) -> Iterator[tuple[int, FileChange]]:
-        """Yield the changes of folders that some call changed, as `changes` does."""
+        """Yield (checkpoint id, change) for each folder that some call has changed."""
         return self._changes("folder_change", 0, by_calls=True)
 
     def _changes(
@@ -525,7 +530,10 @@ class CheckpointStore:
         self, time: float, session: str, prompt: int, checkpoint: int, call: int, plan: str,
         redoes: int | None = None,
     ) -> int:  # fmt: skip
-        """Record an undo's tasks before it starts; return the undo's id."""
+        """Record an undo's tasks before it starts; return the undo's id.
+
+        `plan`: the encoded tasks. The other arguments are described in `Undo`.
+        """
         done = self._database.execute(
             "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
             " values (?,?,?,?,?,?,?)",
@@ -562,7 +570,7 @@ class CheckpointStore:
         ]  # fmt: skip
 
     def lineage(self, session: str) -> frozenset[str]:
-        """Return a session together with all sessions it was forked from."""
+        """Return the ids of a session and of all sessions it was forked from."""
         parents = dict(self._database.execute("select child, parent from fork"))
         found = {session}
         while (session := parents.get(session, "")) and session not in found:
@@ -570,7 +578,7 @@ class CheckpointStore:
         return frozenset(found)
 
     def sessions(self) -> frozenset[str]:
-        """Return the sessions that have checkpoints, together with all their forks."""
+        """Return the ids of the sessions that have checkpoints, and of all their forks."""
         rows = self._database.execute("select distinct session from checkpoint where session != ''")
         found = {row[0] for row in rows}
         forks = self._database.execute("select child, parent from fork").fetchall()
@@ -604,12 +612,12 @@ class CheckpointStore:
         )
 
     def release_space(self) -> None:
-        """Release the file's unused space to the file system."""
-        self._database.executescript("pragma incremental_vacuum")  # `execute` frees one page
+        """Return the database's unused space to the file system."""
+        self._database.executescript("pragma incremental_vacuum")  # `execute` would free 1 page
         self._database.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def used(self) -> int:
-        """Return how many bytes contents and records take up, without the unused space."""
+        """Return the size of the stored data in bytes, without unused space in the file."""
         pages, free, size = (
             self._database.execute(f"pragma {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")
@@ -623,7 +631,7 @@ def digest_of(data: bytes) -> str:
 
 
 def is_folder_name(path: bytes) -> bool:
-    """Return whether a name in a project is a folder's: only these end with a slash."""
+    """Return whether a stored name is a folder's: only these end with a slash."""
     return path.endswith(b"/")
 
 
@@ -634,7 +642,10 @@ def folders_of(path: bytes) -> list[bytes]:
 
 
 def folder_of(place: Path, root: Path) -> Path:
-    """Return the folder for a project's checkpoints; it may not exist yet."""
+    """Return the folder for a project's checkpoints; it may not exist yet.
+
+    `place`: the folder that contains the checkpoints of all projects. `root`: the project's folder.
+    """
     return place / hashlib.sha256(bytes(root)).hexdigest()[:24]
 
 
@@ -647,7 +658,7 @@ def has_checkpoints(folder: Path) -> bool:
 def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
     """Open the checkpoints in a folder, creating them if `root` is given.
 
-    `root`: the project's folder. Raises CheckpointsUnreadable, including when there are no
+    `root`: the project's folder. Raises CheckpointsUnreadable, even if there are simply no
     checkpoints and `root` is None.
     """
     path = folder / _FILE
@@ -698,9 +709,9 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Keep other gemtui processes from taking checkpoints in this project.
+    """Hold the lock of a project's checkpoints; wait if another process holds it.
 
-    Undoing and redoing are prevented as well.
+    Meanwhile no other gemtui process can take a checkpoint, undo or redo in this project.
     """
     make_folder(folder)
     with locked(folder / _LOCK):
@@ -708,6 +719,6 @@ def only_one(folder: Path) -> Iterator[None]:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether a process holds the lock of `only_one`."""
+    """Return whether any process holds the lock that `only_one` acquires."""
     with locked(folder / _LOCK, wait=False) as free:
         return not free

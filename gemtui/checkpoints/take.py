@@ -1,8 +1,8 @@
 """Take a checkpoint: find the changes since the previous one, and who made them.
 
-As in git, a file is read again if its size, times or inode differ from the previous checkpoint. Git
-lists the candidates with the help of a private index, so a checkpoint takes about as long as `git
-status`.
+As in git, a file is read again only if its size, times or inode differ from the previous
+checkpoint. Git lists the files that may have changed with the help of a private index, so a
+checkpoint takes about as long as `git status`.
 """
 
 from __future__ import annotations
@@ -34,17 +34,20 @@ from gemtui.checkpoints.tree import TreeListing, index_file, is_tracked_name, li
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]
-"""A file's former state: GONE, UNKNOWN, or its mode and contents."""
+"""A file's former state.
+
+This is GONE, UNKNOWN, or a tuple of the file's mode and contents.
+"""
 _TICK = 0.02
 """Seconds by which file times may lag behind the clock.
 
-Files changed within this time are read again.
+Files that changed so shortly before a checkpoint are read again for the next one.
 """
 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a checkpoint: the files checked so far, and their total.
+    """How many files a checkpoint has checked so far, and how many it will check.
 
     Another thread may read these numbers at any time.
     """
@@ -54,7 +57,7 @@ class Progress:
 
 
 class Taker:
-    """Takes one project's checkpoints, one after another, while holding its lock.
+    """Takes a project's checkpoints; the caller holds the project's lock.
 
     `without`: folders that are never included, such as gemtui's own.
     """
@@ -75,13 +78,14 @@ class Taker:
         notes: Sequence[str] = (),
         always: bool = True,
     ) -> Checkpoint | None:
-        """Take a checkpoint and return it; None if nothing changed and not `always`.
+        """Take a checkpoint and return it.
 
         * `calls`: the calls that may have changed files; they are stored.
         * `also`: files to include even if git ignores them. Each is mapped to its former state, in
           case no earlier checkpoint contains it.
-        * `owned`: maps files to the ids of the calls that changed them.
+        * `owned`: maps files to the ids of the calls that are known to have changed them.
         * `notes`: what else the user should know about the checkpoint.
+        * `always`: if False and nothing has changed, take no checkpoint and return None.
 
         Raises OSError, CheckpointsUnreadable.
         """
@@ -128,10 +132,10 @@ class Taker:
         calls: Sequence[WritingCall],
         owned: Mapping[bytes, int],
     ) -> list[FileChange]:
-        """Record the modes of all folders; return the changes.
+        """Record the present modes of all folders; return the folders' changes.
 
-        `found`: the changed files. If no checkpoint contains folders yet, nothing is known to have
-        changed.
+        `found`: the changed files. `calls`, `owned`: as in `take`. Returns [] if no checkpoint
+        contains folders yet, because then their former modes are unknown.
         """
         known = self._store.folders()
         there = {name for name, (state, _) in found.items() if state != GONE}
@@ -149,17 +153,17 @@ class Taker:
             if not owned:
                 call, sure = _owner(name[:-1], after, files, calls, {}, frozenset())
             else:
-                made_or_removed = GONE in (before, after)  # together with a file
+                made_or_removed = GONE in (before, after)
                 call = owned.get(name, above.get(name) if made_or_removed else None)
                 sure = True
             changes.append(FileChange(path=name, before=before, after=after, call=call, sure=sure))
         return changes
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
-        """Return the known files in folders that have been replaced by something else.
+        """Return the former files of folders that something else has replaced.
 
         Git lists such files as unchanged, because it does not check what has taken a folder's
-        place.
+        place. `found`: the changed files. `tree`: the former states that have already been loaded.
         """
         if not self._store.git_index():
             return {}
@@ -172,9 +176,9 @@ class Taker:
     def _index_again(self, began: float) -> list[Path]:
         """Rewrite git's index if many files are missing from it.
 
-        Returns the paths of old index files, which can be deleted. The new index contains only
-        files that changed at least a second before they were last checked, so that git never has to
-        compare fractions of seconds.
+        Returns the paths of old index files, which can now be deleted. `began`: when the checkpoint
+        was started, in seconds since 1970. The new index contains only files that last changed at
+        least a second before that, so that git never has to compare fractions of seconds.
         """
         index, before = self._store.git_index(), int(began - _TICK) * 1_000_000_000 - 1
         if index is None or not self._store.is_index_poor(before):
@@ -193,7 +197,10 @@ class Taker:
     def _first(
         self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
-        """Return the former states of files that are included for the first time."""
+        """Return the former states of files that no earlier checkpoint contains.
+
+        These are files that git ignores. `also`: the former states that are known.
+        """
         new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
             name: before
@@ -205,11 +212,11 @@ class Taker:
 
 
 def _moved(found: Tree, tree: Tree) -> frozenset[bytes]:
-    """Return the new files that had a different name before.
+    """Return those changed files that were moved or renamed, not created.
 
-    Moving a folder doesn't change the times of the files in it. A moved file is recognised by the
-    inode of a deleted file, because a file may also appear new only because git no longer ignores
-    it.
+    Such a file has the inode of a deleted file. Its times don't reveal the move if a folder above
+    it was renamed. `found`: the changed files. `tree`: their former states. A file that is not in
+    `tree` has not necessarily been moved: git may have ignored it before.
     """
     gone = {tree[path][1].inode for path, each in found.items() if each[0] == GONE}
     new = (path for path in found if path not in tree)
@@ -224,7 +231,11 @@ def _differing(
     store: CheckpointStore,
     progress: Progress,
 ) -> Tree:
-    """Return the files whose state or facts differ from those in `tree`."""
+    """Return the files whose state or facts differ from those in `tree`.
+
+    `names`: the files to check. `began`: when the checkpoint was started, in seconds since 1970.
+    `store`: stores the contents of changed files.
+    """
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
     for folder, inside in _by_folder(names).items():
@@ -259,15 +270,15 @@ def _read(
 
 
 def _untrusted(facts: Facts | None) -> Facts:
-    """Return facts that match no file, so that the file is read again.
+    """Return facts that match no file, so that the file is read again next time.
 
-    The inode is kept, because it reveals moves.
+    The inode is kept, because it shows whether the file is moved later.
     """
     return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 
 
 def _by_folder(names: Iterable[bytes]) -> dict[bytes, list[tuple[bytes, bytes]]]:
-    """Group names by folder; return pairs of full name and base name."""
+    """Map each folder to its files in `names`, as pairs of full name and base name."""
     found: dict[bytes, list[tuple[bytes, bytes]]] = {}
     for name in names:
         folder, _, last = name.rpartition(b"/")
@@ -285,8 +296,9 @@ def _owner(
 ) -> tuple[int | None, bool]:
     """Return the id of the call that changed a file, and whether that is certain.
 
-    The call is found by the time of the change. The id is None if no call can have changed the
-    file.
+    Unless `owned` names the call, it is found by the time of the change. The id is None if no call
+    can have changed the file. `state`: the file's new state. `moved`: files that only have a new
+    name.
     """
     if path in owned:
         return owned[path], True
@@ -304,7 +316,7 @@ def _owner(
     if not able:
         return None, True
     named = [each for each in able if each.path is not None]
-    owner = sorted(named or able, key=lambda call: call.began)[-1]  # a subagent's, not its caller's
+    owner = sorted(named or able, key=lambda call: call.began)[-1]  # prefer a subagent's call
     sure = owner.sure and len(able) == 1 and not (vague and len(calls) > 1)
     return owner.id, sure
 
@@ -313,6 +325,10 @@ def _owner(
 def open_taker(
     folder: Path, root: Path, without: tuple[Path, ...]
 ) -> Iterator[tuple[CheckpointStore, Taker]]:
-    """Open a project's checkpoints to take another one, creating them if necessary."""
+    """Open a project's checkpoints, creating them if necessary.
+
+    Yields the store and a Taker. `folder`: the folder of the checkpoints. `root`: the project's
+    folder. `without`: folders that are never included.
+    """
     with open_store(folder, root) as store:
         yield store, Taker(root, store, without)

@@ -1,8 +1,8 @@
 """List the project files that belong in checkpoints.
 
-If git is installed, it lists the files, but never through the project's own repository: git runs
-with a private repository and without configuration. So no program named in the project's
-configuration or attributes is run, and nothing in its `.git` folder is written.
+If git is installed, it lists the files, but never through the project's own repository: it is given
+a private repository and no configuration. So no program named in the project's git configuration or
+attributes is run, and nothing in its `.git` folder is written.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
-"""The most files to include; in a larger project, only those that tools wrote are."""
+"""The most files that a project's checkpoints include.
+
+In a larger project, they include only the files that tools wrote.
+"""
 MOST_WALKED = 20_000
-"""The most files to include if git can't tell which files are ignored."""
+"""The limit that replaces `MOST_FILES` if git can't tell which files are ignored."""
 _LIMIT = 60.0
 """The time limit for git, in seconds."""
 _GIT_FILE = 4096
-"""The largest `.git` file, in bytes, that is read as a pointer to a repository."""
+"""The most bytes to read from a `.git` file, which names the real git folder."""
 
 TOO_MANY = "the folder contains too many files, so only files written by file tools are saved"
 NO_GIT = "git is not installed, so files listed in .gitignore are included"
@@ -44,7 +47,7 @@ class TreeListing:
     * `ignored`: files to include although git ignores them, because the project's own index
       contains them.
     * `index`: the index to use next time; None if git can't be used.
-    * `whole`: whether no index was used, so that every known file may have changed.
+    * `whole`: True if no index was used, so that any file of earlier checkpoints may have changed.
     * `notes`: what is not covered.
     """
 
@@ -61,8 +64,8 @@ def list_files(
     """Return the files that belong in checkpoints and may differ from `index`.
 
     `private`: the folder of gemtui's own repository, which contains the index and is created if
-    necessary. `without`: folders that are never included, wherever they are. Raises OSError if the
-    root can't be read.
+    necessary. `index`: the index written after an earlier checkpoint, if any. `without`: folders
+    that are never included. Raises OSError if the root can't be read.
     """
     if _holds_home(root):
         return TreeListing(frozenset(), (TOO_MANY,))
@@ -82,12 +85,15 @@ def list_files(
 
 
 def index_file(private: Path, number: int) -> Path:
-    """Return the path of the index with this number; it may not exist yet."""
+    """Return the path of gemtui's git index with this number; it may not exist yet."""
     return private / f"index-{number}"
 
 
 def is_tracked_name(name: bytes) -> bool:
-    """Return whether a name is under the root and not in a `.git` folder."""
+    """Return whether checkpoints may contain a file with this name.
+
+    The name must not lead out of the project or into a `.git` folder.
+    """
     parts = name.split(b"/")
     return not any(part in (b"", b".", b"..") or part.lower() == b".git" for part in parts)
 
@@ -157,7 +163,7 @@ def _is_whole(file: Path, index: GitIndex) -> bool:
 
 
 def _version_of(index: Path | None) -> str:
-    """Return a string that changes whenever an index is written; "" if it is missing."""
+    """Return a string that changes when an index file is written; "" if it is missing."""
     with suppress(OSError):
         if index is not None:
             seen = index.stat()
@@ -168,7 +174,11 @@ def _version_of(index: Path | None) -> str:
 def _ask(
     git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
 ) -> bytes | None:
-    """Return the output of `git ls-files`; None if it fails or takes too long."""
+    """Return the output of `git ls-files`; None if it fails or takes too long.
+
+    `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
+    `index`: the index file to use. `words`: options of `git ls-files`.
+    """
     repository = _repository(top)
     more = () if repository is None else _excludes(_common(repository) / "info" / "exclude")
     command = [git, "--no-pager", "-c", "core.fsmonitor=false", "-C", str(root), "ls-files", "-z"]
@@ -197,7 +207,7 @@ def _ask(
 
 
 def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
-    """Return an environment without the user's variables, which could name programs."""
+    """Return git's environment, without variables that could make it run programs."""
     return {
         "PATH": os.defpath,
         "LC_ALL": "C",
@@ -215,7 +225,7 @@ def _environ(top: Path, private: Path, index: Path) -> Mapping[str, str]:
 
 
 def _make_private(private: Path) -> None:
-    """Create the minimal repository that git accepts."""
+    """Create the smallest repository that git accepts, in the folder `private`."""
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
     for name, text in (
@@ -238,9 +248,10 @@ def _top(root: Path) -> Path:
 
 
 def _repository(top: Path) -> Path | None:
-    """Return the repository's git folder, which a `.git` file may point to.
+    """Return a project's git folder; None if there is no repository.
 
-    The folder is only read. Returns None if there is no repository.
+    `top`: the project's topmost folder. If `.git` is a file, it contains the path of the git
+    folder.
     """
     place = top / ".git"
     try:
@@ -257,7 +268,10 @@ def _repository(top: Path) -> Path | None:
 
 
 def _common(repository: Path) -> Path:
-    """Return a worktree's main git folder; any other git folder is returned unchanged."""
+    """Return the git folder that a linked worktree shares with its main repository.
+
+    If `repository` doesn't belong to a linked worktree, it is returned unchanged.
+    """
     with suppress(OSError):
         return repository / os.fsdecode(read_small(repository / "commondir", _GIT_FILE).strip())
     return repository

@@ -1,4 +1,4 @@
-"""Restore a project's files to their state before a prompt, and redo the changes."""
+"""Restore a project's files to the state before a prompt, or redo undone changes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
 
 UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
-"""The tool names under which undos, redos, reviews and worktrees are recorded.
+"""The tool names under which changes made by gemtui itself are recorded.
 
-They are recorded as calls, so that they can be undone as well.
+They are recorded as calls, so that they can be undone as well. APPLY is for applied worktrees.
 """
 
 
@@ -44,7 +44,7 @@ def made_by_user(call: WritingCall) -> bool:
 
 
 class RecordedChange(NamedTuple):
-    """A change by a file tool that only the session's record contains.
+    """A file tool's change that is in the session's record, but in no checkpoint.
 
     `when`: seconds since 1970. `before`, `after`: contents; None if the file did not exist. `tool`,
     `use`: the tool's name and the call's id, as Gemini CLI names them.
@@ -60,11 +60,11 @@ class RecordedChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoTarget:
-    """The point to go back to: just before prompt number `prompt` of a session.
+    """The point to go back to: right before prompt number `prompt` of a session.
 
-    `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids of this
-    session's calls since then; for a fork, those of its parent session are included. `recorded`:
-    changes that no checkpoint covers.
+    `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids of the
+    session's calls since then, including those that a fork took over from its parent session.
+    `recorded`: changes that no checkpoint covers.
     """
 
     session: str
@@ -76,10 +76,10 @@ class UndoTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilesUndone:
-    """The steps of an undo or redo that were carried out or, for a dry run, planned.
+    """The steps of an undo or redo that were carried out or, in a dry run, planned.
 
-    `undo`: the id of the undo or redo; None if there was nothing to do. `checkpoint`: the id of the
-    checkpoint taken beforehand.
+    `notes`: what the user should know, one sentence each. `undo`: the id of the undo or redo; None
+    for a dry run. `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run.
     """
 
     session: str
@@ -90,14 +90,15 @@ class FilesUndone:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[bytes]:
-        """Return the files this action applies to."""
+        """Return the files to which the plan applies this action."""
         return [step.path for step in self.steps if step.action is action]
 
 
 def covered_calls(store: CheckpointStore) -> frozenset[str]:
-    """Return Gemini CLI's ids of the calls whose changes are all known.
+    """Return Gemini CLI's ids of the calls whose changes are all in checkpoints.
 
-    A call is excluded if it is not `sure`, or if the former state of one of its files is unknown.
+    A call is left out if the checkpoint before it was incomplete, or if the former state of one of
+    its files is unknown.
     """
     calls = store.calls()
     unknown = {each.call for _, each in store.changes(by_calls=True) if each.before == UNKNOWN}
@@ -105,7 +106,7 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
 
 
 class Project:
-    """One project's checkpoints, while its lock is held.
+    """Undoes and redoes changes to one project, whose lock is held.
 
     Created by `open_project`.
     """
@@ -139,7 +140,7 @@ class Project:
         )  # fmt: skip
 
     def redo(self, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
-        """Reverse the newest undo that is still in effect.
+        """Reverse the newest undo that has not been reversed yet.
 
         Raises UndoError if there is none. Arguments and other errors are the same as for `undo`.
         """
@@ -180,14 +181,15 @@ class Project:
         dry_run: bool = False,
         redone: Undo | None = None,
     ) -> FilesUndone:
-        """Take a checkpoint, then carry out the planned steps; `redo` can reverse them.
+        """Take a checkpoint, then carry out the planned steps, which `redo` can reverse.
 
         * `tool`: the tool name under which to record the change.
         * `planned`: returns the steps; called after the checkpoint has been taken.
-        * `also`: files to include although git ignores them.
+        * `also`: files to include although git ignores them, with their former states.
         * `prompt`: the number of the prompt to go back to; 0 if there is none.
         * `redone`: the undo that this change reverses.
-        * `dry_run`: only return the planned steps.
+        * `dry_run`: only return the planned steps. A checkpoint is still taken if files have
+          changed.
 
         Raises OSError, CheckpointsUnreadable.
         """
@@ -223,7 +225,10 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call under which an undo or redo is recorded; return the call's id."""
+        """Store the call that an undo's or redo's changes belong to; return its id.
+
+        `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
+        """
         now = time.time()
         call = WritingCall(
             run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
@@ -231,7 +236,7 @@ class Project:
         return self.store.save_call(call)
 
     def _finish(self, undo: Undo, *, interrupted: bool = False) -> Applied:
-        """Carry out the tasks of an undo.
+        """Carry out an undo's tasks, take a checkpoint and mark the undo as complete.
 
         `interrupted`: note in the checkpoint that the undo had been interrupted.
         """
@@ -248,9 +253,10 @@ class Project:
         return done
 
     def finish_interrupted(self) -> tuple[str, ...]:
-        """Complete interrupted undos; return notes about all that this object completed.
+        """Complete interrupted undos; return notes about them.
 
-        The notes also appear in the next result. Raises OSError.
+        Notes about undos that this object completed earlier are included. The notes are also part
+        of the result of the next change. Raises OSError.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._finish(undo, interrupted=True)
@@ -259,9 +265,10 @@ class Project:
 
 @contextmanager
 def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> Iterator[Project]:
-    """Open and lock the checkpoints of `root` in `folder`; complete interrupted undos.
+    """Lock a project's checkpoints, complete interrupted undos and yield a Project.
 
-    `without`: folders that are never included. Raises OSError, CheckpointsUnreadable.
+    `folder`: the folder of the checkpoints. `root`: the project's folder. `without`: folders that
+    are never included. Raises OSError, CheckpointsUnreadable.
     """
     with only_one(folder), open_taker(folder, root, without) as (store, taker):
         project = Project(root, store, taker)
@@ -270,11 +277,11 @@ def open_project(folder: Path, root: Path, without: tuple[Path, ...] = ()) -> It
 
 
 def interrupted_undo(folder: Path) -> str | None:
-    """Return the kind of change that was interrupted and not completed.
+    """Return which kind of change was interrupted and never completed.
 
     This is "undo", "redo", or "revert"; None if there is none, or if another process holds the lock
-    and may be completing it. `folder`: the folder with a project's checkpoints; it may not exist
-    yet. Raises OSError, CheckpointsUnreadable.
+    and may be completing it. `folder`: the folder of a project's checkpoints; it may not exist.
+    Raises OSError, CheckpointsUnreadable.
     """
     if not has_checkpoints(folder):
         return None
@@ -298,7 +305,11 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 def _with_records(
     store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
-    """Combine the changes from checkpoints and from the session's record, by time."""
+    """Add changes from the session's record to those from checkpoints, by time.
+
+    `known`: the changes from checkpoints, which are modified. If a file is also in `recorded`, its
+    changes without a known former state are dropped.
+    """
     for path in {each.path for each in recorded} & known.keys():
         known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]
     for each in recorded:
@@ -309,7 +320,10 @@ def _with_records(
 
 
 def _state(store: CheckpointStore, content: bytes | None) -> FileState:
-    """Return the state for recorded contents; the mode is unknown."""
+    """Return the state of a file with these contents and an unknown mode.
+
+    `content`: None if the file is missing.
+    """
     return GONE if content is None else FileState(FILE, -1, store.keep(content))
 
 
@@ -318,7 +332,7 @@ def _kind_of(undo: Undo) -> str:
 
 
 def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
-    """Yield the notes about completing an interrupted undo, redo or review."""
+    """Yield notes for the user about completing an interrupted undo, redo or review."""
     yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
     for path, why in done.failed.items():
         yield f"It left {os.fsdecode(path)} alone: {why}"

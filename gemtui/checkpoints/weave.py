@@ -19,10 +19,11 @@ Owner = TypeVar("Owner", bound=Hashable)
 
 @dataclass(slots=True)
 class _Line(Generic[Owner]):
-    """A line of the weave.
+    """A line that occurs in at least one version of the text.
 
-    `born`: who wrote the line; None if the first version contains it. `died`: who removed the line;
-    None if nobody has. `returned`: who had removed the line before it came back.
+    `born`: who wrote the line; None if the first version contains it. `died`: who removed it; None
+    if the newest version contains it. `returned`: if the line was removed and came back, who had
+    removed it.
     """
 
     text: bytes
@@ -31,27 +32,27 @@ class _Line(Generic[Owner]):
     returned: Owner | None = None
 
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
-        """Return a copy of the line as removed by `owner`.
+        """Return the line as removed by `owner`; unchanged if it is already removed.
 
-        `again`: attribute the removal to the owner who had removed the line before, if there is
-        one.
+        `again`: the removal belongs to an undo or redo. If someone else had removed the line before
+        it came back, the removal is attributed to them.
         """
         if self.died is not None:
             return self
         return replace(self, died=self.returned or owner if again else owner)
 
     def back(self) -> _Line[Owner]:
-        """Return a copy of the line as restored after its removal."""
+        """Return the removed line as restored."""
         return replace(self, died=None, returned=self.died)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WovenLines(Generic[Owner]):
-    """Adjacent lines that one owner changed.
+    """Adjacent lines that one owner changed: a piece of the differences.
 
-    `group`: the number of the group of pieces between two lines that never changed. `before`,
-    `now`: how many lines precede the piece in the first and in the newest text. `removed`, `added`:
-    positions in the weave; `texts` returns the lines at these positions.
+    * `group`: a number shared by all pieces that have no unchanged line between them.
+    * `before`, `now`: how many lines precede the piece in the first and in the newest text.
+    * `removed`, `added`: positions in the weave; `texts` returns the lines at these positions.
     """
 
     owner: Owner
@@ -65,17 +66,17 @@ class WovenLines(Generic[Owner]):
 
 
 class Weave(Generic[Owner]):
-    """All versions of one text, with the owner of each version after the first."""
+    """All versions of one text, with an owner for each version except the first."""
 
     def __init__(self, base: Sequence[bytes]) -> None:
         self._lines = [_Line[Owner](text) for text in base]
 
     def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
-        """Add the next version of the text.
+        """Add the next version of the text, produced by `owner`.
 
-        If a line of the first text comes back, it counts as part of the first text again.
-        `revives`: the same applies to lines others wrote or removed, because an undo or redo
-        restores them.
+        A line of the first text that was removed and comes back counts as unchanged again.
+        `revives`: whether the owner is an undo or redo, which restores lines. If so, lines that
+        came back keep their author even if they are not from the first text.
         """
         alive = [at for at, line in enumerate(self._lines) if line.died is None]
         old = [self._lines[at].text for at in alive]
@@ -88,7 +89,7 @@ class Weave(Generic[Owner]):
 
     @property
     def now(self) -> list[bytes]:
-        """Return the lines of the newest version."""
+        """The lines of the newest version."""
         return [line.text for line in self._lines if line.died is None]
 
     def texts(self, places: Iterable[int]) -> list[bytes]:
@@ -96,9 +97,10 @@ class Weave(Generic[Owner]):
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
-        """Return the newest text without these pieces.
+        """Return the newest text with these pieces reverted.
 
-        Without any of its pieces, the newest text becomes the first text.
+        Lines that the pieces added are removed, and lines they removed come back. Reverting all
+        pieces results in the first text.
         """
         chosen = Counter(piece.group for piece in pieces)
         all_of = Counter(piece.group for piece in self.pieces())
@@ -122,7 +124,7 @@ class Weave(Generic[Owner]):
         return b"".join([*ended, *lines[-1:]])
 
     def pieces(self) -> list[WovenLines[Owner]]:
-        """Return the differences between the first and the newest text, by owner."""
+        """Return the differences of the newest text from the first, by place and owner."""
         found, group = list[WovenLines[Owner]](), list[int]()
         number = before = now = 0
         for at, line in enumerate(self._lines):
@@ -139,10 +141,12 @@ class Weave(Generic[Owner]):
     def _pieces(
         self, group: Sequence[int], number: int, before: int, now: int
     ) -> Iterator[WovenLines[Owner]]:
-        """Yield the pieces between two lines that never changed.
+        """Yield the pieces of one group, which lies between two unchanged lines.
 
-        If there is only one piece, it is the difference from the first text. If there are several,
-        their lines also include those that one owner wrote and another removed.
+        `group`: positions in the weave. `number`: the group's number. `before`, `now`: how many
+        lines precede the group in the first and in the newest text. Lines that one owner wrote and
+        another removed are in neither text; they are included only if the group has several pieces,
+        to show what each owner did.
         """
         runs = list[tuple[Owner, list[int]]]()
         for at in group:
@@ -179,14 +183,21 @@ class Weave(Generic[Owner]):
             now += len(added)
 
     def _owner(self, at: int) -> Owner | None:
-        """Return who last changed a line; None if one owner both wrote and removed it."""
+        """Return who last changed a line; None if it was never changed.
+
+        The result is also None if the line's author removed it again. `at`: the line's position in
+        the weave.
+        """
         line = self._lines[at]
         if line.died is None:
             return line.born
         return None if line.died == line.born else line.died
 
     def _is_net(self, at: int) -> bool:
-        """Return whether a line is in exactly one of the first and the newest text."""
+        """Return whether a line is in the first or in the newest text, but not in both.
+
+        `at`: the line's position in the weave.
+        """
         line = self._lines[at]
         return (line.born is None) != (line.died is None)
 
@@ -194,9 +205,10 @@ class Weave(Generic[Owner]):
 def _changed(
     part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
 ) -> list[_Line[Owner]]:
-    """Return a part of the weave with its present lines replaced by `new`.
+    """Return part of a weave after its present lines were replaced by `new`.
 
-    `place`: the position at which to insert new lines.
+    `part`: the lines, including those that were removed earlier. `place`: the index in `part` at
+    which to insert new lines. `owner`, `revives`: as in `Weave.add`.
     """
     dead = [
         at
@@ -229,7 +241,10 @@ def _changed(
 
 
 def _matches(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Return the positions of equal lines as pairs, in both lists' order."""
+    """Match equal lines of two lists; return (old index, new index) pairs, in order.
+
+    Returns [] if the lists are too long to compare.
+    """
     if list(old) == list(new):
         return [(at, at) for at in range(len(new))]
     if not old or not new or max(len(old), len(new)) > MOST_CHANGED:

@@ -30,9 +30,9 @@ from gemtui.runs.worktrees import enter_worktree, leave_worktree
 class GeminiAdapter(gemini.UnguardedAdapter):
     """Runs Gemini CLI, and protects the sessions that its runs resume.
 
-    A session is copied before a run resumes it, and watched during the run. If the options say so,
-    the user is asked before tool calls. `cli`: the program; None means the one found on this
-    machine. `runs`: the folder that contains all runs' folders; None means gemtui's own.
+    A session is copied before a run resumes it, and watched during the run. If the options of a run
+    say so, the user is asked before its tool calls. `cli`: the program; None means the one found on
+    this machine. `runs`: the folder that contains all runs' folders; None means gemtui's own.
     """
 
     _guard = ResumeGuard()
@@ -47,9 +47,9 @@ class GeminiAdapter(gemini.UnguardedAdapter):
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
-        Raises the base class's errors, and also: GateError if the run should ask the user but
+        In addition to the base class's errors, raises GateError if the run should ask the user but
         can't; WorktreeError; and OptionError if the session to resume is only in the vault or can't
-        continue in a new worktree, or if a budget doesn't cover the run.
+        continue in a new worktree, or if a budget doesn't allow the run.
         """
         entered = enter_worktree(prompt, options)
         if entered is None:
@@ -64,7 +64,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
             raise
 
     def _check(self, options: AgentOptions) -> None:
-        """Raise an error if a run with these options can't start."""
+        """Raise an error if a run with these options can't be started."""
         if options.resume is not None:
             require_stored(options.resume, gemini_home({**self._environ, **options.environment}))
         if options.asks:
@@ -74,14 +74,14 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         check_budget(options, _day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Store the user's notification commands with this run, then prepare as usual."""
+        """Prepare the run's folder, with a copy of the user's notification commands."""
         keep_commands(folder)
         super()._prepare(folder, request)
 
     def _with_hidden(self, request: Request) -> Request:
-        """Return the request with the tools the run hides and the daily budget.
+        """Return the request with the daily budget and the tools hidden by the policy.
 
-        The hidden tools are left out if the run's policy can't be read.
+        If the policy can't be read, the tools are left out.
         """
         if (day := _day_budget()) is not None:
             request = replace(request, about={**(request.about or {}), "day_budget": day})
@@ -104,10 +104,10 @@ def _day_budget() -> float | None:
 
 
 def keep_commands(folder: RunFolder) -> None:
-    """Store the notification commands from the settings with a run.
+    """Store the notification commands from the settings in a run's folder.
 
-    If the settings are unreadable, no commands are stored, and the problem is reported like a
-    command that failed.
+    If the settings are unreadable, no commands are stored. The problem is then reported in the same
+    way as a notification command that fails.
     """
     from gemtui.config import load_config
 

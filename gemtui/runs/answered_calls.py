@@ -1,4 +1,4 @@
-"""Merge a run's questions and their answers into the transcript's tool calls."""
+"""Add a run's questions and their answers to the tool calls in its transcript."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
-"""Maps a call's id to the gate's records about the call."""
+"""Maps a call's id to everything the gate recorded about the call."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -40,16 +40,16 @@ _STATUS = {
 
 
 class AnsweredCalls:
-    """Adds one run's questions to its calls, and remembers which belong together.
+    """Adds a run's questions to its tool calls, and remembers which belong together.
 
-    A question that names no call is matched to the first unmatched call with the same tool and
-    arguments, or else with the same tool. A subagent's question is shown separately, because the
-    stream does not contain the call.
+    A question without a call id is matched to the first call that has no question yet and has the
+    same tool and arguments; failing that, to the first with the same tool. A subagent's question is
+    shown separately, because the run's output does not contain subagents' calls.
     """
 
     def __init__(self) -> None:
         self.calls: dict[int, str] = {}
-        """Maps a question's number to the id of its call."""
+        """Maps each question's number to the id of the call it is about."""
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
     def with_answers(
@@ -58,10 +58,10 @@ class AnsweredCalls:
         questions: Sequence[Question],
         unasked: UnaskedCalls = _NONE,
     ) -> Transcript:
-        """Return the transcript with the answers added to its calls.
+        """Return the transcript with questions and answers added to its calls.
 
-        Messages that haven't changed keep their `Outline` objects. `unasked`: the gate's records of
-        calls that were made without a question.
+        `unasked`: the gate's records of calls that were made without a question. Messages that
+        haven't changed keep their `Outline` objects.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -80,7 +80,7 @@ class AnsweredCalls:
         return of_rows(transcript, rows)
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
-        """Match each unmatched question to its tool call."""
+        """Match questions that have no call yet to calls that have no question yet."""
         new = [
             each
             for each in questions
@@ -117,7 +117,7 @@ class AnsweredCalls:
         return made[3], made[2]
 
     def _insert(self, rows: list[OutlineRow], question: Question) -> None:
-        """Insert a separate card for the question, at the position given by its time."""
+        """Insert a separate message for a subagent's question, sorted by time."""
         key = -question.number
         made = self._made.get(key)
         if made is None or made[1] is not question:
@@ -127,11 +127,11 @@ class AnsweredCalls:
 
 
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Mark calls as queued if they have to wait until a question is answered.
+    """Mark calls as queued if they wait for the answer to an earlier question.
 
-    The CLI decides calls that edit files or name `wait_for_previous` one by one, and the calls
-    between them all at once. No call runs before all calls of the turn have been decided
-    (assets/gemini-cli.md#hooks).
+    The CLI asks its hooks about calls in order: one by one for calls that edit files or have
+    `wait_for_previous`, and all at once for the calls between two of these. No call is made before
+    all calls of the turn have been decided (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
     for call in (block for block in blocks if isinstance(block, ToolCall)):
@@ -168,7 +168,7 @@ def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
 
 
 def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
-    """Return the answer to a question, and the arguments the call was made with."""
+    """Return a question's answer, and the arguments with which the call was made."""
     request, settled = question.request, question.settled
     consent = question.consent
     ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
@@ -195,7 +195,11 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
-    """Return the call with the facts from its questions and the gate's records added."""
+    """Return the call with the facts from the gate's records about it.
+
+    For a question, these are the answer and the arguments; otherwise, the rule that allowed the
+    call, or the arguments that another hook gave it.
+    """
     for each in records:
         match each:
             case PassedCall():
@@ -214,10 +218,10 @@ def _rule_words(passed: PassedCall) -> str:
 
 
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
-    """Return the status of an answered call.
+    """Return the status of a call whose question has been answered.
 
-    A denied call is marked at once, because the CLI doesn't report a denial until all calls of the
-    turn have results.
+    A denied call is marked as denied at once, because the CLI doesn't report a denial until all
+    calls of the turn have results.
     """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status
@@ -225,7 +229,7 @@ def _status(call: ToolCall, answer: Answer) -> ToolStatus:
 
 
 def _stored(call: ToolCall) -> bool:
-    """Return whether the diff is the CLI's own, not derived from the arguments."""
+    """Return whether a call's diff comes from the CLI, not from the call's arguments."""
     return isinstance(call.display, DiffDisplay) and call.display.original is not None
 
 

@@ -1,7 +1,8 @@
 """Compare files written by approved calls with their previews, and restore them.
 
-A question shows a preview of the file after the call. If the file later differs from the preview,
-the difference is recorded in the gate folder, with both texts, and the run ends.
+A question shows a preview of the file as it would be after the call. If the file differs from the
+preview after the call, the difference is recorded in the gate folder, with both texts, and the run
+ends.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from gemtui.errors import GemtuiError
 from gemtui.files import read_small, resolved, write_whole
 
 CallKey = tuple[str, str]
-"""A call's tool and arguments, by which a result identifies its call."""
+"""A call's tool and arguments, which identify the call when its result arrives."""
 
 
 class PutBackError(GemtuiError):
-    """A file can't be restored; the message says why."""
+    """Raised if a file's former contents can't be restored; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Write:
     """An approved call that has no result yet.
 
-    `id`: the call's id in the stream; None for a subagent's call.
+    `id`: the call's id in the run's output; None for a subagent's call.
     """
 
     number: int
@@ -43,7 +44,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """One run's approved calls that write files. Thread-safe."""
+    """The approved calls of one run that write files. Thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock
@@ -74,12 +75,13 @@ class ApprovedWrites:
         return True
 
     def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
-        """Return whether a file is as expected after an approved call wrote it.
+        """Return whether a file is as expected after an approved call.
 
-        It should be as in the preview or, if the tool reports an error, unchanged. `response`: the
-        tool's response, as the hook reports it. `alone`: whether no command is running. A running
-        command may have changed the file after the tool wrote the approved text. In that case, the
-        difference is recorded, but True is returned.
+        It should be as in the preview or, if the tool reports an error, unchanged. If not, the
+        difference is recorded. `response`: the tool's response, as reported by the hook. `alone`:
+        whether no shell command is running. A running command may have changed the file right after
+        the tool wrote the approved text. Therefore, if not `alone`, True is also returned if the
+        tool reports having written this text.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:
@@ -89,15 +91,19 @@ class ApprovedWrites:
         return self._compare(write, wanted) or (not alone and _wrote(output, write.effect))
 
     def ended(self, id: str) -> bool:
-        """Compare the file after a call whose end was not reported by a hook.
+        """Compare the file with its preview after a call whose end no hook reported.
 
-        Returns False if the file differs from both its former and its approved contents.
+        `id`: the call's id. Returns False if the file has neither its former nor its approved
+        contents.
         """
         write = self._pop(lambda each: each.id == id)
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
-        """Compare the remaining files after the run's end; return False if one differs."""
+        """Compare the files of all calls without a result, after the run's end.
+
+        Returns False if one of them has neither its former nor its approved contents.
+        """
         right = True
         while (write := self._pop(lambda _each: True)) is not None:
             right &= self._compare(write, {write.effect.was, write.effect.becomes})
@@ -111,7 +117,7 @@ class ApprovedWrites:
         return found
 
     def _compare(self, write: _Write, wanted: set[str]) -> bool:
-        """Return whether the file is as expected; if not, record the difference.
+        """Return whether a written file is as expected; if not, record the difference.
 
         `wanted`: the digests that the file may have.
         """
@@ -137,13 +143,16 @@ class ApprovedWrites:
             is_now=is_now,
             at=round(self._clock() * 1000),
         )
-        with suppress(OSError):  # the run ends anyway, and reports it
+        with suppress(OSError):  # the run ends with an error anyway
             self._gate.differs(difference)
         return False
 
 
 def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
-    """Return whether the tool itself reports that it wrote the approved text."""
+    """Return whether the tool itself reports that it wrote the approved text.
+
+    `response`: the tool's response, as reported by the hook.
+    """
     shown = response.get("returnDisplay")
     if response.get("error") or not isinstance(shown, Mapping):
         return False
@@ -153,9 +162,9 @@ def _wrote(response: Mapping[str, Any], effect: Effect) -> bool:
 def restore_former(gate: GateFolder, number: int) -> Path:
     """Restore the former contents of a file that differs from what was approved.
 
-    `number`: the question's number. Returns the file's path. A file that did not exist before is
-    removed. Raises OSError, and PutBackError if there is no such difference or the file has changed
-    since the difference was found.
+    `number`: the question's number. Returns the file's path. A file that did not exist before the
+    call is removed. Raises OSError, and PutBackError if no difference was recorded for the question
+    or the file has changed since.
     """
     found = next((each for each in gate.differences() if each.number == number), None)
     if found is None:

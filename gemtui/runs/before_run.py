@@ -1,6 +1,6 @@
 """Report what settings and `.env` files make a run do without asking the user.
 
-The report is shown before the run. Each folder's report is stored as digests, so that the next
+The report is shown before the run. Digests of it are stored for each folder, so that the next
 report can say what has changed since the last run.
 """
 
@@ -43,9 +43,9 @@ _POLICIES = ("policyPaths", "adminPolicyPaths")
 
 @dataclass(frozen=True, slots=True)
 class RunNotice:
-    """One item of the report before a run; all but `digest` is untrusted text.
+    """One item of the report before a run; its texts are untrusted.
 
-    `follows`: the consequence, in one sentence. `digest`: of the whole value, because the value
+    `follows`: the consequence, in one sentence. `digest`: identifies the setting's value, which
     itself is never stored. `own`: whether the file belongs to the user or the machine rather than
     the project.
     """
@@ -59,12 +59,12 @@ class RunNotice:
 
     @property
     def key(self) -> str:
-        """The setting and its file, which identify the notice in the next run's report."""
+        """The setting and its file, which identify the notice in later reports."""
         return f"{self.setting} in {self.file}"
 
     @property
     def words(self) -> str:
-        """The notice for the user, on one line."""
+        """The notice as one line for the user."""
         return f"{self.key}: {self.follows}"
 
 
@@ -72,8 +72,8 @@ class RunNotice:
 class Report:
     """The report before a run.
 
-    `changed`: the keys of notices that differ from those of the last run. `seen`: whether a report
-    for this folder has been stored before.
+    `changed`: the keys of notices that are new, gone or different since the last run. `seen`:
+    whether there has been a report for this folder before.
     """
 
     folder: Path
@@ -83,9 +83,9 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether the user has to agree because the project adds something new.
+        """Whether the user has to agree, because the project has a new or changed notice.
 
-        Notices that have disappeared, and the user's own settings, are reported without a question.
+        Notices that have disappeared, and those about the user's own settings, need no agreement.
         """
         return any(
             not each.own and (not self.seen or each.key in self.changed) for each in self.notices
@@ -93,7 +93,7 @@ class Report:
 
     @property
     def taken_away(self) -> int:
-        """How many project settings turn off confirmations.
+        """How many of the project's settings turn off confirmations.
 
         The setting for the approval mode is not counted.
         """
@@ -115,7 +115,7 @@ class Report:
         return ", ".join(words)
 
     def lines(self) -> Iterator[str]:
-        """Yield a sentence for each notice, changes first."""
+        """Yield one line that names all changes, then one line for each notice."""
         if self.changed:
             yield f"changed since the last run: {', '.join(self.changed)}"
         yield from (notice.words for notice in self.notices)
@@ -130,7 +130,10 @@ class Report:
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
-        """Store this report's digests, to compare the next report with. Raises OSError."""
+        """Store digests of this report, with which the next report is compared.
+
+        Raises OSError.
+        """
         path = _kept(self.folder)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, (encode(_digests(self.notices)), b"\n"), durable=True)
@@ -139,8 +142,8 @@ class Report:
 def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
     """Report what settings make a run with these options do without asking the user.
 
-    If a setting contains variables, its value is judged with the variables replaced, but the report
-    shows their names.
+    If a setting contains environment variables, they are expanded to judge its value, but the
+    report shows their names.
     """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}
@@ -178,7 +181,10 @@ def _notices(
 
 
 def _contents(policies: Iterable[Path]) -> Iterator[str]:
-    """Yield digests of policy files, because a change of their rules is news as well."""
+    """Yield a digest of each policy file, so that a change of its rules is reported.
+
+    `policies`: files, and folders that contain policy files.
+    """
     for place in policies:
         for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
             try:
@@ -192,10 +198,10 @@ def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
 
 
 def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> bool:
-    """Return whether to include an effect in the report.
+    """Return whether to include a setting's effect in the report.
 
-    Settings that suppress questions are always reported; other settings only if the project has
-    them.
+    Settings that suppress questions are always reported, other settings only if they are the
+    project's. The setting for the approval mode is left out if the run's options replace it.
     """
     if effect.setting == _MODE and options.approval_mode is not None:
         return False
@@ -205,7 +211,10 @@ def _counts(effect: SettingEffect, options: AgentOptions, *, project: bool) -> b
 
 
 def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
-    """Yield the notices about a `.env` file, with no values except hosts of URLs."""
+    """Yield the notices about a `.env` file.
+
+    They contain no values except the hosts of URLs.
+    """
     try:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
@@ -242,7 +251,10 @@ def _notice(
 
 
 def _changed(was: Mapping[str, Any], notices: tuple[RunNotice, ...]) -> Iterator[str]:
-    """Yield the keys of notices that differ from the last run's report."""
+    """Yield the keys of notices that are new, different or gone since the last run.
+
+    `was`: the digests of the last run's notices, by key.
+    """
     now = _digests(notices)
     for key, digest in now.items():
         if was.get(key) != digest:

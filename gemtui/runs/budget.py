@@ -1,8 +1,8 @@
-"""Check the cost of a run and of a day's sessions, before the run and during it.
+"""Compare the cost of a run and of a day's sessions with their budgets.
 
-Costs are estimated from the price table. An unknown cost never counts as zero: if the model has no
-price, or its answers are recorded without token counts, a run with a budget is not started, or is
-stopped.
+This is done before a run and during it. Costs are estimated from the price table. An unknown cost
+never counts as zero: if the model has no price, or its answers are recorded without token counts, a
+run with a budget is not started, or is stopped.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from gemtui.stats.spent import sums_of, sums_since
 from gemtui.transcript.model import Author, Outline
 
 _STEP = 0.05
-"""Seconds between two checks of what a run has written."""
+"""The shortest time, in seconds, between two checks of a run's cost."""
 _FILES = 0.5
-"""Seconds between two searches for the files of the run's session."""
+"""The shortest time, in seconds, between two searches for the session's files."""
 _DAY = 30.0
-"""Seconds between two checks of the day's other sessions."""
+"""Seconds between two checks of the other sessions' cost since midnight."""
 _UNRECORDED = 2.0
-"""Seconds after which an answer counts as recorded without its tokens.
+"""How long to wait for an answer's token counts, in seconds.
 
-They are counted from the results of the answer's tool calls.
+The time starts with the results of the answer's tool calls. After it, the cost counts as unknown.
 """
 _OWN_PRICES = "add a price to prices.toml, or run without a budget"
 
 
 def day_budget() -> float | None:
-    """Return what a day's sessions may cost, in US dollars; None means no limit.
+    """Return the user's limit for all of a day's sessions, in US dollars.
 
-    The limit comes from the settings. Raises ConfigError.
+    None means no limit. Raises ConfigError if the settings can't be read.
     """
     from gemtui.config import load_config
 
@@ -59,7 +59,7 @@ def day_budget() -> float | None:
 
 
 def check_budget(options: AgentOptions, day: float | None, environ: Mapping[str, str]) -> None:
-    """Raise OptionError if a budget doesn't cover a run, or can't be enforced for it.
+    """Raise OptionError if a budget is used up, or can't be enforced for a run.
 
     `day`: the result of `day_budget`. Reads today's sessions, which may take seconds.
     """
@@ -93,9 +93,10 @@ def _refused(what: str) -> OptionError:
 
 
 def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
-    """Return the tokens and cost of all of the store's sessions since midnight.
+    """Return the tokens and cost of all sessions in a store since midnight.
 
-    Reads the session files. `but`: the id of a session to leave out.
+    Reads the session files. `home`: the store. `but`: the id of a session to leave out, with its
+    subagents.
     """
     day = datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
     with closing(Index(home, cache=cache_dir())) as index:
@@ -106,7 +107,7 @@ def spent_today(home: Path, prices: Prices, *, but: str | None = None) -> Sums:
 
 
 class RunBudget:
-    """Compares one run's cost with its own budget and with the daily budget.
+    """Compares a working run's cost with its own budget and with the daily budget.
 
     Create this object before Gemini CLI starts, and call `close` at the end. Its methods can be
     called from several threads. Raises ConfigError if the prices can't be read.
@@ -123,7 +124,7 @@ class RunBudget:
         self._lock = threading.Lock()
         self._logs: dict[Path, SessionLog] = {}
         self._known: set[str] = set()
-        """Ids of the messages the session contained before the run."""
+        """Ids of the messages that the session contained before the run resumed it."""
         self._spent, self._others = Sums(), Sums()
         self._day_problem: str | None = None
         self._agent_between = False
@@ -144,7 +145,7 @@ class RunBudget:
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, as a sentence.
 
-        None means that it may be called, or that tools are still running.
+        None means that it may be called, or that the run is not between two calls of the model.
         """
         with self._lock:
             now = time.monotonic()
@@ -161,7 +162,7 @@ class RunBudget:
     def may_prompt(self) -> bool:
         """Return whether another prompt may be sent.
 
-        After False, the run is over its budget.
+        If not, `exceeded` returns the reason from then on.
         """
         with self._lock:
             self._look(time.monotonic())
@@ -169,7 +170,7 @@ class RunBudget:
             return not self._held
 
     def close(self) -> None:
-        """Stop watching the day's sessions."""
+        """Stop watching the day's sessions and close the session's files."""
         self._closed.set()
         with self._lock:
             for log in self._logs.values():
@@ -178,7 +179,10 @@ class RunBudget:
     # --- what it has cost ------------------------------------------------------------------------
 
     def _look(self, now: float) -> None:
-        """Count what was added to the session's files, and compare it with the budgets."""
+        """Read what is new in the session's files, and compare the cost with the budgets.
+
+        `now`: the monotonic time.
+        """
         self._looked = now
         if self._day is not None and self._thread is None:
             self._thread = threading.Thread(target=self._watch_day, name="day", daemon=True)
@@ -194,7 +198,7 @@ class RunBudget:
         self._reason = self._why()
 
     def _search(self) -> None:
-        """Find the files of the run's session and of its subagents."""
+        """Find the files of the run's session and of the session's subagents."""
         if self._id is None:
             self._id = self._told_id()
         if self._id is None:
@@ -208,9 +212,9 @@ class RunBudget:
             self._logs.setdefault(path, SessionLog(path))
 
     def _told_id(self) -> str | None:
-        """Return the session's id from the `init` event in the run's output, if any.
+        """Return the session's id from the run's `init` event; None if there is none yet.
 
-        The requested id can't be used, because an older CLI chooses the id itself.
+        The id that gemtui requested can't be used, because an older CLI chooses its own.
         """
         for line in self._init.read():
             with suppress(orjson.JSONDecodeError):
@@ -223,7 +227,7 @@ class RunBudget:
     def _refresh(self, log: SessionLog) -> bool:
         """Read what has been added to a session's file; return whether anything was.
 
-        A file whose beginning is still incomplete is read later. Raises OSError.
+        A file that is still too short to be recognised is read again later. Raises OSError.
         """
         try:
             return log.refresh()
@@ -231,7 +235,7 @@ class RunBudget:
             return False
 
     def _answers(self) -> list[Outline]:
-        """Return what the model has answered in this run."""
+        """Return the model's answers that belong to this run."""
         return [
             each
             for log in self._logs.values()
@@ -266,9 +270,9 @@ class RunBudget:
         return None
 
     def _unrecorded(self, now: float) -> str | None:
-        """Return why the cost is unknown, as a sentence, if token counts are missing.
+        """Return why the cost is unknown if answers have no token counts, as a sentence.
 
-        Returns None until they have been missing for a while.
+        Returns None until the counts have been missing for `_UNRECORDED` seconds.
         """
         answers = self._answers()
         if answers and all(each.usage is not None for each in answers):
@@ -282,7 +286,7 @@ class RunBudget:
     # --- the day ---------------------------------------------------------------------------------
 
     def _watch_day(self) -> None:
-        """Add up the cost of the day's other sessions from time to time."""
+        """Add up the cost of the day's other sessions every `_DAY` seconds."""
         while not self._closed.wait(_DAY):
             self._look_at_day()
 
@@ -303,7 +307,7 @@ def _messages(log: SessionLog) -> Iterator[Outline]:
 def _has_results(log: SessionLog) -> bool:
     """Return whether a subagent's last answer contains tool calls that have ended.
 
-    Tool calls are recorded together with their results, so every recorded call has ended.
+    The CLI records tool calls together with their results, so every recorded call has ended.
     """
     last = next((each for each in reversed(log.outlines) if each.author is Author.MODEL), None)
     return last is not None and last.calls > 0

@@ -1,4 +1,4 @@
-"""Load the tool calls of stored sessions as input for the policy engine.
+"""Load the tool calls of stored sessions, to show how a policy would decide them.
 
 Each session is closed before the next one is opened, so only one batch of calls is in memory.
 """
@@ -23,9 +23,9 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
 
 BATCH = 200
-"""The most calls in one step."""
+"""The most calls in one step of the scan."""
 BATCH_SIZE = 4_000_000
-"""A step ends early once its arguments have this many characters."""
+"""A step ends as soon as its calls' arguments have this many characters."""
 _UNNAMED = "subagent"
 """The name used for a subagent whose name is unknown."""
 
@@ -40,11 +40,10 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanStep:
-    """Some of the recorded calls, and how far the scan has got.
+    """Some of the recorded calls, and how many sessions have been read.
 
-    `done` of `total` sessions have been read. `calls` belong to the session after those or, in a
-    session's last step, to the session that `done` has just counted. `problem`: why a session could
-    not be read completely, or not at all.
+    `done`, `total`: how many sessions have been read completely, and how many there are. `problem`:
+    why a session could not be read completely, or at all.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -56,11 +55,11 @@ class ScanStep:
 def recorded_calls(
     sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
 ) -> Iterator[ScanStep]:
-    """Yield the calls of these sessions in steps.
+    """Yield the calls of stored sessions in steps.
 
-    Each session's last step increments `done`. `cancelled` is checked between steps and while large
-    files are being read. An unreadable session yields a step without calls. Invalid file contents
-    never raise an error.
+    The last step of each session has no calls and increments `done`. An unreadable session has only
+    this step. `cancelled`: returns whether to stop; it is called between steps and while large
+    files are read. Invalid file contents never raise an error.
     """
     agents: dict[str, str] = {}
     for done, session in enumerate(sessions):
@@ -108,10 +107,10 @@ def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[Record
 def _recorded(
     log: SessionLog, session: Summary, agents: dict[str, str]
 ) -> Iterator[tuple[RecordedCall, int]]:
-    """Yield each call with the size of its arguments.
+    """Yield each call of a session with the size of its arguments.
 
-    `agents`: maps subagents' ids to their names. A session adds the subagents it starts, and a
-    subagent's session looks up its own name.
+    `agents`: maps ids of subagents to their names. The subagents that a session starts are added,
+    and a subagent's session finds its own name there.
     """
     project = Path(session.project) if session.project is not None else None
     subagent = None
@@ -139,9 +138,9 @@ def _ended(raw: Mapping[str, Any]) -> CallStatus:
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    """Return the number of characters in strings, plus one for each other value.
+    """Return the number of characters in all strings, plus one for each other value.
 
-    Nested values are counted at any depth.
+    Nested values are included.
     """
     size, left = 0, list[Any](args.values())
     while left:

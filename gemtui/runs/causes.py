@@ -1,8 +1,8 @@
-"""Explain why a run failed, from the CLI's messages and exit code; suggest fixes.
+"""Explain why a run failed, and suggest fixes.
 
-Messages are considered before exit codes, because many exit codes are HTTP statuses modulo 256, and
-1 can mean anything (assets/gemini-cli.md#exit-codes). The suggestions name only commands that
-exist.
+The cause is found from the CLI's messages first and from its exit code last, because many exit
+codes are HTTP statuses modulo 256, and 1 can mean anything (assets/gemini-cli.md#exit-codes). The
+suggestions name only commands that exist.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ _FLAGS = ("gemtui doctor lists the options that this Gemini CLI supports", "upda
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Why a run failed: a headline and suggested fixes, best first."""
+    """Why a run failed.
+
+    `headline`: the cause in a few words. `ways_out`: suggested fixes, best first.
+    """
 
     headline: str
     ways_out: tuple[str, ...] = ()
@@ -181,8 +184,8 @@ _FIRST_HTTP, _LAST_HTTP = 400 - 256, 255
 def cause_of(message: str, stderr: str, code: int | None) -> Cause:
     """Return why a run failed.
 
-    `message`: its error message. `stderr`: its output to stderr. `code`: as in `Popen.returncode`;
-    None if the run was not started.
+    `message`: the run's error message. `stderr`: what it wrote to stderr. `code`: the exit code, as
+    in `Popen.returncode`; None if the run was not started.
     """
     found = _by_words(message)
     if found is None and (number := signal_of(code)):
@@ -198,9 +201,10 @@ def _by_words(text: str) -> Cause | None:
 
 
 def _http(message: str, code: int | None) -> int | None:
-    """Return the HTTP status behind a failure, or None.
+    """Return the HTTP status that caused a failure; None if there is none.
 
-    The status is taken from the message, or else from an exit code that can only be an HTTP status.
+    It is in the message, or is derived from an exit code that can only be an HTTP status modulo
+    256.
     """
     found = _HTTP_STATUS.search(message)
     if found:

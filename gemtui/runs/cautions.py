@@ -14,14 +14,14 @@ from gemtui.transcript.tools import args_hold_controls, asked_path
 
 _NO_LOCK = "If gemtui's hook is killed, one call to an MCP tool can run before the run is stopped"
 _LONGEST_PIECE = 60
-"""The longest part of a command, in characters, that is quoted in full."""
+"""The most characters of a command's part to quote."""
 
 
 class Caution(NamedTuple):
-    """One fact about a call: a clause, and the part of the command it is about.
+    """One fact about a call, as a clause.
 
-    `piece`: the part; "" means the whole call. `danger`: whether the call can do harm; if not, the
-    clause is only information.
+    `piece`: the part of the command that the fact is about; "" means the whole call. `danger`:
+    whether the call can do harm; if not, the clause is only information.
     """
 
     why: str
@@ -30,7 +30,7 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The part and the clause as one string."""
+        """The clause, after the part of the command that it is about."""
         return f"{self.piece}: {self.why}" if self.piece else self.why
 
 

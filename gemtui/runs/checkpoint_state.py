@@ -1,8 +1,8 @@
 """The state of a run's checkpoints, in a file that the run's supervisor writes.
 
 The file exists only if there is something to report: a first checkpoint that takes longer than a
-second, a first checkpoint that was complete only after Gemini CLI had started, an interrupted undo
-that was completed, or a failure.
+second or was complete only after Gemini CLI had started, an interrupted undo that was completed, or
+a failure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _FILE = "checkpoints.json"
 
 
 class CheckpointPhase(StrEnum):
-    """The phases of a run's checkpoints."""
+    """Whether a run's first checkpoint has been taken."""
 
     FIRST = "first"
-    """The first checkpoint is being taken; Gemini CLI will start after that."""
+    """The first checkpoint is being taken, and Gemini CLI has not started yet."""
     READY = "ready"
 
 
@@ -34,10 +34,11 @@ class CheckpointPhase(StrEnum):
 class CheckpointState:
     """The state of a run's checkpoints.
 
-    `done`, `files`: the number of files checked so far, and their total; 0 if not known yet.
-    `late`: whether Gemini CLI was started before the first checkpoint was complete. `problem`: why
-    a checkpoint could not be taken; "" if none failed. `settled`: descriptions of the project's
-    interrupted undos that the run's supervisor completed.
+    * `done`, `files`: how many files the first checkpoint has checked, and how many it will check;
+      0 if not known yet.
+    * `late`: whether Gemini CLI was started before the first checkpoint was complete.
+    * `problem`: why a checkpoint could not be taken; "" if none failed.
+    * `settled`: notes about interrupted undos that the run's supervisor completed.
     """
 
     phase: CheckpointPhase
@@ -49,12 +50,12 @@ class CheckpointState:
 
     @property
     def progress(self) -> str:
-        """A description of the first checkpoint's progress, for users."""
+        """The first checkpoint's progress, as text for users."""
         words = "taking the first checkpoint"
         return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
 
     def notes(self) -> list[str]:
-        """Return sentences for the user about problems with the checkpoints."""
+        """Return what users should know about the checkpoints, one sentence each."""
         notes = [*self.settled]
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")

@@ -1,7 +1,7 @@
-"""Take checkpoints of a run's project: before its prompt, and after its writes.
+"""Take checkpoints of a run's project: before its prompts, and after its writes.
 
-This happens in a separate thread of the run's supervisor, so that neither the run nor its limits
-are delayed. Only the first checkpoint delays the run, because Gemini CLI is started after it.
+This happens in a separate thread of the run's supervisor, so that it delays neither the run nor the
+enforcement of its limits. Only the first checkpoint delays the run: Gemini CLI is started after it.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ from gemtui.worktree_records import list_worktrees
 _STEP, _SLOW = 0.05, 1.0
 """Seconds between checks; seconds until a first checkpoint is reported as slow."""
 _LONGEST = 120.0
-"""The longest time, in seconds, that a run's start waits for the first checkpoint.
+"""How long, in seconds, a run's start waits for the first checkpoint.
 
-Also the longest time that the run's end waits for the last checkpoint.
+The run's end waits equally long for the last one.
 """
 _TICK = 0.02
-"""Seconds by which file times may lag behind the clock."""
+"""Seconds by which the times of files may lag behind the clock."""
 _PRUNED, _DAY = "pruned", 86_400
-"""The file whose modification time is when old checkpoints were last removed.
+"""A file whose modification time records when old checkpoints were last removed.
 
-The second value is the number of seconds per day.
+`_DAY` is the number of seconds per day.
 """
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
-    """Return a folder's project as arguments for `open_project`.
+    """Return the arguments with which `open_project` opens a folder's checkpoints.
 
-    They are the folder with the project's checkpoints, the project's real path, and the folders
-    that checkpoints never include.
+    These are the folder of the checkpoints, the project's real path, and the folders that
+    checkpoints never include.
     """
     root = resolved(cwd)
     own = (data_dir(), state_dir(), cache_dir(), config_file({}).parent, gemini_home())
@@ -71,9 +71,10 @@ def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
 
 
 def name_in(root: Path, path: str) -> bytes | None:
-    """Return a file's name relative to the project; None if the file is outside.
+    """Return a file's name relative to the project, as used in checkpoints.
 
-    `path`: as in a tool call. Links in the path's folders are followed.
+    `path`: as in a tool call. Links in the folders of the path are followed. Returns None if the
+    file is outside the project or in a `.git` folder.
     """
     try:
         place = root / path
@@ -99,7 +100,7 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
 class RunCheckpoints:
     """Takes one run's checkpoints.
 
-    Implements the RunKeeper interface that the run's supervisor calls.
+    Implements the RunKeeper interface, through which the run's supervisor calls it.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
@@ -123,10 +124,10 @@ class RunCheckpoints:
         self._thread: Thread | None = None
 
     def check(self) -> float:
-        """Record the run's activity; return the seconds until the next check.
+        """Process the run's new output; return the seconds until the next call.
 
-        The first call waits until the checkpoint before the prompt has been taken. Raises any error
-        that has occurred since the last check.
+        The first call waits for the checkpoint before the prompt, but no longer than `_LONGEST`.
+        Raises any error that has occurred in the thread since the last call.
         """
         if self._thread is None:
             self._start(Reason.PROMPT)
@@ -136,7 +137,10 @@ class RunCheckpoints:
         return _STEP
 
     def close(self) -> None:
-        """Take the run's last checkpoint. Raises any error that is still pending."""
+        """Take the run's last checkpoint, then remove old checkpoints if that is due.
+
+        Raises any error that `check` has not raised yet.
+        """
         if self._thread is None:
             self._start(None)
         while self._read():
@@ -174,7 +178,7 @@ class RunCheckpoints:
         write_checkpoint_state(self._folder, self._state)
 
     def _report(self) -> None:
-        """Record what the thread that takes checkpoints has reported.
+        """Write what the thread has reported to the run's folder.
 
         Raises the error if one has occurred in the thread.
         """
@@ -201,8 +205,11 @@ class RunCheckpoints:
         return bool(lines)
 
     def _look_at_prompts(self) -> None:
-        """Check for queued prompts, which a gated run sends in the same process."""
-        from gemtui.agent.prompt_queue import PromptQueue  # most runs don't need it
+        """Request a checkpoint if another prompt has been sent to the same CLI process.
+
+        Only runs with a gate receive prompts in this way.
+        """
+        from gemtui.agent.prompt_queue import PromptQueue  # not needed by most runs
 
         sent = sum(not each.run for each in PromptQueue.of(self._folder).sent())
         if sent > self._sent:
@@ -254,7 +261,7 @@ class RunCheckpoints:
     # --- the thread ----------------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Take checkpoints until the run has ended, and then a last one."""
+        """Take checkpoints until the run has ended, including a last one at the end."""
         try:
             with open_taker(self._place, self._root, self._without) as (store, taker):
                 project, self._taker = Project(self._root, store, taker), taker
@@ -268,9 +275,10 @@ class RunCheckpoints:
                 self._changed.notify_all()
 
     def _take_or_fail(self, project: Project) -> bool:
-        """Take the next checkpoint when one is due; return whether more may follow.
+        """Wait for a reason to take a checkpoint, and take it.
 
-        If this one fails, the next checkpoint also covers its calls.
+        Returns False if this was the last checkpoint. If the checkpoint fails, the error is kept
+        for `_report`, and the next checkpoint also covers its calls.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._ends)
@@ -312,16 +320,16 @@ class RunCheckpoints:
 def prune_if_due() -> None:
     """Remove old checkpoints unless that was done within the last day.
 
-    Raises ConfigError.
+    Raises ConfigError if the settings can't be read.
     """
     if _is_due(checkpoints_dir() / _PRUNED):
         prune_checkpoints()
 
 
 def _is_due(stamp: Path) -> bool:
-    """Return whether old checkpoints are due to be removed; if so, record the time.
+    """Return whether old checkpoints were last removed more than a day ago.
 
-    `stamp`: the file whose modification time is when they were last removed.
+    If so, the present time is recorded. `stamp`: the file whose modification time records it.
     """
     with suppress(OSError):
         if time.time() - stamp.stat().st_mtime < _DAY:
@@ -335,8 +343,8 @@ def _is_due(stamp: Path) -> bool:
 def _before(root: Path, name: bytes, when: float) -> Before:
     """Return a file's state before a call writes it.
 
-    Returns UNKNOWN if the call may already have written the file. `when`: the start of the call, in
-    seconds since 1970.
+    Returns UNKNOWN if the call may already have written the file. `name`: relative to `root`.
+    `when`: the start of the call, in seconds since 1970.
     """
     path = root / os.fsdecode(name)
     try:
@@ -351,9 +359,9 @@ def _before(root: Path, name: bytes, when: float) -> Before:
 
 
 def prune_checkpoints() -> CheckpointsUsage:
-    """Remove checkpoints beyond the age and size allowed by the settings.
+    """Remove checkpoints that exceed the age or size allowed by the settings.
 
-    Returns what was freed. Checkpoints of worktrees and of runs that are still working are kept.
+    Returns what was removed. Checkpoints of worktrees and of runs that are still working are kept.
     Raises ConfigError.
     """
     config = load_config(config_file())
@@ -369,8 +377,8 @@ def prune_checkpoints() -> CheckpointsUsage:
 def _goes_on(run: str) -> bool:
     """Return whether the run with this id is still working.
 
-    The modules about runs are imported here because a supervisor needs them only when it removes
-    old checkpoints, and they would double its imports.
+    The modules that know this are imported here, because a supervisor needs them only to remove old
+    checkpoints, and they would double the number of its imports.
     """
     from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import runs_dir

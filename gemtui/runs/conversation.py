@@ -1,4 +1,4 @@
-"""A run's questions to the user, what their calls would do, and the answers.
+"""A run's questions to the user, the effects of their calls, and the answers.
 
 The app, the command line and the library all ask and answer through this module, so they only have
 to display questions and read answers.
@@ -35,17 +35,17 @@ class Counted(StrEnum):
 
     FIRST = "first"
     SECOND = "second"
-    """Somebody else had answered already, so this answer had no effect."""
+    """The question had already been answered elsewhere, so this answer had no effect."""
     NOT_KEPT = "not_kept"
-    """The answer took effect for this run, but could not be saved for later runs."""
+    """The answer took effect, but could not be saved for later runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A question together with the effect of its call.
 
-    `similar`: the calls that are similar to this one. `changed`: the call the user would make
-    instead.
+    `proposal`: the call and what it would do. `similar`: the calls that “allow similar” would
+    allow. `changed`: the call with the user's changes; None if there are none.
     """
 
     question: Question
@@ -55,7 +55,7 @@ class Asked:
 
     @property
     def runs(self) -> Proposal:
-        """The proposal that takes effect if the user approves."""
+        """The call that will be made if the user approves."""
         return self.changed or self.proposal
 
     @property
@@ -66,7 +66,7 @@ class Asked:
 
     @property
     def effect(self) -> Effect:
-        """The effect of approving the call."""
+        """The effect that the call will have if the user approves it."""
         return self.runs.effect
 
     @property
@@ -76,13 +76,13 @@ class Asked:
 
     @property
     def has_similar(self) -> bool:
-        """Whether an answer can allow all similar calls."""
+        """Whether the user can allow all similar calls with one answer."""
         return self.similar.rule is not None and self.changed is None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerOutcome:
-    """The outcome of an answer.
+    """The outcome of the user's answer to a question.
 
     `problem`: why the answer could not be saved; "" if it was saved or need not be.
     """
@@ -96,7 +96,10 @@ class AnswerOutcome:
 
 
 class Conversation:
-    """One run's questions and answers, in the folder `cwd`. Methods access the disk."""
+    """The questions of one run, and methods to answer them. They access the disk.
+
+    `cwd`: the run's folder.
+    """
 
     def __init__(
         self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
@@ -105,13 +108,13 @@ class Conversation:
         self.questions = Questions(gate)
 
     def refresh(self) -> tuple[Question, ...]:
-        """Return all questions so far, in order."""
+        """Return all questions that the run has asked until now, in order."""
         return self.questions.refresh()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
         """Return a question together with what its call would do now.
 
-        `arguments`: arguments to use instead of the call's own; None keeps the call's.
+        `arguments`: the user's arguments for the call; None means that they are unchanged.
         """
         request, changed = question.request, None
         if arguments is not None and arguments != request.arguments:
@@ -122,7 +125,8 @@ class Conversation:
     def change(self, asked: Asked, text: str) -> Asked:
         """Return the question with the user's text in place of the call's text.
 
-        Raises ValueError, with a message for the user, if that exact text can't be used.
+        Raises ValueError, with a message for the user, if the call can't write or run exactly this
+        text.
         """
         found = self.asked(asked.question, asked.runs.changed(text))
         if found.changed is not None and (why := found.changed.refusal(text)) is not None:
@@ -130,9 +134,9 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the question anew if its call would now do something else, or None.
+        """Return the question with its call's present effect, or None if it is the same.
 
-        None means that the question, as it was displayed, is still true.
+        `asked`: the question as it is displayed.
         """
         changed = None if asked.changed is None else asked.changed.arguments
         now = self.asked(asked.question, changed)
@@ -141,7 +145,10 @@ class Conversation:
     # --- answers; each raises OSError if it can't be written -----------------------------------
 
     def allow(self, asked: Asked) -> AnswerOutcome:
-        """Approve the call as it is displayed. Raises ValueError if it can't be approved."""
+        """Approve the call as it is displayed.
+
+        Raises ValueError if it can't be approved.
+        """
         if (why := asked.refusal) is not None:
             raise ValueError(why)
         arguments = None if asked.changed is None else asked.changed.arguments
@@ -150,14 +157,15 @@ class Conversation:
     def allow_similar(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in this run.
 
-        Raises ValueError if no calls count as similar.
+        Raises ValueError if no calls count as similar or this one can't be approved.
         """
         return self._give(asked, self._all_like(asked))
 
     def always(self, asked: Asked) -> AnswerOutcome:
         """Approve the call, and all similar calls in all runs.
 
-        Raises ValueError if no calls count as similar.
+        If the rule for later runs can't be saved, the outcome says so. Raises ValueError if no
+        calls count as similar or this one can't be approved.
         """
         given = self._give(asked, replace(self._all_like(asked), always=True))
         if given and asked.similar.rule is not None:
@@ -172,7 +180,7 @@ class Conversation:
         return self._give(asked, Approval.deny(reason))
 
     def stop(self, asked: Asked, reason: str = "") -> AnswerOutcome:
-        """Deny the call, and end the run."""
+        """Deny the call, and end the run for this reason."""
         return self._give(asked, Approval.stop(reason))
 
     def revoke(self) -> Question | None:
@@ -198,7 +206,7 @@ class Conversation:
 def similar_to(
     request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> SimilarCalls:
-    """Return which calls are similar to this one.
+    """Return which calls “allow similar” would allow if it is the answer to this one.
 
     If more than one MCP server may provide the tool, no calls count as similar.
     """
@@ -215,7 +223,7 @@ def similar_to(
 def servers_of(tool: str, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
     """Return the configured MCP servers that may provide a tool with this full name.
 
-    Server and tool names are joined by `_`. So if there are servers `a` and `a_b`, the tool
+    Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the tool
     `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
     """
     return tuple(each for each in sorted(_servers(environ, cwd)) if _may_have(each, tool))

@@ -1,4 +1,4 @@
-"""The policy in effect for a run on this machine: policy files, and settings."""
+"""The policy in effect for a run on this machine, from policy files and settings."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class EffectivePolicy:
     """A run's policy, and its sources.
 
     * `policy`: the rules of all files, in load order.
-    * `files`: the files that exist and are in effect, with the paths passed to the CLI.
-    * `admin`: the files of the administrator's tier.
+    * `setup`: everything else that affects decisions, such as settings.
+    * `files`: the user's policy files that exist and those passed to the CLI.
+    * `admin`: the policy files of the administrator.
     * `settings`: the settings that were read.
     * `problems`: settings files that can't be read, each with a suggested fix.
     """
@@ -48,14 +49,15 @@ def effective_policy(
     include_directories: Sequence[Path] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> EffectivePolicy:
-    """Return the policy of a run gemtui would start with the files `policies`.
+    """Return the policy of a run that gemtui would start with certain options.
 
+    * `policies`: policy files to pass to the CLI.
     * `alone`: whether `policies` replace the user's own files, as with `gemini --policy`. If False,
       the user's own files come first. Without `policies`, this makes no difference.
     * `admin`: the values of `--admin-policy`.
     * `settings`: a file to use instead of the machine's merged settings.
     * `workspace`: the run's folder, whose own settings are in effect if the folder is trusted.
-    * `include_directories`: the other folders the run's tools may use.
+    * `include_directories`: the other folders that the run's tools may use.
 
     Raises OptionError for a settings file that does not exist, and OSError for one that can't be
     read or isn't a settings file.

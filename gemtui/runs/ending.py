@@ -1,4 +1,4 @@
-"""The states and endings of runs, with the names that all of gemtui uses."""
+"""The states and endings of runs, under the names that all of gemtui uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gemtui.agent.events import DoneStatus
 
 
 class RunState(StrEnum):
-    """The state of a run and its supervisor."""
+    """Whether a run is still working, judged by its processes."""
 
     RUNNING = "running"
     """The run's supervisor is alive, so gemtui can attach to the run."""
@@ -29,13 +29,13 @@ class Status(StrEnum):
     REFUSED = "refused"
     """The run succeeded, but tool calls were denied."""
     INCOMPLETE = "incomplete"
-    """The run ended without a result, so the output may be incomplete."""
+    """The run ended without reporting a result, so its output may be incomplete."""
     FAILED = "failed"
     INTERRUPTED = "interrupted"
     TURN_LIMIT = "turn_limit"
     TIMEOUT = "timeout"
     BUDGET = "budget"
-    """The run was stopped because the next call would exceed its own or the daily budget."""
+    """The run was stopped because of its own or the daily budget."""
 
     @property
     def words(self) -> str:
@@ -75,9 +75,10 @@ _OF_LIMIT: Mapping[str | None, Status] = {
 
 
 def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
-    """Return a run's status, judging only by its last event.
+    """Return how a run ended, judging only by the last event of its output.
 
-    `complete`: whether the run had a result. `limit`: as in the exit record.
+    `complete`: whether the run reported a result. `limit`: the limit that ended the run, such as
+    `timeout`; None if there was none.
     """
     if limit in _OF_LIMIT:
         return _OF_LIMIT[limit]

@@ -1,9 +1,9 @@
 """Add the stored session's contents to the transcript of a finished run.
 
-The stream contains no thoughts, diffs or exit codes, only one sum of tokens, and, after a dropped
-connection, an answer's text twice (assets/gemini-cli.md#events). The session contains all of these,
-and each text once. Parts the session lacks (an interrupted answer, a failed prompt, errors) are
-kept from the stream.
+The run's output stream contains no thoughts, diffs or exit codes, only one sum of tokens, and,
+after a dropped connection, an answer's text twice (assets/gemini-cli.md#events). The session
+contains all of these, and each text once. Parts that the session lacks (an interrupted answer, a
+failed prompt, errors) are kept from the stream.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, Tool
 
 
 def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
-    """Return a run's transcript with additions from its session in the store `home`.
+    """Return a run's transcript with additions from its stored session.
 
-    Messages from the stream keep their ids and their order, so that a view keeps its scroll
-    position. Returns `live` itself if the session, or this run in the session, can't be found.
-    Blocking: call from a worker thread, because files are read.
+    `live`: the transcript from the run's output stream. `home`: the store. Messages keep their ids
+    and their order, so that a view keeps its scroll position. Returns `live` itself if the session,
+    or this run in the session, can't be found. Blocking: call it from a worker thread, because
+    files are read.
     """
     messages = list(live)
     stored = stored_part(messages, home, session_id) if session_id else ()
@@ -37,11 +38,11 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
 
 def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
-    """Return one run's messages in its stored session, starting with the prompt.
+    """Return the messages that a run added to its stored session, prompt first.
 
-    Returns () if they aren't found. The run is identified by its tool calls or, if there are none,
-    by its texts. Times can't be used, because resuming a session gives all older records the time
-    of the resume.
+    Returns () if they aren't found. They are found by the run's tool calls or, if there are none,
+    by its texts. Times can't be used, because when a session is resumed, all older records get the
+    time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -59,7 +60,7 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield the stretches of a session that contain `prompts` prompts, newest first.
+    """Yield every stretch of a session that contains `prompts` prompts, newest first.
 
     Each stretch begins with a prompt and ends before another one, or at the session's end.
     """
@@ -71,7 +72,7 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stored part matches the stream: same calls, or same answer."""
+    """Return whether a stretch of a session has the run's calls (or else its texts)."""
     theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
@@ -81,7 +82,10 @@ def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
 
 
 def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a part without calls was stored before a call was interrupted."""
+    """Return whether a stretch without calls is the start of an interrupted run.
+
+    In that case, the interrupted calls are only in the stream.
+    """
     texts = [text for message in part for text in _texts(message)]
     shown = [text for message in live for text in _texts(message)]
     answered = any(message.author is Author.MODEL for message in part)
@@ -104,7 +108,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _asked(messages: Sequence[Message]) -> str:
-    """Return the text the user typed."""
+    """Return the text of the first prompt."""
     prompts = (message for message in messages if message.prompt)
     blocks = next((message.blocks for message in prompts), ())
     return "".join(block.text for block in blocks if isinstance(block, Text)).strip()
@@ -116,8 +120,8 @@ def _asked(messages: Sequence[Message]) -> str:
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
     """Yield the stream's messages in order, merged with their stored counterparts.
 
-    Contents that only the session has are put before the next counterpart. No call and no text is
-    shown twice.
+    Stored messages that the stream lacks are yielded before the next stored message that it has. No
+    call and no text is yielded twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
@@ -137,9 +141,9 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
     """Return the positions of the stored messages to show in place of `message`.
 
-    The last one is `mate`, its counterpart. Those before it are earlier messages, but only if
-    `message` contains all of their text; any others are left for their own counterparts. `left`:
-    the stored messages that have not been shown yet.
+    `left`: the stored messages that have not been shown yet. `mate`: the position of the
+    counterpart, which comes last. Earlier stored messages are included if `message` contains all of
+    their text; any others are left for their own counterparts.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -148,9 +152,9 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """The stored contents that were shown earlier than the stream has them.
+    """Stored contents that have been shown earlier than they appear in the stream.
 
-    It is used to avoid showing the same contents again.
+    It is used to avoid showing the same contents twice.
     """
 
     def __init__(self) -> None:
@@ -164,7 +168,7 @@ class _Shown:
         self._texts += [t for each in stored for t in _texts(each) if t not in text]
 
     def rest(self, message: Message) -> Message:
-        """Return the message without the contents that have already been shown above it.
+        """Return a message from the stream without contents that have already been shown.
 
         This is needed because old versions of the CLI store all calls in one record.
         """
@@ -183,9 +187,11 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Return the position of the stored counterpart, found by its calls or its text.
+    """Return the position of a message's stored counterpart.
 
-    `left`: the stored messages that have not been matched yet.
+    The counterpart is found by calls or by text. `left`: the stored messages that have not been
+    matched yet. `places`: maps the ids of stored calls to their messages' positions. Returns None
+    if there is no counterpart.
     """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
@@ -207,9 +213,9 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """Return the position of the next stored answer if neither message has text.
+    """Return the position of the next stored answer if neither message has any text.
 
-    Such an answer's calls were lost when the run was interrupted.
+    The calls of such an answer were not stored, because the run was interrupted.
     """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
@@ -219,11 +225,11 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Merge a message from the stream into the last of its stored counterparts.
+    """Merge a message from the stream into its counterpart, the last of `stored`.
 
     The result has everything in that stored message, plus what only `message` has. The text from
-    the stream is kept only if it contains the text of no stored message. `known`: the ids of all
-    stored calls.
+    the stream is kept only if it contains none of the stored texts. `known`: the ids of all stored
+    calls.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}
@@ -245,11 +251,11 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
 
 
 def _call(stored: ToolCall, live: ToolCall | None) -> ToolCall:
-    """Return the stored call, completed with facts from the stream.
+    """Return the stored call, completed with facts that only the stream has.
 
-    Among these are the duration, and the status if the session's is unconfirmed. The stream also
-    decides between “denied” and “failed”, because whether a tool is hidden or doesn't exist depends
-    on the run's policy.
+    Among these are the duration, and the status if the session does not confirm one. The stream
+    also decides between “denied” and “failed”, because only the run's policy determines whether a
+    tool is hidden or doesn't exist.
     """
     if live is None:
         return stored

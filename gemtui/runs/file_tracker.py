@@ -1,4 +1,4 @@
-"""Track a run's files through its calls, through observation, and on disk.
+"""Track a run's files through its calls, by watching the folder, and on disk.
 
 The rules are described in assets/architecture.md#the-files-of-a-run.
 """
@@ -50,7 +50,7 @@ CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""Seconds by which a file's change may precede the report of its command."""
+"""How many seconds before its reported start a shell command may change files."""
 
 Span = tuple[float, float]
 """When a shell command started and ended, in seconds since the epoch.
@@ -63,8 +63,8 @@ The end is infinite while the command is running.
 class FileStates:
     """The difference between a file's former and present contents.
 
-    `diff`: None if unknown. In that case, `text` has the present contents, as far as they can be
-    shown. `why`: a note about the difference.
+    `diff`: None if it can't be computed. In that case, `text` contains the present contents, as far
+    as they can be shown. `why`: a sentence about the difference for the user.
     """
 
     diff: DiffDisplay | None = None
@@ -73,10 +73,11 @@ class FileStates:
 
 
 class FileTracker:
-    """Tracks one run's files in the folder `root`. Its methods access the disk.
+    """Finds the files that a run has changed in the folder `root`.
 
-    `ended`: when a past run ended, because others may have changed files since then; None while the
-    run is working.
+    Its methods read the disk. `ended`: when a past run ended; None while the run is working. After
+    the end, files may have been changed by others, so their present contents are not attributed to
+    the run.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -85,15 +86,18 @@ class FileTracker:
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
     def record_before(self, began: int) -> None:
-        """Record the folder's state as the run begins; `began`: see `FolderState`."""
+        """Record the folder's state as the run begins.
+
+        `began`: when the run was requested, in nanoseconds since the epoch.
+        """
         if not too_large(self._root):
             self._before = FolderState(self._root, began)
 
     def changes_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
-        """Return when files changed: the observed changes, and up to `MOST` others.
+        """Map each changed file to the time of its change.
 
-        The others are files that, judging by the disk, have changed since the run began. `seen`:
-        the observed changes.
+        `seen`: the changes that were observed while they happened. Up to `MOST` other files are
+        added that, judging by the disk, have changed since the run began.
         """
         if self._before is None:
             return seen
@@ -111,7 +115,8 @@ class FileTracker:
         """Return a row for each of the run's files, for display.
 
         Files that calls were to write come first. `seen`: when other files were changed, as yielded
-        by `seen_files`. `shells`: the time spans in which the run's shell commands were running.
+        by `seen_files`. `shells`: the times at which the run's shell commands were running; changes
+        in these times are attributed to the commands.
         """
         times = dict(seen or {})
         rows = [
@@ -122,7 +127,7 @@ class FileTracker:
         return tuple(rows)
 
     def difference(self, path: Path, calls: Iterable[ToolCall]) -> FileStates:
-        """Return how a file has changed since before the run.
+        """Return how a file differs from its contents before the run.
 
         For a past run, this is the change made by the run's calls.
         """
@@ -147,7 +152,7 @@ class FileTracker:
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
         """Map each file to the calls that were to write it.
 
-        The paths begin with `root`, even if a call used another name of that folder, such as a
+        The paths begin with `root`, even if a call named that folder by another path, such as a
         link.
         """
         found: dict[Path, list[ToolCall]] = {}
@@ -159,7 +164,7 @@ class FileTracker:
         return found
 
     def _file_of(self, asked: str) -> str:
-        """Return the file the CLI writes for the path in a call."""
+        """Return the file that the CLI writes if a call names `asked`."""
         with suppress(OSError, ValueError):
             return tool_path(asked, str(self._root))
         return asked
@@ -167,7 +172,10 @@ class FileTracker:
     def _written(
         self, path: Path, calls: Sequence[ToolCall], at: float | None, shells: Sequence[Span]
     ) -> FileWrite:
-        """Return the row for a file that calls were to write."""
+        """Return the row for a file that calls were to write.
+
+        `at`: when the file was observed to change; None if it was not.
+        """
         settled = [self._settled(call, path) for call in calls]
         row = write_of(path, settled)
         if row.written is WriteStatus.YES and self._ended is None:
@@ -180,7 +188,10 @@ class FileTracker:
         return replace(row, note=", ".join(filter(None, (row.note, note))))
 
     def _settled(self, call: ToolCall, path: Path) -> ToolCall:
-        """Mark a call without a result as successful or failed, if the disk shows which."""
+        """Mark a call without a result as successful or failed, if the disk shows which.
+
+        All other calls are returned unchanged.
+        """
         if call.status not in UNCONFIRMED:
             return call
         untouched = self._before is not None and self._before.untouched(path)
@@ -193,7 +204,10 @@ class FileTracker:
         return call_with(call, status=ToolStatus.SUCCESS, display=change)
 
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
-        """Return the row for a file changed by something else; None if it is unchanged."""
+        """Return the row for a file that was observed to change but that no call names.
+
+        Returns None if the file is unchanged after all.
+        """
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
             return None
@@ -210,7 +224,7 @@ class FileTracker:
         at: float | None,
         shells: Sequence[Span],
     ) -> FileWrite:
-        """Return the row updated with the file's present state."""
+        """Return a file's row, updated with the file's present state."""
         path = Path(row.path)
         existed = self._existed(path)
         if existed is None and row.letter is not Letter.UNKNOWN:
@@ -228,7 +242,10 @@ class FileTracker:
     def _compared(
         self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]
     ) -> FileWrite:
-        """Return the row for a file that exists, compared with the file's former contents."""
+        """Return the row for an existing file, compared with its contents before the run.
+
+        `existed`: whether the file existed before the run; None if unknown.
+        """
         path = Path(row.path)
         if existed is not None:
             row = replace(row, letter=Letter.MODIFIED if existed else Letter.CREATED)
@@ -241,7 +258,10 @@ class FileTracker:
         return replace(row, added=diff.added, removed=diff.removed, net=True, note=same)
 
     def _gone(self, row: FileWrite, existed: bool | None, calls: Sequence[ToolCall]) -> FileWrite:
-        """Return the row for a file that no longer exists."""
+        """Return the row for a file that no longer exists.
+
+        `existed`: whether the file existed before the run; None if unknown.
+        """
         if existed is None:
             return replace(row, letter=Letter.UNKNOWN, added=None, removed=None, note=GONE)
         if not existed:
@@ -258,7 +278,10 @@ class FileTracker:
         return None if self._before is None else self._before.existed(path)
 
     def _text_before(self, path: Path, calls: Sequence[ToolCall]) -> str | None:
-        """Return a file's contents before the run, or else before the first call's write."""
+        """Return a file's text before the run; if that is unknown, before the first call.
+
+        Returns None if neither is known.
+        """
         if self._existed(path) is False:
             return ""
         content = None if self._before is None else self._before.content(path)
@@ -268,7 +291,7 @@ class FileTracker:
 
 
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
-    """Return the change according to a past run's calls.
+    """Return a file's change as reported by a past run's calls.
 
     The disk is not read, because the file may have changed since the run.
     """
@@ -294,7 +317,7 @@ def _succeeded(call: ToolCall) -> bool:
 def _settling(call: ToolCall, settled: ToolCall) -> str:
     """Return the note for a file whose last call has no result; "" if it has one.
 
-    `settled`: the call, marked as successful or failed if the disk shows which.
+    `settled`: the call as returned by `_settled`.
     """
     if call.status not in UNCONFIRMED:
         return ""
@@ -304,7 +327,10 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return the cause of a change that happened at one of these times."""
+    """Return whether a shell command or something else caused a change.
+
+    `times`: when the change may have happened. `shells`: when commands were running.
+    """
     by_shell = any(start - _SLACK <= at <= end for at in times for start, end in shells)
     return Doer.SHELL if by_shell else Doer.SEEN
 
@@ -319,7 +345,7 @@ def _facts(path: Path) -> os.stat_result | None:
 
 
 def _text(path: Path) -> str | None:
-    """Return the contents of a regular file if it is text and not too large."""
+    """Return a file's contents; None if it is not a regular text file or too large."""
     facts = _facts(path)
     if facts is None or not S_ISREG(facts.st_mode):
         return None
@@ -337,7 +363,7 @@ def _decoded(content: bytes) -> str | None:
 
 
 def _unread(path: Path) -> str:
-    """Return why a file's contents can't be read; "" if they can."""
+    """Return why a file's contents can't be shown, such as "not text"; "" if they can."""
     facts = _facts(path)
     if facts is None:
         return GONE
@@ -349,7 +375,7 @@ def _unread(path: Path) -> str:
 
 
 def recorded_files(run: Run, home: Path) -> tuple[FileWrite, ...] | None:
-    """Return a finished run's files; None if the run is still working or unreadable.
+    """Return the files of a finished run; None if it is still working or unreadable.
 
     `home`: the store that contains the run's session. Reads all of the run's output.
     """

@@ -1,8 +1,8 @@
 """Record the state of a run's folder before the run: its files and their contents.
 
 Contents are recorded only where that is cheap. The folder is read while the run is starting, or
-later. Therefore each result depends on the file system's times: for anything that changed after the
-run began, the former state is unknown.
+later. Therefore the file system's times decide what is known: the former state of anything that
+changed after the run began is unknown.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ from gemtui.files import SMALL, read_small
 from gemtui.runs.git import ask_git
 
 _MOST, _SECONDS = 20_000, 2.0
-"""Limits on listing a folder: the number of entries, and seconds."""
+"""The limits on listing a folder: number of entries, and seconds."""
 _LARGEST_COPY, _COPIES = 256_000, 8_000_000
-"""The most bytes, of one file and in total, to keep in memory if git lacks them."""
+"""Limits on copying contents into memory: bytes of one file, and bytes in total.
+
+Files that git has stored are not copied.
+"""
 _LARGEST_INDEX = 16_000_000
 _32_BITS = 0xFFFF_FFFF
 _INDEXED = re.compile(
@@ -47,7 +50,7 @@ _UNLISTED = _Facts(regular=False, inode=0, size=0, modified=0, changed=0)
 
 
 class FolderState:
-    """A folder's files, as they were before a run.
+    """The files of a folder as they were before a run.
 
     `began`: when the run was requested, in nanoseconds since the epoch. Creating an instance reads
     the disk.
@@ -60,7 +63,7 @@ class FolderState:
         self._contents: dict[str, bytes | None] = dict(self._copies())
 
     def existed(self, path: Path) -> bool | None:
-        """Return whether a file existed; None if unknown."""
+        """Return whether a file existed before the run; None if unknown."""
         if (facts := self._files.get(str(path))) is not None:
             return True if self._is_old(facts) else None
         folder = self._folder_of(path)
@@ -71,7 +74,7 @@ class FolderState:
         return str(path) in self._folders
 
     def content(self, path: Path) -> bytes | None:
-        """Return a file's former contents; None if unknown. Reads the disk."""
+        """Return a file's contents before the run; None if unknown. Reads the disk."""
         name = str(path)
         if name not in self._contents and (blob := self._blobs.get(name)) is not None:
             found = ask_git(self._folder, "cat-file", "blob", blob, most=SMALL)
@@ -80,12 +83,12 @@ class FolderState:
         return self._contents.get(name)
 
     def untouched(self, path: Path) -> bool:
-        """Return whether a file is completely unchanged. Reads the disk."""
+        """Return whether a file is unchanged since before the run. Reads the disk."""
         facts = self._files.get(str(path))
         return facts is not None and self._is_old(facts) and facts == _facts(str(path))
 
     def changed(self) -> Iterator[Path]:
-        """Yield the files that have been changed, created or deleted. Reads the disk."""
+        """Yield files changed, created or deleted since the run began. Reads the disk."""
         files, _ = _listed(self._folder)
         for name, facts in files.items():
             known = name in self._files or self._folder_of(Path(name)) is not None
@@ -99,7 +102,10 @@ class FolderState:
         return facts.changed < self._began
 
     def _folder_of(self, path: Path) -> _Facts | None:
-        """Return the nearest listed parent folder; None under unlisted folders and links."""
+        """Return the facts of the nearest parent folder that was listed.
+
+        Returns None if a nearer folder was not listed, or is a link.
+        """
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
             if facts is not None:
@@ -107,10 +113,10 @@ class FolderState:
         return None
 
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
-        """Yield the files whose contents git has, because they match git's index.
+        """Yield (path, blob id) for files whose contents git has stored.
 
-        A file must have the time and size that the index records. Git's own conversions, for
-        example of line endings, change the size.
+        A file must have the time and size that git's index records for it. A file whose contents
+        git converted, for example its line endings, has a different size.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
@@ -120,7 +126,10 @@ class FolderState:
                 yield name, entry["blob"].decode()
 
     def _copies(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the contents of small files that git doesn't have, within the limits."""
+        """Yield (path, contents) for small files whose contents git has not stored.
+
+        Stops at the limits on memory and time.
+        """
         room, until = _COPIES, time.monotonic() + _SECONDS
         for name, facts in self._files.items():
             hidden = name.rpartition("/")[2].startswith(".")
@@ -139,7 +148,7 @@ def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
     """Return a folder's files, and the folders that were listed, nearest first.
 
     Hidden folders, package managers' folders, and those beyond the limits are not listed; they are
-    returned among the files instead.
+    included among the files instead.
     """
     files: dict[str, _Facts] = {}
     folders: dict[str, _Facts] = {}
@@ -186,7 +195,7 @@ def _facts(name: str) -> _Facts | None:
 def _same(facts: _Facts, entry: re.Match[bytes]) -> bool:
     """Return whether a file matches its entry in git's index.
 
-    The index stores only 32 bits of the inode.
+    Only 32 bits of the inode are compared, because the index stores no more.
     """
     second, nano = map(int, entry["time"].split(b":"))
     indexed = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)

@@ -1,9 +1,9 @@
-"""Send the queued prompts of a finished run; each starts a follow-up run.
+"""Send a finished run's queued prompts; each starts a follow-up run.
 
-Before a follow-up run starts, its prompt is claimed by renaming the prompt's file to the new run's
-id, so that each prompt is sent at most once. If a process is killed in between, the new run's
+Before a follow-up run starts, its prompt is claimed by giving the prompt's file the name of the new
+run's id, so that each prompt is sent at most once. If a process is killed in between, the new run's
 folder shows whether the prompt was sent; if not, the prompt returns to the queue. If several gemtui
-processes want to send, only the one that holds the lock does.
+processes want to send, only the one that holds the queue's lock does.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ PATIENCE = 10.0
 
 T = TypeVar("T")
 Begin = Callable[[str, str], Awaitable[T | None]]
-"""Starts a run with the given prompt and id, or returns None if it did not start."""
+"""A function that starts a run with the given prompt and id.
+
+It returns None if the run did not start.
+"""
 
 
 async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = None) -> T | None:
     """Start a run with a prompt that was still queued when `run` ended.
 
-    The rest of the queue moves to the new run. `begin`: starts a run with a given prompt and id.
-    `prompt`: the id of the prompt to send; None means the next one. Returns the result of `begin`;
+    The rest of the queue moves to the new run. `begin`: starts a run with a given prompt and id;
+    its result is returned. `prompt`: the id of the prompt to send; None means the next one. Returns
     None if the queue is empty, the run did not start, or another gemtui process is sending. Raises
     OSError and the errors of `begin`. If no run started, the queue is unchanged.
     """
@@ -59,16 +62,17 @@ async def send_next(run: RunFolder, begin: Begin[T], *, prompt: str | None = Non
         if begun is None:
             await asyncio.to_thread(queue.return_claimed, id)
             return None
-        with suppress(OSError):  # if this fails, the start is detected later
+        with suppress(OSError):  # `settle` would confirm it later
             await asyncio.to_thread(queue.confirm, id)
             await asyncio.to_thread(_settle, run)
         return begun
 
 
 def queue_again(run: RunFolder, prompt: str) -> None:
-    """Put an interrupted prompt back at the front of its run's queue, once.
+    """Put an interrupted prompt back at the front of its run's queue.
 
-    Does nothing while another process is sending from the queue. Raises OSError.
+    Does nothing if the prompt is already queued, or while another process is sending from the
+    queue. Raises OSError.
     """
     queue = PromptQueue.of(run)
     with queue.sending() as alone:
@@ -92,7 +96,8 @@ async def _alone(queue: PromptQueue, stack: ExitStack) -> bool:
 def settle(run: RunFolder) -> None:
     """Repair the queue of a finished run, unless a process is sending from it.
 
-    Undelivered messages become queued prompts. Raises OSError.
+    Undelivered messages become queued prompts, claimed prompts are confirmed or return to the
+    queue, and the queue moves to the run that continues this one, if any. Raises OSError.
     """
     queue = PromptQueue.of(run)
     if not queue.undelivered():
@@ -116,7 +121,7 @@ def _settle(run: RunFolder) -> None:
 
 
 def went_on(run: RunFolder) -> RunFolder | None:
-    """Return the last run in the chain of follow-up runs; None if there are none."""
+    """Return the last of the runs that continue `run`; None if there are none."""
     seen, last = {run.id}, None
     while (following := _following(last or run)) is not None and following.id not in seen:
         seen.add(following.id)
@@ -133,7 +138,8 @@ def _following(run: RunFolder) -> RunFolder | None:
 def hand_on(run: RunFolder, to: RunFolder) -> None:
     """Move a finished run's queue to the run that continues it.
 
-    Does nothing while a process is sending from the queue. Raises OSError.
+    `to`: the run that continues it. Does nothing while a process is sending from the queue. Raises
+    OSError.
     """
     queue = PromptQueue.of(run)
     if not queue.undelivered():

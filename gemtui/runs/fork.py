@@ -1,8 +1,8 @@
 """Fork a chat: create a new session with another one's history, up to a prompt.
 
-The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it.
-Traces of a resume are cleaned up as for every session (`session_keeper.py`). The original is only
-read.
+The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it. When
+a fork is resumed, it is protected like every session (`gemtui/kept/resume_guard.py`). The original
+session is only read.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ Record = Mapping[str, Any]
 class Fork:
     """A new chat, forked from another one.
 
-    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty, in which
-      case a chat without `resume` is equivalent.
+    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. Then start
+      a chat without `resume`.
     * `path`: the new session's file; None if `session_id` is None.
-    * `before`: the 1-based number of the prompt before which the history was cut.
+    * `before`: the number, counted from 1, of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
     * `project`: the folder in which the session can be resumed; None if unknown.
     """
@@ -59,12 +59,13 @@ class Fork:
 def fork_session(
     session: Summary, home: Path, *, before: int | None = None, undo: int | None = None
 ) -> Fork:
-    """Create a session from the part of a stored one that precedes a prompt.
+    """Create a session with the history of another one up to a prompt.
 
-    `session`: a session in the store under `home`, or archived in the vault. `before`: the 1-based
-    number of a prompt in the present conversation. None, or one more than the number of prompts,
-    keeps everything. `undo`: the id of the undo that restored the files to this point, if any. If
-    the CLI could not resume the remaining history, no session is created and `session_id` is None.
+    `session`: a session in the store under `home`, or archived in the vault. `before`: the number,
+    counted from 1, of a prompt in the present conversation, which is cut off with all that follows.
+    None, or one more than the number of prompts, keeps everything. `undo`: the id of the undo that
+    restored the files to this point, if any. If the CLI could not resume the remaining history, no
+    session is created and `session_id` is None.
 
     The new session has no token counts, and statistics exclude its older part, because the original
     session contains both. The original session's checkpoints also count as the new session's.
@@ -100,7 +101,7 @@ def fork_session(
 
 
 def _share_checkpoints(fork: Fork, session: Summary, undo: int | None) -> None:
-    """Record whose checkpoints the fork uses, if the project has any.
+    """Record that the fork uses its original session's checkpoints, if there are any.
 
     Unreadable checkpoints are not reported here, because every undo reports them.
     """
@@ -163,11 +164,11 @@ def _written(
 def _records(
     log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
 ) -> Iterator[Record]:
-    """Yield a history's records, with each result only once.
+    """Yield the records for the new session, with each tool result only once.
 
-    Calls made after `until` are omitted, even if they are stored with an answer from before that
-    time. Records that only repeat a result are also omitted, because the CLI would send that result
-    to the model twice (assets/gemini-cli.md#ghosts).
+    `until`: calls made later are left out, even if they are stored with an answer from before that
+    time. Records that only repeat a result are left out as well, because the CLI would send that
+    result to the model twice (assets/gemini-cli.md#ghosts).
     """
     given: set[str] = set()
     for entry, record in whole_records(log, past):
@@ -192,7 +193,7 @@ def _is_later(call: Record, until: datetime) -> bool:
 
 
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
-    """Yield the new session's file in chunks of bytes, in the format of the original.
+    """Yield the new session's file in chunks of bytes, in the original's file format.
 
     The CLI version that wrote the original can read this format, and so can later versions.
     """
@@ -209,10 +210,10 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
 
 
 def _chats(session: Summary, home: Path) -> Path:
-    """Return the folder in which the CLI looks for the project's sessions.
+    """Return the folder in which the CLI looks for a project's sessions.
 
-    Since version 0.29, this is the folder that the registry names; old sessions may be in another
-    folder (assets/gemini-cli.md#places).
+    `session`: a session of the project. Since version 0.29, the CLI's project registry names this
+    folder; old sessions may be in another one (assets/gemini-cli.md#places).
     """
     slug = (registered(home / "projects.json") or {}).get(session.project or "", "")
     if slug and slug == Path(slug).name:
@@ -235,7 +236,7 @@ def _project_hash(session: Summary) -> str:
 
 
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
-    """Return a new id, and a file name whose id prefix no other file has.
+    """Return a new session id, and a file name whose id prefix no other file has.
 
     The prefix must be unique, because the CLI removes all files with the same prefix at once
     (assets/gemini-cli.md#clean-up).

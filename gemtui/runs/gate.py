@@ -1,4 +1,4 @@
-"""A run's gate, which every tool call must pass and where the user is asked.
+"""A run's gate, which every tool call must pass and which may ask the user.
 
 The gate is part of the run's supervisor. The CLI's hooks connect to its socket; each connection is
 handled in a thread. A question to the user stays in the run's folder until it is answered there.
@@ -67,7 +67,7 @@ from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed
 
 SOCKET = "gate"
 FRESH = 10.0
-"""Seconds after the last sign of activity for which the user counts as present."""
+"""How many seconds after their last sign of activity users still count as present."""
 ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui could not ask the user about this call, so it was denied"
@@ -90,9 +90,10 @@ _GO_ON: HookAnswer = {}
 
 
 class Gate:
-    """Decides which tool calls of one run are allowed, from `open` to `close`.
+    """Decides which tool calls of one run are allowed.
 
-    `clock`: returns seconds since 1970. `may_prompt`: returns whether a queued prompt may be sent.
+    It works from `open` to `close`. `clock`: returns seconds since 1970. `may_prompt`: returns
+    whether a queued prompt may be sent.
     """
 
     def __init__(
@@ -109,7 +110,7 @@ class Gate:
         self._away = Away((request.about or {}).get("away") or Away.WAIT)
         self._seal = new_seal()
         self._let: Counter[CallKey] = Counter()
-        """How many allowed calls have no result yet, by tool and arguments."""
+        """How many allowed calls have no result yet, for each tool and arguments."""
         self._wrong: str | None = None
         self._lock = threading.Lock()
         self._calls = CallWatch(folder.stdout)
@@ -122,7 +123,7 @@ class Gate:
         self._came, self._session = False, ""
         self._asked = 0
         self._early: set[int] = set()
-        """The numbers of questions whose answers existed before they were asked."""
+        """The numbers of questions that already had an answer before they were asked."""
         self._waiting = 0
         self._commands = UserCommands.of(folder)
         self._telling: list[subprocess.Popen[bytes]] = []
@@ -130,7 +131,7 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare the gate before the CLI starts; return the environment for its hooks.
+        """Prepare the gate before the CLI starts; return variables for its environment.
 
         With these variables, the CLI's hooks find the gate's socket. `temporary`: the run's folder
         for temporary files. Raises OSError, GemtuiError.
@@ -146,17 +147,20 @@ class Gate:
 
     @property
     def waiting(self) -> bool:
-        """Whether the user is being asked; this time doesn't count towards time limits."""
+        """Whether the user is being asked.
+
+        While this is so, the run's time limits are suspended.
+        """
         with self._lock:
             return self._waiting > 0
 
     @property
     def stopped(self) -> bool:
-        """Whether the user answered a question by stopping the run."""
+        """Whether the user has stopped the run in answer to a question."""
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why all of the run's processes must be killed at once, or None."""
+        """Return why the whole run must be killed at once; None if the gate works."""
         with self._lock:
             self._calls.update()
             if self._calls.began and not self._came:
@@ -170,9 +174,9 @@ class Gate:
         return None if hooks_start else MOVED
 
     def close(self) -> None:
-        """Deny all unanswered questions, and compare the files written last.
+        """Abandon all unanswered questions, and check the files of calls without a result.
 
-        Raises OSError if the results can't be recorded.
+        Raises OSError if the outcomes can't be recorded.
         """
         self._closed.set()
         if self._server is not None:
@@ -186,9 +190,10 @@ class Gate:
     # --- one event -----------------------------------------------------------------------------
 
     def _answer(self, event: Mapping[str, Any], gone: IsGone) -> HookAnswer | None:
-        """Return the response to a hook; calls that can't be judged are denied.
+        """Return the response to a hook.
 
-        `event`: what the hook sent. `gone`: returns whether the hook has been killed.
+        If an error occurs while a call is judged, the call is denied. `event`: what the hook sent.
+        `gone`: returns whether the hook has been killed.
         """
         kind = event.get("hook_event_name")
         if kind == "SessionStart":
@@ -207,10 +212,10 @@ class Gate:
             return _refusal(_trouble(error)) if kind == "BeforeTool" else _GO_ON
 
     def _opened(self, event: Mapping[str, Any]) -> None:
-        """Handle the session start, which shows that the CLI has loaded the gate's rules.
+        """Handle a session start, which shows that the CLI has loaded the gate's rules.
 
-        The rules contain the seal, a secret that marks calls as allowed, so their file can be
-        removed now.
+        The file with the rules is then removed, because it contains the seal, a secret that marks
+        calls as allowed.
         """
         self._came = True
         self._session = self._session or string(event.get("session_id"))
@@ -249,7 +254,7 @@ class Gate:
     def _call_of(
         self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     ) -> ApprovalRequest:
-        """Return the call that a hook reports, with its effect."""
+        """Return the call that a hook reports as a request for approval, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
@@ -287,13 +292,13 @@ class Gate:
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
     def _is_nested(self, event: Mapping[str, Any]) -> bool:
-        """Return whether one of this run's commands started the session."""
+        """Return whether an event is from another CLI that a command of the run started."""
         return self._session not in ("", string(event.get("session_id")))
 
     def _judge(self, call: ApprovalRequest) -> Judgement:
         """Return the policy's judgement of a call.
 
-        If several subagents may have made the call, the strictest judgement applies.
+        If it is unknown which of several subagents made the call, the strictest judgement applies.
         """
         with self._lock:
             agents = self._calls.agents if call.subagent else frozenset()
@@ -302,7 +307,7 @@ class Gate:
         return max(judged, key=lambda judgement: judgement.way)
 
     def _granted_rule(self, call: ApprovalRequest) -> Rule | None:
-        """Return the rule from an “allow similar” answer that allows a call, or None.
+        """Return the “allow similar” rule that allows a call; None if none does.
 
         A rule about a file is matched against the file's real path.
         """
@@ -316,10 +321,10 @@ class Gate:
             return self._granted.allows(Call(call.tool_name, arguments))
 
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
-        """Record that one of the user's rules allowed a call unasked. Raises OSError.
+        """Record that one of the user's rules allowed a call without a question.
 
-        `rule`: the rule as a sentence; if it is "", nothing is recorded. `answer`: the number of
-        the answer that the rule came from; 0 for a policy file.
+        `rule`: where the rule is, for users; if it is "", nothing is recorded. `answer`: the number
+        of the answer that the rule came from; 0 for a policy file. Raises OSError.
         """
         if not rule:
             return
@@ -339,7 +344,7 @@ class Gate:
     def _through(self, tool: str, arguments: Mapping[str, Any]) -> HookAnswer:
         """Return the response that lets a call through with exactly these arguments.
 
-        The response replaces any changes that other hooks make to them.
+        It replaces any changes that other hooks make to the arguments.
         """
         if self._rules().can_carry_seal(tool):
             arguments = sealed(tool, arguments, self._seal)
@@ -351,7 +356,7 @@ class Gate:
             self._let[_key(tool, arguments)] += 1
 
     def _was_made(self, event: Mapping[str, Any]) -> None:
-        """Check that a call with a result was made exactly as it was allowed."""
+        """Check, once a call has a result, that it was made exactly as it was allowed."""
         tool, made = string(event.get("tool_name")), event.get("tool_input")
         if not isinstance(made, dict):
             return
@@ -380,9 +385,9 @@ class Gate:
     # --- messages and prompts --------------------------------------------------------------------
 
     def _steer(self, kind: object, event: Mapping[str, Any]) -> HookAnswer:
-        """Pass on the user's messages and prompts.
+        """Send the user's messages or a prompt to the agent in the response to a hook.
 
-        Nothing is passed to a session that one of the run's commands started.
+        `kind`: the event's type. A session that one of the run's commands started gets nothing.
         """
         if self._is_nested(event):
             return _GO_ON
@@ -394,7 +399,11 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> HookAnswer:
-        """Return the messages sent since the last call, if the main agent made this call."""
+        """Return a response that contains the user's messages sent since the last call.
+
+        It is empty if there are none, or if a subagent may have made the call. `tool`: the call's
+        tool.
+        """
         with self._lock:
             self._calls.update()
             if self._calls.agents and tool != AGENT:
@@ -415,7 +424,8 @@ class Gate:
         """Ask the user about a call; return the response to the hook.
 
         If the call would do something else by the time the user allows it, the user is asked again.
-        `gone`: returns whether the hook has been killed.
+        `gone`: returns whether the hook has been killed. Returns None if the question was
+        abandoned.
         """
         while True:
             folder, number = _folder_of(call), self._put(call)
@@ -438,7 +448,7 @@ class Gate:
             call = asked
 
     def _put(self, call: ApprovalRequest) -> int:
-        """Write the next question, so that it can be answered; return its number.
+        """Write a question about a call to the run's folder; return the question's number.
 
         Raises OSError.
         """
@@ -452,10 +462,11 @@ class Gate:
         return number
 
     def _wait(self, number: int, call: ApprovalRequest, gone: IsGone) -> Approval | Rule | None:
-        """Wait for the answer, however long it takes; None if it is no longer needed.
+        """Wait until a question is answered, and return the answer.
 
-        If a similar call is answered with “allow similar” in the meantime, return that answer's
-        rule.
+        If the user allows this call by answering “allow similar” to another question, return that
+        answer's rule. Return a denial if the run's options say not to wait for an absent user, and
+        None if the run or the hook has ended. `gone`: returns whether the hook has been killed.
         """
         if number in self._early:
             return Approval.deny(EARLY)
@@ -478,7 +489,10 @@ class Gate:
         return None
 
     def _tell_user(self, number: int) -> None:
-        """Start the user's notification command; if that fails, the question still waits."""
+        """Start the user's notification command for a question.
+
+        If that fails, the error is printed and the question stays open.
+        """
         try:
             self._telling.append(start_command(self._folder, ON_ASK, self._commands.on_ask, number))
         except OSError as error:
@@ -500,7 +514,8 @@ class Gate:
     def _by_rule(self, number: int, call: ApprovalRequest, rule: Rule) -> HookAnswer:
         """Let a waiting call proceed, because “allow similar” for another call covers it.
 
-        The call is made even if its effect has changed since the question.
+        The call is made even if its effect has changed since the question. `number`: the question's
+        number. `rule`: the rule from that answer.
         """
         now = self._again(call, call.arguments)
         if (why := self._why_not(now)) is not None:
@@ -514,9 +529,10 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> HookAnswer | ApprovalRequest:
-        """Make a call that the user allowed, or return the question to ask again.
+        """Let a call proceed that the user has allowed, or return a new question about it.
 
-        `folder`: the real path of the command's folder at the time of the question.
+        The response to the hook is returned if the call proceeds or can't be made. `folder`: the
+        real path of the command's folder at the time of the question.
         """
         arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
         changed = arguments != call.arguments
@@ -553,13 +569,13 @@ class Gate:
         return let
 
     def _again(self, call: ApprovalRequest, arguments: Mapping[str, Any]) -> ApprovalRequest:
-        """Return the call with these arguments and the effect it would have now."""
+        """Return the call with these arguments and the effect that it would have now."""
         assert call.context is not None
         does = self._effect(call.tool_name, arguments, call.context)
         return replace(call, arguments=arguments, effect=does)
 
     def _why_not(self, call: ApprovalRequest) -> str | None:
-        """Return why a call can't be made even if approved; None if it can."""
+        """Return why a call can't be made even if the user approves; None if it can."""
         judgement = self._judge(call)
         if judgement.way is Way.REFUSE:
             return judgement.why
@@ -587,9 +603,9 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the call's arguments with an absolute path.
+    """Return a call's arguments with the path made absolute.
 
-    This is for a session that runs in `folder`, which isn't the run's folder.
+    This is for a call of a session that works in `folder` instead of the run's folder.
     """
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
@@ -600,7 +616,7 @@ def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping
 
 
 def _origin(server: Mapping[str, Any]) -> str:
-    """Return the origin of an MCP server as the CLI reports it: its URL or command."""
+    """Return an MCP server's URL or command, as reported by the CLI."""
     if url := string(server.get("url")) or string(server.get("tcp")):
         return url
     args = server.get("args")
@@ -609,7 +625,10 @@ def _origin(server: Mapping[str, Any]) -> str:
 
 
 def _impossible(does: Effect | None) -> str | None:
-    """Return why a call can't be made at all, as a message to the model, or None."""
+    """Return why a call would fail or can't be predicted, as a message to the model.
+
+    Returns None if neither is so.
+    """
     if does is None or does.kind is not EffectKind.FILE:
         return None
     if does.fails is not None:
@@ -621,7 +640,10 @@ def _impossible(does: Effect | None) -> str | None:
 
 
 def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
-    """Return why the user's text in the answer can't be written verbatim, or None."""
+    """Return why the text that the user edited can't be written verbatim, or None.
+
+    `asked`, `now`: the call as requested, and with the user's changes.
+    """
     content = now.arguments.get("content")
     if now.tool_name != WRITE or now.effect is None or not isinstance(content, str):
         return None
@@ -637,7 +659,7 @@ def _otherwise(
     *,
     changed: bool,
 ) -> str | None:
-    """Return what has changed since the user saw the call, as a sentence, or None.
+    """Return what has changed since the user saw a call, as a sentence, or None.
 
     `asked`, `now`: the call as the question showed it, and as it would be made now. `folder`: the
     real path of the command's folder at the time of the question. `changed`: whether the user
@@ -657,20 +679,21 @@ def _otherwise(
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:
-    """Return the real path of the folder in which a command would run, or None."""
+    """Return the real path of the folder in which a call's command would run, or None."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
 
 def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
-    """Return the arguments that produce exactly the predicted effect of a call."""
+    """Return arguments with which a call does exactly what was predicted."""
     return call.arguments if call.effect is None else call.effect.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
-    """Return a key that identifies a call, ignoring the seal and the form of numbers.
+    """Return a key that identifies a call by its tool and arguments.
 
-    Numbers are converted to floating point, because the CLI has no other numbers.
+    The seal is ignored, and numbers are converted to floating point, because the CLI's JavaScript
+    has no other numbers.
     """
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Find out from the CLI's output which of a run's tool calls passed its gate."""
+"""Find out from the CLI's output which of a run's tool calls have passed its gate."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 
 AGENT = "invoke_agent"
-"""The tool that starts subagents. Their calls don't appear in the stream."""
+"""The tool that starts subagents, whose calls don't appear in the CLI's output."""
 _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 @dataclass(slots=True)
 class _Announced:
-    """A call that the stream has announced."""
+    """A call that the CLI's output has announced and that has no result yet.
+
+    `passed`: whether it has passed the gate.
+    """
 
     name: str
     arguments: Mapping[str, Any]
@@ -30,29 +33,29 @@ class _Announced:
 
 
 class CallWatch:
-    """Compares a CLI's growing output with the reports from its hooks."""
+    """Compares the calls in the CLI's growing output with those that its hooks report."""
 
     def __init__(self, output: Path) -> None:
         self.began = False
-        """Whether the stream has begun."""
+        """Whether the CLI's output contains the start of the session."""
         self.ungated = False
-        """Whether a call was made that no hook had reported."""
+        """Whether a call succeeded that no hook had reported."""
         self.model: str | None = None
-        """The name of the run's model in the stream."""
+        """The run's model, as named in the CLI's output."""
         self._ended: list[str] = []
         self._lines = NewLines(output)
         self._announced: dict[str, _Announced] = {}
         self._others: Counter[str] = Counter()
-        """Number of calls, by tool, whose arguments in the hook differ from the stream's."""
+        """How many calls of each tool a hook reported that match no call in the output."""
 
     def update(self) -> None:
-        """Process the CLI's new output."""
+        """Process the output that the CLI has written since the last update."""
         for line in self._lines.read():
             if any(kind in line for kind in _KINDS):
                 self._handle(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of calls that passed the gate and have since got a result.
+        """Return the ids of calls that passed the gate and have a result.
 
         Each id is returned only once.
         """
@@ -60,10 +63,10 @@ class CallWatch:
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Record that a call passed the gate; return its id in the stream, or None.
+        """Record that a call passes the gate; return its id in the CLI's output.
 
-        A hook reports the call by its name and arguments. None means that the stream has not
-        announced such a call.
+        `name`, `arguments`: the call as its hook reports it. Returns None if the output has not
+        announced such a call, for example because a subagent makes it.
         """
         self.update()
         for id, call in self._announced.items():
@@ -77,9 +80,9 @@ class CallWatch:
     def may_be_changed(self, name: str) -> bool:
         """Return whether another hook may have changed a call of this tool.
 
-        Use this for a call that matches no announced call. Returns True if the stream has announced
-        a call of this tool that has not passed yet, and no running subagent could have made the
-        call instead.
+        The hook would have done so before the gate saw the call. Use this for a call for which
+        `passes` returned None. True means that the output has announced a call of this tool that
+        has not passed the gate yet, and that no running subagent could have made the call instead.
         """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents
@@ -91,7 +94,7 @@ class CallWatch:
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
-        """Return the id of a tool's first call that passed but has no result yet."""
+        """Return the id of a tool's earliest call that has passed but has no result yet."""
         found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 

@@ -1,7 +1,7 @@
-"""Check whether a gated run could ask the user; if in doubt, it is not started.
+"""Check, before a gated run starts, whether it could ask the user.
 
-A gated run asks the user for approval. If its hooks did not work, no additional calls would be
-allowed, but more calls would be denied, and the user would never be asked.
+A gated run asks the user for approval. Without working hooks, it would allow no more than other
+runs do, but it would deny more calls and never ask. If in doubt, such a run is not started.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OFF = ("", "0", "false")
 
 
 def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: str | None) -> None:
-    """Raise GateError if a run with these options could not ask on this machine.
+    """Raise GateError if a run with these options could not ask the user.
 
     `version`: the CLI's version; None if unknown.
     """
@@ -103,7 +103,7 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the problems that the variables in a `.env` file cause for a gated run.
+    """Yield why variables in a `.env` file make a gated run unsafe, each with a fix.
 
     For example, they can run programs in the hook or disable hooks.
     """

@@ -1,9 +1,9 @@
-"""Decide how a gated run handles a tool call: pass it, seal it, ask, or deny it.
+"""Decide what a gated run does about a tool call: pass it on, allow, ask, or deny.
 
 The CLI gets the rules of any headless run, which deny everything it would ask about. In addition,
 it gets the rules in `rules_text`: calls with the run's seal are allowed, and writes and commands
-without the seal are denied. The seal is a secret argument that the gate adds. Therefore a call that
-never passed the gate is denied, whatever made the gate fail.
+without the seal are denied. The seal is a secret argument that the gate adds to a call. Therefore a
+call that never passed the gate is denied, for whatever reason the gate failed.
 """
 
 from __future__ import annotations
@@ -41,10 +41,13 @@ from gemtui.transcript.seal import seal_pattern
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""The tools whose calls need the secret seal, each with one of its arguments."""
+"""The tools whose calls need the secret seal, each with one of its own arguments."""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that accept no additional argument, so only the hook can stop their calls."""
+"""Tools that accept no additional argument, so that no seal can be added.
+
+Only the hook can stop calls of these tools.
+"""
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
 """The approval modes in which writes and commands need the secret seal."""
@@ -69,19 +72,19 @@ class Way(IntEnum):
     """The ways to handle a call, from least to most strict."""
 
     PASS = auto()
-    """The gate leaves the call to the CLI, which allows or denies it without asking."""
+    """The call is left to the CLI, which allows or denies it without asking."""
     THROUGH = auto()
-    """The call gets the seal, which allows it, without a question."""
+    """The call gets the seal, with which the CLI allows it; the user is not asked."""
     ASK = auto()
     REFUSE = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A decision about a call, and the reason for it.
+    """How to handle a call, and the reason.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: where the user's own rule
-    is that allows the call without a question; "" if there is no such rule.
+    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
+    rule that allows the call; "" if no such rule does.
     """
 
     way: Way
@@ -90,7 +93,7 @@ class Judgement:
 
 
 class GatePolicy:
-    """The rules of one run, both for asking the user and for running headless.
+    """A run's rules, judged both as if the CLI could ask and as it runs headless.
 
     `policies`: the files and folders that `policy` was read from.
     """
@@ -115,13 +118,13 @@ class GatePolicy:
         self._rule_places = (*map(resolved, policies), *self._named_policies())
         tools = setup.settings.get("tools")
         self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
-        """Whether the CLI may let another model correct what is written."""
+        """Whether the CLI may let another model correct text before it is written."""
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)
 
     @classmethod
     def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
-        """Return a run's policy, as the CLI will load it.
+        """Return the policy of a run as the CLI will load it.
 
         Raises OSError, OptionError.
         """
@@ -131,17 +134,17 @@ class GatePolicy:
         return cls(found.policy, found.setup, mode, environ, policies=policies)
 
     def _named_policies(self) -> Iterator[Path]:
-        """Yield the policy files that the settings name, which need not exist."""
+        """Yield the policy files and folders that settings name; they may not exist."""
         home = gemini_home(self._environ)
         for name in ("policyPaths", "adminPolicyPaths"):
             value = self._settings.get(name)
             yield from map(resolved, setting_paths(value, home, self._workspace))
 
     def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
-        """Return how to handle a call with this effect.
+        """Return how to handle a call.
 
-        If the call writes a file other than the one its arguments name, the rules have to allow
-        both.
+        If the call's effect is to write a file other than the one its arguments name, the rules
+        have to allow both.
         """
         found = self._judge(call, effect)
         for spellings in self._others(call, effect):
@@ -154,9 +157,10 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """If a call writes another file than it names, yield it with the real path.
+        """Yield the call with its real path, if it writes another file than it names.
 
-        Yields one tuple, which contains the call with each spelling of that path.
+        At most one tuple is yielded. It contains the call with each way to spell the real path,
+        because rules may match any of these.
         """
         path = None if effect is None else effect.path
         if effect is None or path is None:
@@ -211,7 +215,7 @@ class GatePolicy:
         return None if why is None else _sentence(why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
-        """Return how to handle a call that needs no question."""
+        """Return how to handle a call that is allowed without a question."""
         own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
@@ -219,11 +223,11 @@ class GatePolicy:
         return Judgement(way=Way.THROUGH, rule=own)
 
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
-        """Return why to ask the user about a call the CLI allows, or None.
+        """Return why to ask the user about a call that the CLI would allow, as a sentence.
 
-        The reason is a sentence. There is no question about a command if one of the user's own
-        rules allows it. If a file is outside the run's folders or affects what is run later, the
-        user's rule must also have conditions.
+        None means that no question is necessary. A user's own rule that allows a command is enough.
+        For a file that is outside the run's folders or affects what is run later, the rule must
+        also have conditions. `rule`: the rule that allows the call.
         """
         own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
@@ -275,9 +279,9 @@ class GatePolicy:
         return None if file is None else f"{clean_line(str(file))} may start programs."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """Judge a call of a tool for which there are no rules.
+        """Return how to handle a call of a tool for which there are no rules.
 
-        The CLI decides calls of its own tools. For any other tool, the user is asked. `hidden_by`:
+        The CLI's own tools are left to the CLI. For any other tool, the user is asked. `hidden_by`:
         the rule that hides the tool; in that case, the call is denied.
         """
         if hidden_by is not None:
@@ -287,14 +291,15 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Return whether calls of a tool can carry the seal as an additional argument."""
+        """Return whether the seal can be added to the arguments of a tool's calls."""
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
-        """Return the contents of the policy file that allows calls with the seal.
+        """Return the contents of the policy file with which the CLI allows sealed calls.
 
-        Hidden tools stay hidden, and calls that are denied to subagents stay denied. For tools that
-        can't carry a seal, rules that would ask become rules that allow.
+        Hidden tools stay hidden, and calls that are denied to subagents stay denied. For tools
+        whose calls can't carry a seal, rules that would ask become rules that allow, because the
+        gate asks instead.
         """
         rules = self._policy.rules
         denied = _for_agents(rules, seal)
@@ -313,7 +318,7 @@ class GatePolicy:
 
 
 def _is_own(rule: Rule | None) -> bool:
-    """Return whether a rule allows calls and is the user's or the administrator's."""
+    """Return whether a rule is the user's or the administrator's, and allows calls."""
     return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
 
 
@@ -327,10 +332,10 @@ def _denied(message: str | None) -> Judgement:
 
 
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
-    """Yield the rules that deny calls to subagents, with a raised priority.
+    """Yield the rules that deny calls to subagents, with the highest priority.
 
-    They must come before the rules that allow calls with the seal, because hooks add the seal
-    without knowing which agent is calling.
+    They must precede the rules that allow sealed calls, because the gate adds the seal without
+    knowing which agent makes a call.
     """
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
@@ -344,10 +349,10 @@ def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
 
 
 def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
-    """Yield the user's rules about tools whose calls can't carry a seal.
+    """Yield the user's rules for tools whose calls can't carry a seal.
 
-    Rules that deny such tools are unchanged, rules that would ask are yielded as rules that allow,
-    and rules that allow are left out.
+    Rules that deny are yielded unchanged, and rules that would ask as rules that allow. Rules that
+    allow are left out.
     """
     for rule in rules:
         tools = _unsealed_among(rule)
@@ -368,7 +373,7 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
     """Yield the rules that allow calls with the seal.
 
-    In plan mode, they allow only the tools the user can be asked about in that mode.
+    In plan mode, these are only calls of the tools about which the user can be asked in that mode.
     """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)
@@ -400,8 +405,9 @@ def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
 def _unsealed_denies() -> Iterator[Rule]:
     """Yield the rules that deny writes and commands without the seal.
 
-    These rules have a pattern, because otherwise the CLI would hide the tools. They come after the
-    rules that allow calls with the seal, and before the user's rules, whose files are loaded later.
+    They have a pattern for arguments, because otherwise the CLI would hide the tools. They come
+    after the rules that allow calls with the seal, and before the user's rules, whose files are
+    loaded later.
     """
     for tool, argument in SEALED.items():
         yield Rule(

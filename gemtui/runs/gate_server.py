@@ -1,8 +1,8 @@
-"""The socket that a gated run's hooks connect to: one event per connection.
+"""The socket to which a gated run's hooks connect, once for each event.
 
 A hook sends `{"event": …}` on one line and reads the answer from one line. An unreadable event gets
-no answer, and the hook then denies the call. If a connection closes while its hook is waiting, the
-hook is gone.
+no answer, and the hook then denies the call. If the connection is closed while the hook should be
+waiting, the hook has been killed.
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ from pathlib import Path
 from typing import Any
 
 LARGEST = 64_000_000
-"""The largest question, in bytes; larger ones are not answered."""
+"""The largest event, in bytes; larger ones get no answer."""
 _PIECE = 1024 * 1024
 _QUEUE = 1024
 
 IsGone = Callable[[], bool]
-"""Returns whether the hook that is waiting for an answer is gone."""
+"""A function that returns whether the waiting hook has been killed."""
 AnswerEvent = Callable[[Mapping[str, Any], IsGone], Mapping[str, Any] | None]
-"""Returns what the hook prints for an event, or None.
+"""A function that returns what the hook is to print for an event.
 
-None makes the hook print nothing and deny the call.
+If it returns None, the hook prints nothing and denies the call.
 """
 
 
 class GateServer:
-    """Answers hooks, each in its own thread, from `start` to `close`."""
+    """Answers hooks, each in its own thread.
+
+    It works from `start` to `close`. `answer`: returns the answer to an event.
+    """
 
     def __init__(self, path: Path, answer: AnswerEvent) -> None:
         self._answer = answer
@@ -98,16 +101,20 @@ def _line(connection: socket.socket) -> bytes:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Return whether the hook has closed its end; a waiting hook sends nothing more."""
+    """Return whether the hook has closed its connection.
+
+    A waiting hook sends nothing more, so the connection becomes readable only if it is closed.
+    """
     looking = select.poll()
     looking.register(connection, select.POLLIN)
     return bool(looking.poll(0))
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Return whether the connected process belongs to the current user.
+    """Return whether the process at the other end belongs to the current user.
 
-    This is known only on Linux. On other systems, the private folder protects the socket.
+    Only Linux can tell. On other systems, True is returned, and the private folder protects the
+    socket.
     """
     if sys.platform != "linux":
         return True

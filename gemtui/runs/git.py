@@ -1,4 +1,4 @@
-"""Run git commands in a folder that anybody may own."""
+"""Run git commands in a folder that may belong to someone else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.processes import FOLDER, find_program
 _LIMIT = 5.0
 """The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
-"""The exit codes that count as an answer from git; 1 means no."""
+"""The exit codes with which git has answered a question; 1 means no."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",
@@ -29,10 +29,10 @@ _NO_COMMANDS = (
 def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
     """Return the output of a git command in a folder; None if it fails.
 
-    `given`: the command's input. `most`: the largest output in bytes; if the output is larger, None
-    is returned. A repository's own settings can name programs for git to run. Those that update the
-    index or fetch objects are disabled here, but `words` must be a git command that runs no filters
-    or hooks.
+    Exit code 1 does not count as a failure. `given`: the command's input. `most`: the largest
+    output in bytes; None is returned if there is more. A repository's own settings can name
+    programs for git to run. Those that update the index or fetch objects are disabled here, but
+    `words` must be a git command that runs no filters or hooks.
     """
     git = find_program("git")
     if git is None:

@@ -1,9 +1,9 @@
-"""Create and remove git worktrees without running programs the repository names.
+"""Create and remove git worktrees without running programs a repository names.
 
 A repository's configuration can name programs for git to run: hooks, filters, a file system
-monitor, and helpers that fetch objects. Commands that need the configuration, because they write to
-the repository, are run with these programs disabled and without a checkout. Files are written and
-compared through a private repository that has no configuration at all and only reads the original
+monitor, and helpers that fetch objects. Commands that need this configuration, because they write
+to the repository, are run with these programs disabled and without a checkout. Files are written
+and compared through a private repository that has no configuration and only reads the original
 repository's objects.
 """
 
@@ -29,14 +29,14 @@ _NO_PROGRAMS = (
 )  # fmt: skip
 _SUBMODULE = b"160000"
 _SHA256 = 64
-"""The length of an object id, in hexadecimal digits, if a repository uses SHA-256."""
+"""The length of SHA-256 object ids, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitRepository:
-    """A repository with a working tree.
+    """A git repository with a working tree.
 
-    `top`: the root of the working tree. `common`: the repository's main git folder.
+    `top`: the root of the working tree. `common`: the git folder that all worktrees share.
     """
 
     top: Path
@@ -71,16 +71,19 @@ class GitRepository:
             ) from None
 
     def add(self, tree: Path, branch: str, commit: str) -> None:
-        """Create a worktree without files, on a new branch. Raises WorktreeError."""
+        """Create a worktree without files at `tree`, on a new branch.
+
+        Raises WorktreeError.
+        """
         words = ("--no-checkout", "--no-track", "-b", branch, str(tree), commit)
         _git(self.top, "worktree", "add", *words)
 
     def check_out(self, tree: Path, commit: str, private: Path) -> tuple[str, ...]:
         """Write a commit's files into a worktree; return notes for the user.
 
-        The notes concern submodules, which stay empty, and files with filters, which are not run.
-        Line endings follow `.gitattributes`. `private`: where to create the private repository.
-        Raises WorktreeError, OSError.
+        The notes are about submodules, which stay empty, and files with filters, which are not run.
+        Line endings follow `.gitattributes`. `private`: where to create the private repository that
+        is used for this. Raises WorktreeError, OSError.
         """
         index = _git_folder_of(tree) / "index"
         environ = self._private(private, tree, index, commit)
@@ -105,7 +108,10 @@ class GitRepository:
             )
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
-        """Return how many files of the working tree differ from a commit; None if unknown."""
+        """Return how many files of the working tree differ from a commit; None if unknown.
+
+        `private`: where to create the private repository that is used for this.
+        """
         index = _git_folder_of(self.top) / "index"
         with suppress(WorktreeError, OSError):
             environ = self._private(private, self.top, index, commit)
@@ -115,7 +121,7 @@ class GitRepository:
         return None
 
     def commits(self, branch: str, commit: str) -> tuple[int, int] | None:
-        """Count a branch's commits after `commit`, and those that no other branch has.
+        """Return how many commits a branch has after `commit`, and how many only it has.
 
         Returns None if the branch no longer exists.
         """
@@ -130,7 +136,7 @@ class GitRepository:
             return None
 
     def forget(self, tree: Path) -> None:
-        """Remove the repository's record of a worktree whose files have been deleted."""
+        """Remove what the repository has recorded about a worktree. Raises WorktreeError."""
         _git(self.top, "worktree", "remove", "--force", "--force", str(tree))
 
     def knows(self, tree: Path) -> bool:
@@ -142,16 +148,14 @@ class GitRepository:
         return b"worktree " + os.fsencode(tree) in told
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, whatever commits it has. Raises WorktreeError.
-
-        Commits that are on no other branch are lost.
-        """
+        """Delete a branch, even if commits are lost by this. Raises WorktreeError."""
         _git(self.top, "branch", "-D", "--quiet", "--", branch)
 
     def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
-        """Return the environment for a private repository that shares these objects.
+        """Create a private repository with the same objects; return git's environment.
 
-        The repository has no configuration and is created if necessary.
+        The repository has no configuration. `place`: its folder. `tree`, `index`: the working tree
+        and the index to use. `commit`: any commit, whose id shows the type of hash.
         """
         for folder in (place / "objects", place / "refs"):
             make_folder(folder)
@@ -186,7 +190,7 @@ def _nearest(folder: Path) -> Path | None:
 
 
 def _git_folder_of(tree: Path) -> Path:
-    """Return the git folder of one working tree."""
+    """Return the git folder of one working tree, which may be a linked worktree."""
     words = ("rev-parse", "--path-format=absolute", "--git-dir")
     return Path(os.fsdecode(_line(_git(tree, *words))))
 

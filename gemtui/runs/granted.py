@@ -1,7 +1,7 @@
-"""Approvals that cover more than one call: the rest of a run, or all runs.
+"""Approvals that cover more than one call, either in the same run or in all runs.
 
-The rules in this module are consulted only for calls that a run's policy would ask about. Therefore
-everything that the policy denies stays denied.
+The rules in this module are consulted only for calls about which a run's policy would ask.
+Therefore everything that the policy denies stays denied.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ from gemtui.runs.similar_calls import SHELL, is_plain
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
-"""The name of the policy whose rules apply to all runs; the policy pane shows it."""
+"""The name of the policy with the rules for all runs; the policy pane shows it."""
 
 
 class Granted:
-    """The approvals in effect for one run in the folder `workspace`."""
+    """The approvals in effect for one run.
+
+    `workspace`: the run's folder.
+    """
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
@@ -40,7 +43,7 @@ class Granted:
         self._engine: Engine | None = None
 
     def load_always(self) -> None:
-        """Load the rules that apply to all runs; an unreadable file allows nothing."""
+        """Load the rules that apply to all runs; an unreadable file contains none."""
         path = path_of(ALWAYS)
         if path.is_file():
             self._always, self._engine = _allows(Policy.load(path)), None
@@ -51,11 +54,11 @@ class Granted:
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The numbers of the answers whose rules are in effect."""
+        """The numbers of the answers that contained rules and have not been revoked."""
         return tuple(self._answers)
 
     def answer_of(self, rule: Rule) -> int:
-        """Return the number of the answer a rule came from; 0 if it applies to all runs."""
+        """Return the number of the answer with this rule; 0 for a rule for all runs."""
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
@@ -81,10 +84,10 @@ class Granted:
         return outcome.rule
 
     def _covers(self, policy: Policy, call: Call) -> bool:
-        """Return whether each command in a call has an approved prefix.
+        """Return whether every command in a call has an approved prefix.
 
-        Commands are parsed the way bash would, because the CLI only compares strings and recognises
-        more whitespace than bash does. A prefix never approves a dangerous command.
+        Commands are parsed as bash would, because the CLI only compares strings and recognises more
+        whitespace than bash does. A prefix never approves a dangerous command.
         """
         place = command_place(self._workspace, string(call.args.get("dir_path")))
         command = unwrapped(string(call.args.get("command")))
@@ -102,7 +105,10 @@ class Granted:
         )
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
-        """Return the arguments with a file's real path; None if the path is unknown."""
+        """Return a call's arguments, with the real path of the file it writes.
+
+        Returns None if that path is unknown, or if a command would run outside the run's folder.
+        """
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):
             if not is_plain(path):
@@ -124,9 +130,9 @@ def _allows(policy: Policy) -> Policy:
 
 
 def keep_always(rule: Rule) -> Path:
-    """Add a rule to the policy for all runs, unless it has the rule; return the file.
+    """Add a rule to the policy for all runs, unless it is already there.
 
-    Raises PolicyError and OSError.
+    Returns the policy's file. Raises PolicyError and OSError.
     """
     path = path_of(ALWAYS)
     opened = store.open_policy(path) if path.exists() else store.create(ALWAYS, _HEAD)

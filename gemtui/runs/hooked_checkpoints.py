@@ -5,8 +5,8 @@ is the process id of the CLI. `python -m gemtui.runs.hooked_checkpoints DATA CON
 processes the events of this CLI process in chronological order, and removes their files. If such a
 Python process is killed, the next one, or an undo, completes its work.
 
-A checkpoint after a call is postponed while another call that may write anything is running,
-because until the end of the turn no event reports whether the user denied the other call.
+While a call that may write any file is running, no checkpoint is taken after other calls, because
+until the end of the turn no event reports whether the user denied the running one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 
 HOOKED = "hook "
-"""The prefix of call ids for calls that were reported by hooks."""
+"""The prefix of the ids that checkpoints use for calls reported by hooks."""
 LONGEST = 5.0
-"""Seconds Gemini CLI waits for a checkpoint before it sends a prompt."""
+"""How many seconds Gemini CLI waits for a checkpoint before it sends a prompt."""
 _LARGEST = 64_000_000
 """The largest event, in bytes, that is read."""
 _BEFORE, _AFTER = "BeforeTool", "AfterTool"
@@ -46,7 +46,11 @@ _BEFORE, _AFTER = "BeforeTool", "AfterTool"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """An event that a hook reported. `when`: seconds since 1970."""
+    """An event that a hook reported.
+
+    `file`: the file with the event. `kind`: its type, such as `BeforeTool`. `when`: seconds since
+    1970.
+    """
 
     file: Path
     kind: str
@@ -58,14 +62,18 @@ class _Event:
 
     @property
     def use(self) -> str:
-        """The call's id in the checkpoint store; hooks don't report Gemini CLI's own id."""
+        """The id under which the checkpoint store records the call.
+
+        Hooks don't report Gemini CLI's own id, so it is derived from the call and its time.
+        """
         return f"{hooked_use(self.tool, self.arguments)} {self.when}"
 
 
 def hooked_use(tool: str, arguments: Any) -> str:
-    """Return the prefix of a call's id in the checkpoint store.
+    """Return the prefix of the ids that the store gives to calls like this one.
 
-    This is for calls reported by hooks, which don't report Gemini CLI's own id.
+    Such an id is used for a call that a hook reported, because hooks don't report Gemini CLI's own
+    id. The call's time is appended to the prefix.
     """
     told = orjson.dumps([tool, arguments], option=orjson.OPT_SORT_KEYS)
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
@@ -74,10 +82,10 @@ def hooked_use(tool: str, arguments: Any) -> str:
 def take_hooked_checkpoints(
     project: Project, spool: Path, files: Iterable[Path] | None = None
 ) -> None:
-    """Take the checkpoints for the events in `spool`; requires the project lock.
+    """Process the project's events in the folder `spool`, and take their checkpoints.
 
-    Other projects' events are ignored. `files`: process only these events; None means all. Raises
-    OSError, CheckpointsUnreadable.
+    The caller holds the project's lock. `files`: process only these events; None means all. Events
+    of other projects are ignored. Raises OSError, CheckpointsUnreadable.
     """
     mine = _events(project.root, _files(spool) if files is None else files)
     for session in dict.fromkeys(each.session for each in mine):
@@ -85,9 +93,9 @@ def take_hooked_checkpoints(
 
 
 def is_pending(root: Path, spool: Path) -> bool:
-    """Return whether some of the project's events have not been processed yet.
+    """Return whether events of a project are waiting to be processed.
 
-    `root`: the project's folder.
+    `root`: the project's folder. `spool`: the folder that contains the events.
     """
     return bool(_events(root, _files(spool)))
 
@@ -102,7 +110,10 @@ def _events(root: Path, files: Iterable[Path]) -> list[_Event]:
 
 
 def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
-    """Take one checkpoint for everything a session has done since the last one."""
+    """Take a checkpoint that covers all events of a session, and remove their files.
+
+    No checkpoint is taken while a call that may write any file is running.
+    """
     ordered = sorted(events, key=lambda each: each.when)
     turn_ends = [each for each in ordered if each.kind not in (_BEFORE, _AFTER)]
     over = turn_ends[-1].when if turn_ends else 0.0
@@ -124,7 +135,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
 def _calls(
     root: Path, session: str, events: Sequence[_Event]
 ) -> tuple[list[WritingCall], list[_Event]]:
-    """Return the calls that have ended, and the start events of the other calls."""
+    """Return the calls that have ended, and the start events of those that have not."""
     began, calls = list[_Event](), list[WritingCall]()
     for each in events:
         if each.kind == _BEFORE and _counts(root, each):
@@ -151,14 +162,17 @@ def _counts(root: Path, event: _Event) -> bool:
 
 
 def _path(root: Path, event: _Event) -> bytes | None:
-    """Return the only file a call writes; None if it may write any file."""
+    """Return the file that a file tool's call writes, relative to the project.
+
+    Returns None for a call that may write any file, or one outside the project.
+    """
     if kind_of(event.tool) not in WRITING:
         return None
     return name_in(root, asked_path(event.arguments))
 
 
 def _read(file: Path) -> _Event | None:
-    """Read an event; return None if it is unreadable or already processed."""
+    """Read an event; return None if the file is unreadable or has been removed."""
     kind = file.name.rpartition(".")[2]
     try:
         told = mapping(orjson.loads(read_small(file, _LARGEST)))
@@ -174,7 +188,10 @@ def _read(file: Path) -> _Event | None:
 
 
 def _work(data: Path, file: Path) -> None:
-    """Process the events of one CLI process."""
+    """Take the checkpoints for all events of the CLI process that wrote `file`.
+
+    `data`: gemtui's data folder.
+    """
     event = _read(file)
     if event is None:
         with suppress(OSError):
@@ -194,7 +211,12 @@ def _work(data: Path, file: Path) -> None:
 
 
 def main(data: str, config: str, file: str) -> None:
-    """Process one event. Before a prompt, the CLI waits briefly for this to finish."""
+    """Process an event; the hook waits for this only before a prompt.
+
+    The work is done in a child process, for which the hook waits at most `LONGEST` seconds. `data`:
+    gemtui's data folder. `config`: its settings file; if this does not ask for checkpoints in all
+    sessions, the event is only removed. `file`: the event.
+    """
     with suppress(OSError):
         os.setsid()
     place = Path(file)

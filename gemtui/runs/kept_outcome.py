@@ -1,4 +1,4 @@
-"""Cache the outcomes of finished runs, so that listing needn't read their output."""
+"""Cache the outcomes of finished runs, so that lists needn't read their output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from gemtui.runs.outcome import RunProgress
 
 _FILE = "outcome.json"
 _RULES = 1
-"""The version of the rules; increased when the same output yields a new outcome."""
+"""The version of the code that determines outcomes.
+
+It is increased when the same output yields a different outcome, which invalidates the cache.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptOutcome:
-    """A finished run's status, with the numbers of denied and failed tool calls.
+    """How a finished run ended, with the numbers of denied and failed tool calls.
 
-    `sizes`: the sizes in bytes of the stdout and stderr that the outcome is based on.
+    `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
+    is outdated if they differ.
     """
 
     status: Status
@@ -47,7 +51,7 @@ def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
 def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
     """Determine a finished run's outcome from all of its output, and cache it.
 
-    Returns None if nobody knows how the run ended. The time needed is proportional to the output.
+    Returns None if how the run ended was not recorded. Takes time proportional to the output.
     """
     sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
 
@@ -62,7 +66,10 @@ def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
 
 
 def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:
-    """Cache the outcome of a run that has been followed; None if it hasn't ended."""
+    """Cache and return the outcome of a run whose events have been followed.
+
+    Returns None if the run hasn't ended. `progress`: the facts from the events.
+    """
     return _keep(folder, progress, stderr, _sizes(folder))
 
 
@@ -78,7 +85,7 @@ def _keep(
         failed=progress.failed.total(),
         sizes=sizes,
     )
-    with suppress(OSError):  # the output is then read again next time
+    with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())
     return found
 

@@ -1,7 +1,7 @@
 """List past and present runs from their folders, and limit their disk usage.
 
 A run's folder is kept after the run as the record of its prompt and output. If there are too many
-folders, or they use too much space, the oldest are removed, except those of runs that are still
+folders, or they use too much space, the oldest are removed, but never those of runs that are still
 working.
 """
 
@@ -42,28 +42,29 @@ from gemtui.transcript.model import excerpt
 MOST_RUNS = 200
 MOST_BYTES = 500_000_000
 CLEAR = "gemtui runs clear"
-"""The command that removes the records of all runs that have ended."""
+"""The shell command that removes the records of all finished runs."""
 CLEAR_PROMPTS = f"{CLEAR} --prompts"
-"""The command that also removes the run pane's history of prompts."""
+"""The shell command that also removes the run pane's history of prompts."""
 BROKEN = f"contains no readable run: check it; to delete leftovers of a failed start, use {CLEAR}"
-"""The message about a folder among the runs that contains no readable run."""
+"""The message about a folder that should contain a run but has no readable one."""
 _ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""Matches the name of a folder that was created for a run."""
+"""Matches the folder names that gemtui gives to runs, which are UUIDs."""
 _EDGE = 64 * 1024
-"""How many bytes at either end of a run's output are searched for JSON objects."""
+"""How many bytes at each end of a run's output are read to find its status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """A run, as recorded in its folder.
 
-    * `status`, `complete`, `exit`: None if nobody knows how the run ended.
+    * `status`, `complete`, `exit`: how the run ended; None if it has not, or if that was not
+      recorded.
     * `complete`: whether the CLI reported a result.
-    * `outcome`: None if not determined yet (see `with_outcome`).
+    * `outcome`: how the run ended in detail; None if not determined yet (see `with_outcome`).
     * `prompt`: the first line of the prompt.
     * `session`: the id of the session to resume; None if unknown.
     * `size`: how many bytes would be freed by removing the folder.
-    * `pids`: the run's processes, if they have no supervisor.
+    * `pids`: the run's processes that are alive without a supervisor.
     * `asks`: how many of the run's questions are unanswered.
     * `undelivered`: how many messages and prompts have not reached the agent.
     * `policies`: the policy files that were chosen for the run.
@@ -96,14 +97,14 @@ class Run:
 
     @property
     def alive(self) -> bool:
-        """Whether any of the run's processes is alive; if so, its folder must be kept."""
+        """Whether any of the run's processes is alive, so that its folder must be kept."""
         return self.state is RunState.RUNNING or bool(self.pids)
 
     @property
     def end(self) -> Status | None:
-        """How a finished run ended, judged by its exit until its outcome is known.
+        """How a finished run ended; None if unknown.
 
-        None if that is unknown.
+        Until its outcome has been determined, only the end of its output is considered.
         """
         if self.status is None or self.outcome is not None:
             return None if self.outcome is None else self.outcome.status
@@ -157,9 +158,11 @@ class Run:
 class DiskUsage:
     """The disk usage of all run folders.
 
-    `private`: whether only the user can read the folders. `orphaned`: the ids of runs whose
-    processes are alive without a supervisor. `broken`: the result of `broken_runs`. `only_copies`:
-    the runs that hold the only copy of a session.
+    * `place`: the folder that contains them.
+    * `private`: whether only the user can read them.
+    * `orphaned`: the ids of runs whose processes are alive without a supervisor.
+    * `broken`: the folders without a readable run.
+    * `only_copies`: the runs that hold the only copy of a session.
     """
 
     place: Path
@@ -204,7 +207,7 @@ def list_runs(place: Path) -> tuple[Run, ...]:
 
 
 def with_outcome(run: Run) -> Run:
-    """Return the run with its outcome.
+    """Return a run with its outcome, which `list_runs` adds only if it is cached.
 
     If the outcome is not cached, all of the run's output is read.
     """
@@ -218,7 +221,10 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """Add to the run the processes that are alive without a supervisor."""
+    """Add the processes that are alive without a supervisor to a run.
+
+    `tagged`: processes that have the run's id in their environment.
+    """
     if run.state is RunState.RUNNING:
         return run
     living = tagged | process_tree.still_running(run.exit.left if run.exit is not None else ())
@@ -229,18 +235,21 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """Return the message about processes without a supervisor, with the fix."""
+    """Return the message that a run's processes are alive without a supervisor.
+
+    It contains the command that stops them.
+    """
     return f"run {id[:8]} has orphaned processes: stop them with gemtui runs stop {id[:8]}"
 
 
 def waiting_words(count: int, id: str) -> str:
-    """Return the message about a run's queued prompts."""
+    """Return the message that a run has `count` queued prompts."""
     waits = counted(count, "queued prompt", "queued prompts")
     return f"{waits} for run {id[:8]}: see gemtui runs show {id[:8]}"
 
 
 LATEST = "latest"
-"""The word that selects the newest run wherever an id is expected."""
+"""The word that users enter for the newest run instead of an id."""
 _SHORTEST = 2
 _CANDIDATES = 20
 
@@ -267,7 +276,7 @@ def find_run(place: Path, wanted: str) -> Run:
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
-    """Return the runs with this id or prefix, or else those whose session has it."""
+    """Return the runs whose id, or else session id, is or begins with `wanted`."""
     known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()
@@ -280,7 +289,10 @@ def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
 
 
 def broken_runs(place: Path) -> tuple[Path, ...]:
-    """Return the folders in `place` without a readable run, except brand-new ones."""
+    """Return the folders in `place` that contain no readable run.
+
+    Folders that have just been created are left out.
+    """
     return tuple(folder.path for folder in _folders(place) if _is_broken(folder))
 
 
@@ -307,11 +319,11 @@ def runs_usage(place: Path) -> DiskUsage:
 
 
 def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) -> int:
-    """Remove the oldest finished runs beyond these limits; return how many.
+    """Remove the oldest finished runs that exceed these limits; return how many.
 
-    `runs`: the limit on the number of runs. `size`: the limit on their total size in bytes. The
-    newest run, runs that hold the only copy of a session, and runs with queued prompts are never
-    removed. From the runs that are kept, files that only a living run needs are removed.
+    `runs`: the most runs to keep. `size`: the most bytes they may use together. The newest run,
+    runs that hold the only copy of a session, and runs with queued prompts are never removed. From
+    the other finished runs, files that only a living run needs are removed.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
@@ -336,7 +348,7 @@ def clear_runs(place: Path) -> int:
 
 
 def _tidy(run: Run) -> None:
-    """Remove a dead run's secrets and temporary files, and repair its queue."""
+    """Remove a finished run's secrets and temporary files, and repair its queue."""
     if not run.alive:
         run.folder.clean(run.folder.request())
         with suppress(OSError):
@@ -344,17 +356,20 @@ def _tidy(run: Run) -> None:
 
 
 def _abandoned(place: Path) -> tuple[RunFolder, ...]:
-    """Return the broken folders that were created for runs and have no processes."""
+    """Return the folders of broken runs that have no processes.
+
+    Only folders that are named like a run's are returned.
+    """
     broken = [RunFolder(path) for path in broken_runs(place) if _ID.fullmatch(path.name)]
     living = process_tree.by_run() if broken else {}
     return tuple(folder for folder in broken if folder.id not in living)
 
 
 def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
-    """Remove runs' folders; return how many.
+    """Remove runs' folders, except those with the only copy of a session.
 
-    All removals of runs go through this function, so that a folder is kept if it contains, or may
-    contain, the only copy of a session.
+    Returns how many were removed. All removals of runs go through this function. A folder that
+    can't be read completely is kept as well, because it may contain such a copy.
     """
     last = {each.folder for each in last_copies(place)} if folders else set()
     removed = 0
@@ -368,9 +383,9 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
 
 
 def _is_readable(folder: RunFolder) -> bool:
-    """Return whether every file in a folder is readable.
+    """Return whether every file in a run's folder is readable.
 
-    An unreadable file may be a session copy that was not recognised.
+    An unreadable file may be a copy of a session.
     """
     try:
         with os.scandir(folder.path) as entries:
@@ -391,7 +406,10 @@ def _folders(place: Path) -> Iterator[RunFolder]:
 
 
 def _size(folder: Path) -> int:
-    """Return how many bytes removing a folder would free, not counting shared files."""
+    """Return how many bytes would be freed by removing a folder.
+
+    Files with other hard links aren't counted.
+    """
     size = 0
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -438,7 +456,7 @@ def _run(folder: RunFolder) -> Run | None:
 
 
 def _made(folder: RunFolder) -> datetime | None:
-    """Return when the run was requested."""
+    """Return when a run was requested; None if unknown."""
     try:
         return datetime.fromtimestamp((folder.path / "request.json").stat().st_mtime, UTC)
     except OSError:
@@ -452,9 +470,10 @@ def _state(folder: RunFolder) -> RunState:
 
 
 def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
-    """Return a run's final status, and whether the CLI reported a result.
+    """Return a finished run's status, and whether the CLI reported a result.
 
-    Both are judged by the first and last objects of the run's output.
+    Only the first and last objects of the run's output are read. `stream`: interprets them.
+    `ended`: the run's exit record.
     """
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
@@ -494,7 +513,7 @@ def _both_ends(path: Path) -> bytes:
 
 
 def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
-    """Return the files that were passed to the newest run in `folder` by `--policy`.
+    """Return the policy files passed to the newest run in `folder` with `--policy`.
 
     Returns () if there are none. `place`: the folder that contains all runs' folders.
     """

@@ -1,7 +1,7 @@
-"""Watch for files that change in a run's folder, whoever changes them.
+"""Watch for files that change in a run's folder, whatever changes them.
 
-The stream names only the files that file tools wrote, but shell commands write files as well. A
-file observed here was not necessarily changed by the run.
+The CLI's output names only the files that file tools wrote, but shell commands write files as well.
+A file observed here was not necessarily changed by the run.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST = 200
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
-    """Yield, after every change, all files that have changed so far.
+    """Yield, after every change, all files that have changed until then.
 
-    Each file is given with the time of its change, as from `changed_at`, in the order of the files'
-    first changes. Folders, hidden files, files that git ignores, and files of tools and package
-    managers are omitted. The iteration ends if the system can't watch the folder or after `most`
-    files, and immediately if the folder is `too_large`.
+    Each file is mapped to the time of its last change, in the order of the files' first changes.
+    Folders, hidden files, files that git ignores, and files of tools and package managers are left
+    out. The iteration ends after `most` files, or if the system can't watch the folder; it yields
+    nothing if the folder is `too_large`.
     """
     if not is_folder(folder) or too_large(folder):
         return
@@ -48,9 +48,9 @@ async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mappin
 
 
 def too_large(folder: Path) -> bool:
-    """Return whether a folder is, or links to, one that is too large to watch.
+    """Return whether a folder is too large to watch.
 
-    The home folder and all folders above it are too large.
+    The home folder and all folders above it are, and so are links to them.
     """
     return resolved(Path.home()).is_relative_to(resolved(folder))
 
@@ -61,7 +61,10 @@ def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
 
 
 class OwnFiles(DefaultFilter):
-    """Accepts people's own files, like watchfiles' default filter, but no hidden ones."""
+    """A filter that accepts users' own files.
+
+    It rejects hidden files, and those that watchfiles' default filter rejects.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -77,7 +80,7 @@ class OwnFiles(DefaultFilter):
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
-    """Return the files that git doesn't ignore, even if they have been deleted.
+    """Return those files that git doesn't ignore; they may have been deleted.
 
     If git is not available, all files are returned.
     """

@@ -1,9 +1,9 @@
-"""Describe how a run ended, in terms a user can act on.
+"""Describe how a run ended, in terms that a user can act on.
 
 gemtui makes finer distinctions than the CLI's notion of success (assets/gemini-cli.md#endings):
 denied tools, loops, blocked prompts and missing answers don't count as plain success. What the
-stream doesn't show can't be reported; for example, an answer that the model truncated at its token
-limit looks like any other.
+CLI's output doesn't show can't be reported; for example, an answer that the model truncated at its
+token limit looks like any other.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
-"""The prompt that continues an interrupted run."""
+"""The prompt that lets the model continue after an interrupted run."""
 _KEPT = 20
 _DETAIL = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """A run's outcome, for the user.
+    """How a run ended, in words for the user.
 
     `headline`: a line written by gemtui. `detail`: the original message, which is raw untrusted
-    text and may be empty. `ways_out`: suggestions for the user, best first. `until`: when the quota
-    that stopped the run is renewed; None if the cause was not a quota, or if the time is unknown.
+    text and may be empty. `ways_out`: suggestions, best first. `until`: when the quota that stopped
+    the run is renewed; None if the cause was not a quota, or if the time is unknown.
     """
 
     status: Status
@@ -71,10 +71,10 @@ class RunOutcome:
 
 
 class RunProgress:
-    """Collects the facts about a run from its events.
+    """Collects facts about a run from its events.
 
-    `add` all events, then get the `outcome`. `request`: the run's request, which includes what the
-    run's rules hide; None if unknown.
+    Call `add` for each event, then `outcome`. `request`: the run's request, which names the tools
+    that the run hides; None if unknown.
     """
 
     def __init__(self, request: Request | None = None) -> None:
@@ -86,7 +86,7 @@ class RunProgress:
         self.complete = False
         self.calls = 0
         self.written: dict[str, None] = {}
-        """The files written, as named in the calls, in the order of their first success."""
+        """The files that were written, as named in the calls, in order of the first write."""
         self.failed: Counter[str] = Counter()
         """How many calls failed, by tool."""
         self.stopped_by: str | None = None
@@ -96,7 +96,7 @@ class RunProgress:
         self.denied: list[Mapping[str, str]] = []
         """The denied calls in order, each with `toolUseId`, `toolName` and `reason`."""
         self.by_rule: dict[str, str] = {}
-        """Maps the reason for a denial to the rule in the user's policy that caused it."""
+        """Maps the reason for a denial to the user's own rule that caused it."""
         self.missing: dict[str, None] = {}
         """The tools that were called but don't exist."""
         self.errors: list[ErrorSaid] = []
@@ -105,13 +105,13 @@ class RunProgress:
         self._open: dict[str, ToolCall] = {}
         """The calls that have no result yet, by id."""
         self._landed: dict[str, bool] = {}
-        """Maps the ids of such calls to whether they wrote their files, where known."""
+        """Maps calls in `_open` to whether they wrote their file, where the disk shows it."""
         self._denied: list[tuple[ToolCall, str]] = []
-        """The calls that a policy denied, each with the reason the CLI gave."""
+        """The calls that a policy denied, each with the reason that the CLI gave."""
 
     @property
     def unsettled(self) -> int:
-        """The number of unresolved calls whose outcome neither events nor the disk show."""
+        """How many calls have an outcome that neither events nor the disk show."""
         return len(self._open) - len(self._landed)
 
     def add(self, event: AgentEvent) -> None:
@@ -140,10 +140,10 @@ class RunProgress:
             self.complete = metadata.get("complete") is True
 
     def settle(self, folder: Path, ended: datetime | None = None) -> None:
-        """Determine which unresolved writes happened, and which rules denied calls.
+        """Find out which calls without a result wrote files, and which rules denied calls.
 
-        Both are determined from the files on disk. `folder`: the run's folder. `ended`: when the
-        run ended; None means just now.
+        Files on disk are read for this. `folder`: the run's folder. `ended`: when the run ended;
+        None means right now.
         """
         self._name_rules(ended)
         for call in self._open.values():
@@ -152,7 +152,7 @@ class RunProgress:
                 self._landed[call.id] = found
 
     def _name_rules(self, ended: datetime | None) -> None:
-        """Find the rules that denied calls, unless their files have changed since."""
+        """Find the rules that denied calls, unless policies have changed since `ended`."""
         if self.request is None or not self._denied:
             return
         with suppress(GemtuiError, OSError):
@@ -163,7 +163,10 @@ class RunProgress:
         self._denied = []
 
     def _by_rule(self, call: ToolCall, why: str, rule: str) -> None:
-        """Record which of the user's rules caused a denial; "" if none of them did."""
+        """Record which of the user's rules caused a denial, in place of the CLI's reason.
+
+        `why`: the CLI's reason. `rule`: the rule's place; if it is "", nothing is changed.
+        """
         if not rule:
             return
         said = why.removeprefix(_DENIED) if why.startswith(_DENIED) else ""
@@ -176,7 +179,7 @@ class RunProgress:
 
     @property
     def settled(self) -> Mapping[str, bool]:
-        """Maps each unresolved call's file to whether it was written, if known."""
+        """Maps the files of calls without a result to whether they were written, if known."""
         return {_to_write(self._open[id]): found for id, found in self._landed.items()}
 
     def _result(self, result: ToolResult, call: ToolCall | None) -> None:
@@ -193,9 +196,10 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Return whether a tool reported as not found is known to be missing, not hidden.
+        """Return whether a tool that the CLI did not find is known not to be hidden.
 
-        For MCP servers' tools, this is known only if the run's policy was read.
+        In that case, it does not exist. For MCP servers' tools, this is known only if the run's
+        policy was read.
         """
         if not tool.startswith("mcp_"):
             return True
@@ -214,7 +218,7 @@ class RunProgress:
                 self._by_rule(call, why, self.request.hides(tool) or "")
 
     def outcome(self, stderr: str = "") -> RunOutcome | None:
-        """Return how the run ended; None while it is running.
+        """Return how the run ended; None if it is still running.
 
         `stderr`: the run's output to stderr, or the end of it.
         """
@@ -230,7 +234,7 @@ class RunProgress:
 
     @property
     def resumable(self) -> bool:
-        """Whether there is a session to resume.
+        """Whether the run has left a session that can be resumed.
 
         The CLI removes a failed prompt from the session, and an empty session can't be resumed
         (assets/gemini-cli.md#session-files).
@@ -242,12 +246,12 @@ class RunProgress:
 
 
 def _to_write(call: ToolCall) -> str:
-    """Return the file a call should write, as named in the call; "" if none."""
+    """Return the file that a call should write, as named in the call; "" if none."""
     return asked_path(call.args) if kind_of(call.name) in WRITING else ""
 
 
 def _open_lines(progress: RunProgress) -> Iterator[str]:
-    """Yield what is known about calls that had no result when the run ended."""
+    """Yield a line about each call that had no result when the run ended."""
     for path, written in progress.settled.items():
         yield (
             f"{path} was {'written, although the call has no result' if written else 'not written'}"
@@ -257,7 +261,7 @@ def _open_lines(progress: RunProgress) -> Iterator[str]:
 
 
 def _without_session(way: str) -> str:
-    """Reword a suggestion for a run that has no session to continue."""
+    """Reword a suggestion for a run that has left no session to continue."""
     for either in (
         "continue the session, or run it again",
         "run it again, or continue the session",
@@ -293,8 +297,8 @@ _BY_POLICY = re.compile(r"Tool execution denied by policy\.?\s*(.*)", re.DOTALL)
 def refusal_words(output: str) -> str:
     """Return why a tool call was denied, in words for the user.
 
-    The reason is extracted from the CLI's message. "Not found" means that an existing tool is not
-    permitted (assets/gemini-cli.md#refusals).
+    The reason is derived from the CLI's message. If the CLI says that it did not find the tool, the
+    tool is hidden in this mode (assets/gemini-cli.md#refusals).
     """
     if is_blocked(output):
         return _BY_TOOL
@@ -328,10 +332,10 @@ _ALLOW = (
 
 
 def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
-    """Yield suggestions for dealing with denials.
+    """Yield suggestions for how to allow what was denied.
 
-    Denials by the user need no suggestion. For a denial by a rule, the suggestion is to change the
-    rule.
+    For a denial by the user's own rule, the suggestion is to change the rule. For one by the user,
+    there is no suggestion.
     """
     reasons = {why for _, why in progress.refused}
     for rule in dict.fromkeys(progress.by_rule.values()):
@@ -412,7 +416,10 @@ def _over_budget(error: ErrorSaid) -> RunOutcome:
 
 
 def _last_retry(stderr: str) -> Iterator[str]:
-    """Yield why a request was retried, judging by the last HTTP status in stderr."""
+    """Yield why the CLI's last attempt at a request failed, if stderr reports one.
+
+    The last attempt with an HTTP status is preferred.
+    """
     found = list(_ATTEMPT.finditer(stderr))
     for last in ([each for each in found if each[2]] or found)[-1:]:
         why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()
@@ -430,7 +437,10 @@ _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", 
 
 
 def _with_policy(outcome: RunOutcome, stderr: str) -> RunOutcome:
-    """Treat an ignored policy file as a failure, because its deny rules did not apply."""
+    """Return the outcome as a failure if the CLI ignored a broken policy file.
+
+    The file's rules, which may deny calls, did not apply.
+    """
     found = list(dict.fromkeys(match[0].strip() for match in _POLICY_ERROR.finditer(stderr)))
     if not found:
         return outcome
@@ -474,7 +484,10 @@ def _succeeded(progress: RunProgress, stderr: str) -> RunOutcome:
 
 
 def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
-    """Yield (message, suggestion or "") for everything that went wrong, worst first."""
+    """Yield (message, suggestion) for everything that went wrong, worst first.
+
+    The suggestion is "" if there is none.
+    """
     for error in progress.errors:
         yield from _warning(error)
     if progress.stopped_by is not None:
@@ -528,7 +541,7 @@ _WAIT = re.compile(r"Retrying after (\d+)\s*ms")
 def retry_words(stderr: str) -> str | None:
     """Describe the last retry that stderr reports; None if there is none.
 
-    This is for the status line of a waiting run: `attempt 2 failed (503), trying again in 10 s`.
+    This is for the status line of a waiting run: `attempt 2 failed (503), retrying in 10 s`.
     """
     found = list(_ATTEMPT.finditer(stderr))
     if not found:
@@ -556,7 +569,7 @@ _API_ERROR = re.compile(r"^\[API Error: (.*)\](\n.*)?$", re.DOTALL)
 def plain_message(said: str) -> str:
     """Extract the message for the user from `[API Error: {"error": {"message": …}}]`.
 
-    Other messages are returned unchanged except for whitespace and length.
+    Any other message is only stripped of surrounding whitespace and shortened.
     """
     found = _API_ERROR.match(said.strip())
     text = f"{found[1]}{found[2] or ''}" if found else said.strip()
@@ -576,9 +589,9 @@ _NAMES = ("Gemini", "Google")
 
 
 def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
-    """Return the outcome as one line: `headline (detail): way out; way out`.
+    """Return an outcome as one line: `headline (detail): suggestion; suggestion`.
 
-    A way out is a suggestion for the user. `resume`: the id of the session that can be continued.
+    `resume`: the id of the session that can be continued.
     """
     what = outcome.headline
     if not what.startswith(_NAMES):

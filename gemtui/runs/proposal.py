@@ -1,4 +1,4 @@
-"""Preview a call that is waiting for the user, and let the user change it."""
+"""Preview a call about which the user is asked, and let the user change it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gemtui.transcript.tools import ToolKind, kind_of
 _MOST_EDITED = 1_000_000
 """The largest file, in characters, that the user can edit as a whole."""
 _NEW_TEXT = {ToolKind.WRITE: "content", ToolKind.EDIT: "new_string"}
-"""The name of the argument that contains the text to write, by kind of tool."""
+"""The name of the argument that contains the new text, by kind of tool."""
 _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """How the user views and changes a call."""
+    """The form in which a call is shown, and in which the user can change it."""
 
     COMMAND = "command"
     FILE = "file"
@@ -39,10 +39,12 @@ class Proposal:
     """A call as it is shown to the user, who may change it before answering.
 
     * `effect`: the call's effect.
+    * `form`: whether the call is shown as a command, a file or arguments.
     * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.
-    * `name`: a file name for `text`.
+    * `name`: a file name that an editor can use for `text`.
     * `diff`: for a file, the difference from the present file on disk.
-    * `remarks`: notes about the call. `dangers`: the dangers of a command.
+    * `remarks`: notes about the call, one clause each.
+    * `dangers`: the dangerous parts of a command.
     """
 
     effect: Effect
@@ -53,25 +55,26 @@ class Proposal:
     name: str
     diff: DiffDisplay | None = None
     line_ends: tuple[str, ...] = ()
-    """Changes to line endings and to the final newline, which the diff does not show."""
+    """Clauses about line endings and the final newline, which the diff does not show."""
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file before the call, if `text` is the whole file after the call."""
+    """The whole file before an edit, if `text` is the whole file after it; else None."""
 
     def others(self) -> Iterator[tuple[str, str]]:
-        """Yield the arguments that neither text nor diff shows, each with a title.
+        """Yield a title and value for each argument that is in neither `text` nor `diff`.
 
-        The title of the model's own description of its call says that Gemini wrote it.
+        The title is the argument's name, or "Gemini says" for the model's own description of the
+        call.
         """
         for name, value in self.arguments.items():
             if name not in self._shown:
                 yield "Gemini says" if name in _WORDS else name, str(value)
 
     def place(self, project: Path) -> str:
-        """Return the real file's path: relative to the project, or absolute outside it.
+        """Return the path of the file that the call writes; "" if it writes none.
 
-        Returns "" for a call that writes no file.
+        The path is relative to the project, or absolute if it is outside.
         """
         if self.effect.path is None:
             return ""
@@ -79,9 +82,9 @@ class Proposal:
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
     def folder(self, project: Path) -> str:
-        """Return the folder that a command runs in.
+        """Return the folder that a command runs in; "" for the project's folder.
 
-        Returns "" for the project's folder, or if the call is not a command.
+        Returns "" as well for a call that runs no command.
         """
         if self.effect.folder is None:
             return ""
@@ -91,7 +94,7 @@ class Proposal:
     def refusal(self, text: str | None = None) -> str | None:
         """Return why this call can't be approved, as a clause; None if it can.
 
-        `text`: the user's text to use instead of the model's.
+        `text`: the text that the user wrote for the file, if any.
         """
         if self.effect.fails is not None:
             return f"the tool would fail: {self.effect.fails}"
@@ -108,9 +111,9 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return arguments that make the call do what the user wrote.
+        """Return arguments with which the call does what the user wrote.
 
-        Raises ValueError with a message for the user.
+        `text`: replaces the proposal's `text`. Raises ValueError with a message for the user.
         """
         given = dict(self.arguments)
         if self.form is Form.COMMAND:
@@ -139,9 +142,10 @@ class Proposal:
 def proposal_of(
     request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None
 ) -> Proposal:
-    """Return what a call would do now, in a run in the folder `cwd`.
+    """Return what a requested call would do now, for display.
 
-    `arguments`: arguments to use instead of the requested ones. Reads the disk.
+    `cwd`: the run's folder. `arguments`: arguments to use instead of the requested ones. Reads the
+    disk.
     """
     tool, args = request.tool_name, request.arguments if arguments is None else arguments
     does = effect(tool, args, request.context or CallContext(project=cwd))
@@ -174,7 +178,7 @@ def _fails(does: Effect) -> tuple[str, ...]:
 
 
 def _as_json(args: Mapping[str, Any]) -> str:
-    """Return the arguments as JSON, escaped if they contain invisible characters."""
+    """Return arguments as JSON, with escapes if they contain invisible characters."""
     try:
         text = json.dumps(args, indent=2, ensure_ascii=False)
     except RecursionError:
@@ -221,7 +225,7 @@ def _lines(text: str | None) -> str | None:
 
 
 def _about_place(does: Effect, args: Mapping[str, Any], cwd: Path) -> Iterator[str]:
-    """Yield notes about the file's location."""
+    """Yield notes about where the file is that a call writes."""
     assert does.path is not None
     named, real = str(args.get("file_path")), Path(does.path)
     plain = None if "\0" in named else Path(os.path.normpath(cwd / named))
@@ -239,9 +243,9 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 
 
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
-    r"""Return both texts with all line endings converted to `\n`.
+    r"""Return both texts with `\n` line endings, so that they can be compared.
 
-    If one of the texts has mixed line endings, each `\r\n` in both texts leaves the mark `␍`.
+    If one of the texts has mixed line endings, each `\r\n` in both texts is marked with `␍`.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"

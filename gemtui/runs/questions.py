@@ -1,4 +1,4 @@
-"""Follow one run's questions: the unanswered ones, and the outcomes of the others."""
+"""Read a run's questions: which are unanswered, and how the others were answered."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from gemtui.transcript.model import Beyond, Consent
 from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
-"""Seconds between two signals that the user is present."""
+"""Seconds between two signals that the user is there to answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question in a run.
+    """A question that a run has asked the user about a call.
 
-    `settled`: None if the question has no outcome yet. `answered`: whether somebody has answered,
-    so that the question is waiting for the run and no longer for the user. `beyond`: how long an
-    approval of similar calls applies; None if the answer was for this call only.
+    `settled`: how the question ended; None if it has not. `answered`: whether an answer exists, so
+    that the question is waiting for the run and no longer for the user. `beyond`: whether the
+    answer covers similar calls, and in which runs; None if it was for this call only.
     """
 
     request: ApprovalRequest
@@ -34,17 +34,17 @@ class Question:
 
     @property
     def number(self) -> int:
-        """The question's 1-based number within the run."""
+        """The question's number within the run, counted from 1."""
         return self.request.number
 
     @property
     def consent(self) -> Consent:
-        """The question's outcome, which is WAITS until it is known."""
+        """The decision about the call, which is WAITS until it is known."""
         return Consent.WAITS if self.settled is None else self.settled.consent
 
     @property
     def about(self) -> str:
-        """The command, the file, or the first argument of the call, truncated."""
+        """The call's command, file or first argument, shortened."""
         args = self.request.arguments
         first = next(iter(args.values()), "")
         return str(args.get("command") or asked_path(dict(args)) or first)[:200]
@@ -66,13 +66,13 @@ class Question:
 
     @property
     def holds(self) -> bool:
-        """Whether the answer allows all similar calls."""
+        """Whether the answer still allows all similar calls."""
         return self.beyond in (Beyond.RUN, Beyond.ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """The gate's records of calls that were made without a question.
+    """The gate's records of calls that were made without asking the user.
 
     `passed`: calls that one of the user's own rules allowed. `hooked`: calls that another hook
     changed after they had passed the gate.
@@ -83,7 +83,7 @@ class UnaskedCalls:
 
 
 class Questions:
-    """Loads a run's questions, reading each file only once."""
+    """Reads a run's questions, each file only once."""
 
     def __init__(self, gate: GateFolder) -> None:
         self._gate = gate
@@ -94,7 +94,10 @@ class Questions:
         self.unasked = UnaskedCalls()
 
     def stay(self, gone: Event) -> None:
-        """Signal to the run that somebody is present to answer, until `gone` is set."""
+        """Signal to the run that the user is there to answer, until `gone` is set.
+
+        Blocks; call it in a thread.
+        """
         while not gone.is_set():
             if self._gate.exists():
                 with suppress(OSError):
@@ -102,7 +105,7 @@ class Questions:
             gone.wait(_SIGN)
 
     def refresh(self) -> tuple[Question, ...]:
-        """Load new files, and return all questions so far, in order."""
+        """Read what is new, and return all questions of the run, in order."""
         if not self._gate.exists():
             return self.all
         for number, waits in self._gate.unanswered_by_number().items():

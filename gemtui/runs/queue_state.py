@@ -1,4 +1,4 @@
-"""The messages and queued prompts of a run in progress."""
+"""The messages and queued prompts of a run that is still working."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from gemtui.transcript.rows import insert_row, of_rows, rows_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueState:
-    """A snapshot of a run's messages and queue.
+    """A snapshot of a run's messages and its queued prompts.
 
-    `messages`: the messages, each with its delivery, or None if it hasn't been delivered yet.
-    `prompts`: the queued prompts.
+    `messages`: each message with its delivery, which is None if it hasn't been delivered yet.
     """
 
     messages: tuple[tuple[RunMessage, Delivered | None], ...] = ()
@@ -23,13 +22,13 @@ class QueueState:
 
     @property
     def undelivered(self) -> tuple[str, ...]:
-        """All messages and prompts that have not reached the agent, in order of delivery."""
+        """The texts of messages and prompts that have not reached the agent, in order."""
         words = (word.text for word, delivered in self.messages if delivered is None)
         return (*words, *(prompt.text for prompt in self.prompts))
 
 
 def load_queue(queue: PromptQueue) -> QueueState:
-    """Load the messages and the queue from their small files."""
+    """Read the messages and queued prompts from their files."""
     words = tuple((word, queue.delivery(word)) for word in queue.messages())
     return QueueState(messages=words, prompts=tuple(queue.prompts()))
 
@@ -37,10 +36,10 @@ def load_queue(queue: PromptQueue) -> QueueState:
 def with_messages(
     transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]
 ) -> Transcript:
-    """Return a transcript with the messages inserted where they were delivered.
+    """Return a transcript with the user's messages inserted where they were delivered.
 
-    `made`: caches the inserted transcript messages between calls, so that each is rendered only
-    once.
+    `made`: a cache to pass to each call; maps the numbers of messages to what was inserted for
+    them.
     """
     here = [(word, at) for word, at in state.messages if at is not None]
     if not here:

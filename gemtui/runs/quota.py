@@ -1,6 +1,6 @@
-"""Find out from messages when a quota is renewed, and wait for it.
+"""Find out when an exhausted quota is renewed, and wait until then.
 
-The messages are from Gemini CLI and the API; see assets/gemini-cli.md#quota.
+The time is in messages from Gemini CLI and the API; see assets/gemini-cli.md#quota.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MARGIN = timedelta(seconds=5)
-"""How long after the reported time to try a run again, because clocks differ."""
+"""How long to wait beyond the reported time, because clocks differ."""
 _LENGTH = r"((?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)"
 _AFTER = re.compile(
     rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE
@@ -22,15 +22,15 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAILY = re.compile(r"exhausted your daily quota")
 _LONGEST = 40 * 86400.0
-"""The longest delay, in seconds, that is considered; nobody would wait longer."""
+"""The longest delay, in seconds, that is believed."""
 
 
 def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
     """Return when an exhausted quota is renewed; None if unknown.
 
     `said`: the run's error message. `stderr`: the CLI's stderr, which may contain the time if the
-    error message doesn't. `now`: when the error occurred. A daily quota is renewed at midnight
-    Pacific time.
+    error message doesn't. `now`: when the error occurred. A daily quota without a stated time is
+    renewed at midnight Pacific time.
     """
     for text in (said, stderr):
         for delay in _delays(text):
@@ -40,7 +40,7 @@ def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
 
 
 def _delays(text: str) -> Iterator[float]:
-    """Yield the delays, in seconds, that a message names, the last one first."""
+    """Yield the delays that a text names, in seconds, the last one in the text first."""
     for found in reversed(list(_AFTER.finditer(text))):
         parts = _PART.findall(found[1])
         yield sum(float(number) * _SECONDS[unit] for number, unit in parts)
@@ -64,11 +64,17 @@ def until_words(until: datetime, now: datetime) -> str:
 
 
 _STEP = 30.0
-"""The most seconds between clock checks; timers stop while a machine sleeps."""
+"""The most seconds between two looks at the clock.
+
+Timers stop while a machine sleeps, so one long timer would end too late.
+"""
 
 
 async def wait_until(when: datetime, stopped: asyncio.Event) -> bool:
-    """Wait until `MARGIN` after `when`; return False as soon as `stopped` is set."""
+    """Wait until `MARGIN` after `when`, then return True.
+
+    Returns False as soon as `stopped` is set.
+    """
     while (left := (when + MARGIN - datetime.now(UTC)).total_seconds()) > 0:
         try:
             async with asyncio.timeout(min(left, _STEP)):

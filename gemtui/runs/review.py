@@ -54,8 +54,8 @@ class ReviewSubject:
     """A session, or one of its runs, whose changes are reviewed.
 
     `folder`: where the session worked; None if unknown. `run`: the run's id; "" for the whole
-    session. `calls`: returns the recorded calls. `prompts`: returns the prompts. Both functions may
-    read files.
+    session. `calls`, `prompts`: functions that return the recorded calls and the texts of the
+    prompts; both may read files.
     """
 
     folder: Path | None
@@ -69,7 +69,7 @@ class ReviewSubject:
 class Review:
     """The changes found by a review.
 
-    `notes`: what is unknown about the changes, for the user.
+    `complete`: whether all changes are known. `notes`: what is unknown, one sentence each.
     """
 
     session: str
@@ -79,7 +79,7 @@ class Review:
 
     @property
     def nothing(self) -> str:
-        """The message to show if no file is known to differ."""
+        """The message to show if no file is known to differ from its earlier contents."""
         if self.complete:
             return "All files have their earlier contents."
         return " ".join(("No changes are known.", *self.notes[:1]))
@@ -99,10 +99,12 @@ class Review:
 class Reverted:
     """The result of reverting hunks.
 
-    `hunks`: the ids of the reverted hunks. `steps`: the change to each file. `left`: the ids or
-    paths that were left alone, each with the reason. `built_on`: the ids of hunks that were kept
-    although they changed lines of the reverted ones, each with its owner. `checkpoint`: the id of
-    the checkpoint taken beforehand; None if nothing was done.
+    * `hunks`: the ids of the reverted hunks.
+    * `steps`: what was done to each file.
+    * `left`: what was left alone, as pairs of an id or path and the reason.
+    * `built_on`: hunks that were kept although they changed lines of the reverted ones, as pairs of
+      the id and a line for the user.
+    * `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was done.
     """
 
     hunks: tuple[str, ...]
@@ -117,7 +119,7 @@ class Reverted:
         return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the part of `gemtui review --revert --json` that isn't the review."""
+        """Return what `gemtui review --revert --json` prints in addition to the review."""
         return {
             "reverted": list(self.hunks),
             "left": [{"what": what, "why": why} for what, why in self.left],
@@ -127,7 +129,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return the subject for reviewing a whole stored session."""
+    """Return the subject with which `review` covers a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -139,9 +141,9 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the subject for reviewing one run.
+    """Return the subject with which `review` covers one run.
 
-    `calls`: the calls the run has made so far.
+    `calls`: the calls that the run has made until now.
     """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
     return ReviewSubject(
@@ -150,9 +152,9 @@ def subject_of_run(
 
 
 def review(subject: ReviewSubject) -> Review:
-    """Return the changes made by a session or run, up to the present files.
+    """Return the changes made by a session or run, as they are in the present files.
 
-    The changes are taken from checkpoints if there are any, or else from the session's record.
+    The changes are taken from checkpoints; for calls without any, from the session's record.
     Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
@@ -177,11 +179,11 @@ def review(subject: ReviewSubject) -> Review:
 
 
 def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
-    """Revert the selected hunks; missing ones are ignored.
+    """Revert the selected hunks; ids of hunks that no longer exist are only reported.
 
     `ids`: the ids of hunks, files or calls. A checkpoint is taken first, so that a redo can restore
-    the hunks. `dry_run`: only return what would be done. Raises UndoError while a run is working in
-    the folder, OSError, CheckpointsUnreadable.
+    the hunks. `dry_run`: only return what would be done. Raises UndoError while an agent is working
+    in the folder, OSError, CheckpointsUnreadable.
     """
     folder = subject.folder
     if folder is None or not folder.is_dir():
@@ -250,7 +252,7 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
 def _record(
     calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
 ) -> RecordedCalls:
-    """Return the recorded changes of the calls that have no checkpoints."""
+    """Return the changes of calls without checkpoints, as recorded by the session."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
     for each in calls:
@@ -320,12 +322,15 @@ def owner_words(owner: HunkOwner) -> str:
 
 
 def changed_words(hunk: ReviewHunk) -> str:
-    """Describe in a clause whose lines a hunk changed; "" if nobody's."""
+    """Describe in a clause whose lines a hunk replaced; "" if no other author's."""
     return f"changed lines by {', '.join(map(owner_words, hunk.changed))}" if hunk.changed else ""
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
-    """Return the line to print about a hunk that was kept (see `Reverted.built_on`)."""
+    """Return a line for the user about a hunk that was not reverted.
+
+    Such a hunk changed lines of a reverted one (see `Reverted.built_on`).
+    """
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
     return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
 
@@ -333,7 +338,8 @@ def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
 def hunk_text(hunk: ReviewHunk) -> str:
     """Format a hunk as in a unified diff; bytes that aren't UTF-8 become surrogates.
 
-    If there are more than 2,000 lines, a last line says how many.
+    If it has more than 2,000 lines, only these are included, and a last line says how many are
+    missing.
     """
     lines = list(diff_lines(hunk))
     told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:_MOST_LINES]]
@@ -354,7 +360,10 @@ def _span(first: int, lines: int) -> str:
 
 
 def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
-    """Yield a hunk's lines with context, each with its symbol: ` `, `-` or `+`."""
+    """Yield (symbol, line) for each of a hunk's lines and its context.
+
+    The symbol is ` `, `-` or `+`, as in a unified diff.
+    """
     yield from ((" ", line) for line in hunk.above)
     yield from (("-", line) for line in hunk.removed)
     yield from (("+", line) for line in hunk.added)
@@ -362,7 +371,7 @@ def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
 
 
 class Comment(NamedTuple):
-    """A user's comment on a line.
+    """A user's comment on a line of a change.
 
     `place`: the file and line, such as `src/a.py:12`. `context`: the lines around it.
     """
@@ -373,7 +382,7 @@ class Comment(NamedTuple):
 
 
 def comments_prompt(comments: Sequence[Comment]) -> str:
-    """Return a prompt with the comments, their places, and the lines around them."""
+    """Return a prompt that contains the user's comments with their places and context."""
     parts = []
     for each in comments:
         lines = "\n".join(f"    {line}" for line in each.context)
@@ -382,7 +391,7 @@ def comments_prompt(comments: Sequence[Comment]) -> str:
 
 
 def commit_message(prompts: Sequence[str]) -> str:
-    """Return a commit message composed of the prompts."""
+    """Return a commit message made of a session's prompts: the first is the subject."""
     if not prompts:
         return ""
     subject = excerpt(prompts[0])

@@ -1,4 +1,4 @@
-"""One run's policy: the tools that are hidden, and the rules that deny calls."""
+"""One run's policy: which tools it hides, and which rules deny calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
 _OPTIONS = (DENIES, ALLOWS)
-"""The policy files to which a run's own options are written."""
+"""The names of the policy files to which a run's own options are written."""
 
 
 def policy_of_run(
@@ -45,13 +45,16 @@ def policy_of_run(
 
 
 def _paths(request: Request, flag: str) -> list[Path]:
-    """Return the paths passed by this flag on a run's command line, made absolute."""
+    """Return the absolute paths given with a flag, such as `--policy=`, for a run."""
     words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
     return [Path(request.cwd) / word for word in words]
 
 
 def for_everybody(policy: Policy) -> Policy:
-    """Return a policy in which a run's own rules also apply if it asks the user."""
+    """Return a policy in which the rules from a run's options always apply.
+
+    Otherwise they would not apply in a run that asks the user.
+    """
     rules = tuple(
         replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule
         for rule in policy.rules
@@ -77,7 +80,7 @@ class RunPolicy:
         return cls(*policy_of_run(request, environ), asks=asks)
 
     def is_older_than(self, time: datetime) -> bool:
-        """Return whether all files of the policy and the settings are older than `time`.
+        """Return whether no policy or settings file has changed since `time`.
 
         Raises OSError.
         """
@@ -90,7 +93,7 @@ class RunPolicy:
         """Map each existing tool that this run hides to the rule that hides it.
 
         The rule is "" if the approval mode hides the tool. MCP servers' tools are given as
-        patterns. If any other tool is reported as not found, it does not exist.
+        patterns. If the CLI did not find a tool that is not in the result, the tool does not exist.
         """
         rules = self._found.policy.rules
         found = {tool: _words(rule) for rule in rules for tool in self._servers_tools(rule)}
@@ -103,7 +106,7 @@ class RunPolicy:
         return found
 
     def _servers_tools(self, rule: Rule) -> Iterator[str]:
-        """Yield the MCP servers' tools that a rule hides, as patterns."""
+        """Yield patterns for the MCP servers' tools that a rule hides."""
         counts = not rule.modes or self._mode.in_rules in rule.modes
         if rule.decision is not Decision.DENY or rule.conditional or rule.subagent or not counts:
             return
@@ -114,9 +117,9 @@ class RunPolicy:
                 yield tool
 
     def denying(self, call: Call) -> str:
-        """Return the rule that denies a call, with its file, if it is the user's.
+        """Return the rule of the user or administrator that denies a call, in words.
 
-        An administrator's rules are returned, too. Returns "" if no such rule denies the call.
+        Returns "" if there is none.
         """
         outcome = self._engine.outcome(call)
         denies = outcome.rule is not None and outcome.rule.decision is Decision.DENY
@@ -124,7 +127,7 @@ class RunPolicy:
 
 
 def _words(rule: Rule) -> str:
-    """Return a rule's location and file; "" for a built-in rule."""
+    """Return a rule's place and file in words for the user; "" for a built-in rule."""
     if rule.tier < Tier.USER:
         return ""
     if Path(rule.source).name in _OPTIONS:

@@ -1,8 +1,8 @@
 """Let users answer a run's questions elsewhere: another terminal, phone or script.
 
-A question's name consists of its number and a token of its effect, such as `3.9f2c41d05b7a6e18`.
-Therefore, if the effect has changed in the meantime, an answer is rejected instead of being applied
-to the new effect.
+A question's name consists of its number and a token of its call's effect, such as
+`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed in the meantime, an answer is rejected
+instead of being applied to the new effect.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""How many characters of an effect's mark a question's name contains.
+"""How many characters of the effect's digest the name of a question contains.
 
-Shorter marks could be forged.
+With fewer, another effect with the same token could be constructed.
 """
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
-"""Seconds within which a run settles an answer; runs check four times a second."""
+"""How many seconds to wait until the run has reacted to an answer.
+
+Runs check for answers four times a second.
+"""
 _STEP = 0.05
 
 
@@ -44,18 +47,18 @@ class WaitingQuestion:
 
     @property
     def name(self) -> str:
-        """The name by which `answer` finds the question: number and token of the effect."""
+        """The name for answering the question: its number and the effect's token."""
         return f"{self.asked.question.number}.{token_of(self.asked.effect)}"
 
     @property
     def changed(self) -> bool:
-        """Whether the call's effect has changed since the question was asked."""
+        """Whether the call would now do something else than when the question was asked."""
         return token_of(self.asked.effect) != first_token(self.asked)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as an entry of `gemtui runs questions --json`.
 
-        The entry contains everything needed to answer.
+        It contains everything that is needed to answer.
         """
         request, runs = self.asked.question.request, self.asked.runs
         return {
@@ -90,7 +93,7 @@ def _moment(milliseconds: int) -> datetime | None:
 
 
 def _effect(asked: Asked) -> Mapping[str, Any]:
-    """Return the effect of an approval as JSON values.
+    """Return what happens if the user approves, as JSON values.
 
     `before`, `after`: the whole contents; null if the file does not exist or its contents are
     unknown.
@@ -122,12 +125,12 @@ def first_token(asked: Asked) -> str:
 
 
 def conversation_of(run: Run) -> Conversation:
-    """Return the conversation through which a run's questions can be answered."""
+    """Return the object through which a run's questions can be answered."""
     return Conversation(GateFolder.of(run.folder), Path(run.cwd))
 
 
 def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
-    """Yield these runs' unanswered questions, oldest first within each run."""
+    """Yield the unanswered questions of these runs, run by run and oldest first."""
     for run in runs:
         if run.state is RunState.RUNNING:
             talking = conversation_of(run)
@@ -137,13 +140,20 @@ def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
 
 
 def parse_name(name: str) -> tuple[int, str | None] | None:
-    """Return the number and the token in a question's name; None if it is invalid."""
+    """Return the number and token in a question's name; None if the name is invalid.
+
+    The token is None if the name has none.
+    """
     found = _NAME.fullmatch(name)
     return None if found is None else (int(found[1]), found[2])
 
 
 def outcome_of(run: Run, number: int) -> Settled | None:
-    """Return a question's outcome; None if there is none within seconds."""
+    """Wait until a run has reacted to an answer, and return the question's outcome.
+
+    Returns None if there is none after `_SETTLES` seconds or at the run's end. `number`: the
+    question's number.
+    """
     gate, until = GateFolder.of(run.folder), time.monotonic() + _SETTLES
     while (settled := gate.settled(number)) is None and time.monotonic() < until:
         if run.folder.exit() is not None:

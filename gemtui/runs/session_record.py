@@ -21,15 +21,15 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
-"""The most commands that the notes name."""
+"""The most calls that the notes for the user name one by one."""
 
 
 class PlacedCall(NamedTuple):
     """A call that may have changed files, and its place in the session.
 
-    `prompt`: the number of the prompt it follows. `use`: the id that checkpoints use for the call.
-    `sessions`: the call's session and the one it was forked from. If hooks reported the call, they
-    did so for one of these sessions.
+    `prompt`: the number of the prompt that the call follows. `use`: the id that checkpoints use for
+    the call. `sessions`: the ids of the call's session and of the one it was forked from; a hook
+    may have reported the call for either of them.
     """
 
     call: ToolCall
@@ -41,8 +41,9 @@ class PlacedCall(NamedTuple):
 def placed_calls(session: Summary) -> list[PlacedCall]:
     """Return a session's calls that may have changed files, in order.
 
-    Rewound calls are included. Order and prompts are determined by position, not by time, because
-    continuing a session gives all its records new times (assets/gemini-cli.md#ghosts).
+    Calls that a rewind removed from the conversation are included. Order and prompts are determined
+    by position, not by time, because continuing a session gives all its records new times
+    (assets/gemini-cli.md#ghosts).
     """
     found, prompt = list[PlacedCall](), 0
     with SessionLog(session.path) as log:
@@ -62,9 +63,10 @@ _NOT_MADE = (ToolStatus.DENIED, ToolStatus.CANCELLED, ToolStatus.REFUSED)
 
 
 def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[PlacedCall]:
-    """Return the calls with the ids that checkpoints use for calls reported by hooks.
+    """Return the calls, with the ids that checkpoints use for those reported by hooks.
 
-    Calls with the same arguments are matched in order. Other sessions' stored calls are ignored.
+    `placed`: the calls with Gemini CLI's ids, which hooks don't report. Therefore calls are matched
+    by their arguments, in order. The calls that `store` has of unrelated sessions are ignored.
     """
     sessions = frozenset[str]().union(*(each.sessions for each in placed))
     own = frozenset[str]().union(*map(store.lineage, sessions))
@@ -85,16 +87,19 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
 
 
 class RecordedCalls:
-    """The changes made by calls without checkpoints, taken from the session's record."""
+    """The changes made by calls without checkpoints, from the session's record.
+
+    `root`: the project's folder.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.changes: list[RecordedChange] = []
         self.left: list[str] = []
-        """Descriptions of calls whose changes can't be undone."""
+        """Descriptions of the calls whose changes can't be undone."""
 
     def add(self, call: ToolCall) -> None:
-        """Add a call: either its change, or a description if the change can't be undone."""
+        """Add a call's change or, if it can't be undone, a description to `left`."""
         if call.status in _NOT_MADE or not may_write(call.name):
             return
         if kind_of(call.name) not in WRITING:
@@ -127,7 +132,10 @@ class RecordedCalls:
 
 
 def _has_crlf(path: Path) -> bool:
-    """Return whether a file has CRLF line endings; records contain only line feeds."""
+    """Return whether a file has CRLF line endings.
+
+    The file itself is read, because the texts in session records contain only line feeds.
+    """
     try:
         with path.open("rb") as file:
             return b"\r\n" in file.read(64 * 1024)

@@ -1,4 +1,4 @@
-"""Derive the narrow rule that allows calls similar to a given one.
+"""Derive the narrow rule with which “allow similar” allows calls like a given one.
 
 The rule is described to the user before approval, and never allows more than the description says.
 """
@@ -29,7 +29,7 @@ PRIORITY = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimilarCalls:
-    """The calls that are similar to a given one.
+    """The calls that “allow similar” would allow.
 
     `rule`: allows these calls; None if there is no narrow rule. `words`: a description of the
     calls, or the reason why there is no rule, without a full stop.
@@ -45,7 +45,10 @@ class SimilarCalls:
 
 
 def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
-    """Return the calls similar to the requested one, in a run in the folder `cwd`."""
+    """Return which calls are similar to the requested one.
+
+    `cwd`: the run's folder.
+    """
     if request.tool_name == SHELL:
         folder = None if request.effect is None else request.effect.folder
         return _command(str(request.arguments.get("command", "")), cwd, folder)
@@ -55,7 +58,10 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
 
 
 def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
-    """Return the similar commands, which share the prefixes of this command's parts."""
+    """Return which commands are similar: those that start with the same prefixes.
+
+    `folder`: the folder in which the command runs; None means the run's.
+    """
     if found := dangers(command, cwd, folder):
         return SimilarCalls(words=found[0].why)
     reading = parse_command(command)
@@ -78,7 +84,10 @@ def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
 
 
 def _why_not_itself(command: str, cwd: Path, folder: str | None) -> str | None:
-    """Return why `Granted` would not cover the command itself, or None."""
+    """Return why the rule would not even cover the command itself; None if it would.
+
+    `Granted` applies such rules, and is stricter than a policy.
+    """
     place = command_place(cwd, folder or "")
     if isinstance(place, str):
         return place
@@ -91,7 +100,10 @@ def _why_not_itself(command: str, cwd: Path, folder: str | None) -> str | None:
 
 
 def _opens(text: str, prefix: Prefix) -> str:
-    """Describe what a prefix allows in `Granted`, which is less than in a policy."""
+    """Describe what a prefix allows if `Granted` applies it.
+
+    That is less than the same prefix allows in a policy. `text`: a command with the prefix.
+    """
     try:
         return what_is_covered(plain_commands(text)[0]) or prefix.opens
     except Unclear:
@@ -99,7 +111,7 @@ def _opens(text: str, prefix: Prefix) -> str:
 
 
 def _file(path: str, cwd: Path) -> SimilarCalls:
-    """Describe all writes to this file as similar, including writes through links."""
+    """Return which writes are similar: all those to the same file, also through links."""
     if not is_plain(path):
         return SimilarCalls(words="Gemini CLI would read its path as a different file")
     place = locate_in_project(path, cwd)
@@ -116,9 +128,9 @@ def _file(path: str, cwd: Path) -> SimilarCalls:
 
 
 def is_plain(path: str) -> bool:
-    """Return whether the CLI takes a path literally.
+    """Return whether the CLI uses a path as it is written.
 
-    The CLI decodes escapes such as `%2e`, and removes NULs and `@`.
+    Otherwise it decodes escapes such as `%2e`, or removes NULs or a leading `@`.
     """
     return not ("%" in path or "\0" in path or path.startswith("@"))
 
@@ -130,7 +142,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
-    """Return the similar calls, which are all calls of this tool."""
+    """Return which calls are similar: all calls of the same tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not tool_may_exist(name):

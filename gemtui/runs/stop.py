@@ -22,7 +22,7 @@ GRACE = 3.0
 def stop_run(run: Run) -> bool:
     """End all of a run's processes; return whether none is left.
 
-    Blocks for some seconds. The supervisor ends the processes and records the exit; if the
+    Blocks for some seconds. A living supervisor ends the processes and records the exit; if the
     supervisor is dead, this function does both. Raises OSError if the record can't be written.
     """
     request = run.folder.request()

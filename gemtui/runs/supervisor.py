@@ -1,7 +1,7 @@
 """The program that supervises one run: its session, checkpoints and questions.
 
-Started as `python -m gemtui.runs.supervisor FOLDER`. Modules a run does not need, because it
-resumes no session or asks no questions, are not imported.
+It is started as `python -m gemtui.runs.supervisor FOLDER`. Modules are imported only if the run
+needs them, for example because it asks questions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
-    """Return the keeper for a run's resumed session, if any, and for its checkpoints."""
+    """Return the object that protects a run's session and takes its checkpoints.
+
+    The session is protected if the run resumes it. Returns None if there is nothing to do.
+    """
     from gemtui.runs.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))
@@ -40,13 +43,16 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Combines several keepers; errors are raised after all of them were called."""
+    """Combines several keepers into one.
+
+    If one of them raises an error, the others are called nevertheless.
+    """
 
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
         self._keepers = keepers
 
     def check(self) -> float:
-        """Let each keeper check; return the seconds until the earliest next check."""
+        """Let each keeper check; return the seconds until the first of them is due again."""
         waits = list[float]()
 
         def let_look(keeper: RunKeeper) -> None:
@@ -58,7 +64,7 @@ class Keepers:
         return min(waits)
 
     def close(self) -> None:
-        """Close each keeper, so that it checks one last time."""
+        """Close each keeper; this lets it check one last time."""
         with ExitStack() as stack:
             for keeper in reversed(self._keepers):
                 stack.callback(keeper.close)
@@ -79,7 +85,10 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
 
 
 def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:
-    """Return a run's budget, always the same object; None if it has no limit."""
+    """Return the budget of a run; None if it has no limit.
+
+    Each call for the same run returns the same object.
+    """
     about = request.about or {}
     limits = about.get("budget"), about.get("day_budget")
     return None if limits == (None, None) else _budget(folder.path)
@@ -96,9 +105,9 @@ def _budget(folder: Path) -> RunBudget:
 
 
 def after_of(folder: RunFolder) -> AfterRun:
-    """Return a callback that runs the user's command for finished runs.
+    """Return a callback that starts the user's command for finished runs.
 
-    The command is loaded now, before the run can change the file.
+    The command is read immediately, so that the run can't change it.
     """
     from gemtui.runs.user_commands import ON_END, UserCommands, start_command
 

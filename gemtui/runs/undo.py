@@ -1,7 +1,8 @@
 """Undo and redo a session's changes to files and chat, back to before a prompt.
 
-Files are restored from checkpoints if a run took any, or else from the session's record of its file
-tools. Effects of shell commands without checkpoints can't be undone, but are reported.
+Files are restored from checkpoints if a run took any; otherwise from what the session recorded
+about its file tools. Effects of shell commands without checkpoints can't be undone, but are
+reported.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ NO_FILES = "The folder of this session is unknown, so its files can't be undone.
 
 
 class Prompt(NamedTuple):
-    """A prompt of a session. `number`: 1-based. `text`: its first line, truncated."""
+    """A prompt of a session.
+
+    `number`: counted from 1. `text`: its first line, shortened.
+    """
 
     number: int
     text: str
@@ -60,11 +64,15 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undone:
-    """The result of an undo or redo, carried out or planned.
+    """The result of an undo or redo that was carried out or, for a dry run, planned.
 
-    `files`: None if the files were left alone. `fork`: the session that continues; None if there is
-    none. `chat`: the new chat that an undo created. `complete`: whether, as far as is known, all of
-    the session's changes have been undone.
+    * `to`: the number of a prompt; everything from it onwards was undone or redone.
+    * `session`: the session that was undone.
+    * `files`: the changes to files; None if the files were left alone.
+    * `fork`: the session in which to continue; None if there is none.
+    * `chat`: the new chat that an undo created.
+    * `complete`: whether, as far as is known, all of the session's changes have been undone.
+    * `notes`: what the user should know, one sentence each.
     """
 
     to: int
@@ -76,7 +84,7 @@ class Undone:
     notes: tuple[str, ...] = ()
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files this action applies to, relative to the project."""
+        """Return the files to which this action was applied, relative to the project."""
         return [] if self.files is None else [os.fsdecode(p) for p in self.files.paths(action)]
 
     @property
@@ -123,9 +131,9 @@ def undo_session(
     dry_run: bool = False,
     home: Path | None = None,
 ) -> Undone:
-    """Restore a session's files and chat to just before a prompt.
+    """Restore a session's files and chat to the state right before a prompt.
 
-    * `number`: the 1-based number of the prompt; None means the last one.
+    * `number`: the number of the prompt, counted from 1; None means the last one.
     * `files`: whether to restore the files.
     * `chat`: whether to fork the session at this point; the original session is kept.
     * `paths`: restore only these files, and files under these folders.
@@ -169,9 +177,9 @@ def undo_session(
 def redo_project(
     folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False
 ) -> Undone:
-    """Reverse the newest undo in a folder.
+    """Reverse the newest undo in a project's folder.
 
-    Raises UndoError, OSError, CheckpointsUnreadable.
+    `paths`, `dry_run`: as in `undo_session`. Raises UndoError, OSError, CheckpointsUnreadable.
     """
     place, root, own = project_of(folder)
     if not place.is_dir():
@@ -187,10 +195,10 @@ def redo_project(
 
 
 def interrupted_words(folder: Path) -> str | None:
-    """Return a sentence about an unfinished change to a folder's files, or None.
+    """Return the sentence that a change to a folder's files was interrupted, or None.
 
-    An example is "An undo in this folder was interrupted." Never raises: anything that needs the
-    checkpoints reports why they can't be read.
+    An example is "An undo in this folder was interrupted." Never raises: whatever opens the
+    checkpoints next will report why they can't be read.
     """
     place, _, _ = project_of(folder)
     with suppress(OSError, CheckpointsUnreadable):
@@ -227,9 +235,11 @@ def _undo_files(
 
 
 def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) -> float:
-    """Return when a prompt was sent, judging by the calls in checkpoints.
+    """Return a time between the calls before a prompt and those after it.
 
-    The time is in seconds since 1970, and later than every call known to precede the prompt.
+    The time is in seconds since 1970 and is derived from the calls in checkpoints, because a
+    session's own times change when it is resumed. `placed`: the session's calls. `number`: the
+    prompt's number.
     """
     numbers = {each.use: each.prompt for each in placed}
     known = [
@@ -245,8 +255,8 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
 def require_idle(folder: Path) -> None:
     """Raise UndoError while an agent is working in a folder.
 
-    Changing files could interfere with the agent's work. An agent is a run, or a session started
-    outside gemtui if the extension's hooks report it.
+    Changing files could interfere with the agent's work. Both gemtui's runs and sessions started
+    outside gemtui count; the latter are known only if the extension's hooks report them.
     """
     place = resolved(folder)
     for run in list_runs(runs_dir()):
@@ -263,7 +273,10 @@ def require_idle(folder: Path) -> None:
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
-    """Convert paths relative to the current folder to names relative to the root."""
+    """Return paths that the user gave as names relative to the project's root.
+
+    Raises UndoError for a path outside.
+    """
     if paths is None:
         return None
     found = []
@@ -295,8 +308,8 @@ class Checkpointed(NamedTuple):
     """A summary of a session's checkpoints.
 
     `total`: how many there are. `newest`: the time of the newest one. `prompts`: the numbers of the
-    prompts that have a checkpoint. `calls`: the ids, in the session's record, of the calls whose
-    changes are in a checkpoint.
+    prompts before which one was taken. `calls`: Gemini CLI's ids of the calls whose changes are in
+    a checkpoint.
     """
 
     total: int = 0
@@ -329,7 +342,7 @@ def checkpointed(session: Summary) -> Checkpointed:
 
 
 def sessions_with_checkpoints() -> frozenset[str]:
-    """Return the ids of all sessions that have checkpoints, including their forks.
+    """Return the ids of all sessions that have checkpoints, and of all their forks.
 
     Projects whose checkpoints can't be read are skipped. Raises OSError.
     """
@@ -342,7 +355,7 @@ def sessions_with_checkpoints() -> frozenset[str]:
 
 @contextmanager
 def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
-    """Open the checkpoints for a session's project; yield None if there are none."""
+    """Open the checkpoints of a session's project; yield None if there are none."""
     place = None if session.project is None else project_of(Path(session.project))[0]
     if place is None or not place.is_dir():
         yield None
@@ -358,10 +371,10 @@ def _numbered_of(
     *,
     by_calls: bool = False,
 ) -> list[_Numbered]:
-    """Return a session's checkpoints, oldest first.
+    """Return a session's checkpoints with their prompts' numbers, oldest first.
 
     `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only
-    changes to files that some call changed.
+    changes of files that at least one call has changed.
     """
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
@@ -372,9 +385,9 @@ def _numbered_of(
 
 
 class StateText(NamedTuple):
-    """A file's contents at one moment.
+    """A file's contents in one of its states.
 
-    `text`: None if there is no text. `why`: the reason for that, or a note.
+    `text`: None if there is none, or it isn't text. `why`: the reason for that, or a note.
     """
 
     text: str | None
@@ -382,7 +395,7 @@ class StateText(NamedTuple):
 
 
 class StepTexts(NamedTuple):
-    """The states of a `Step` as strings."""
+    """A file's contents in each of the states that a `Step` names."""
 
     target: StateText
     left: StateText
@@ -391,9 +404,9 @@ class StepTexts(NamedTuple):
 
 
 def step_texts(folder: Path, step: Step) -> StepTexts:
-    """Return one file's states as strings, in the project `folder`.
+    """Return a file's contents in the four states that a step names.
 
-    Raises CheckpointsUnreadable.
+    `folder`: the project's folder. Raises CheckpointsUnreadable.
     """
     place, _, _ = project_of(folder)
     with open_store(place) as store:
@@ -419,7 +432,10 @@ def _state_text(store: CheckpointStore, state: FileState) -> StateText:
 
 
 class _Numbered(NamedTuple):
-    """A checkpoint with its changes, the call that made its last change, and its prompt."""
+    """A checkpoint with the number of its prompt.
+
+    `files`: its changes. `owner`: the call that made the last of them.
+    """
 
     checkpoint: Checkpoint
     files: Sequence[FileChange]
@@ -434,9 +450,9 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return the checkpoints of `sessions`, oldest first, with their prompts' numbers.
+    """Return the checkpoints of `sessions` with their prompts' numbers, oldest first.
 
-    `changed`: file changes, each with its checkpoint's id. `numbers`: maps calls' ids to the
+    `changed`: pairs of a checkpoint's id and a change. `numbers`: maps the ids of calls to the
     numbers of their prompts. `prompts`: how many prompts the session has.
     """
     changes: dict[int, list[FileChange]] = {}

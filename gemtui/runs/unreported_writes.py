@@ -1,4 +1,4 @@
-"""Find out from the file on disk whether a write without a result took place."""
+"""Find out from the disk whether a call without a result wrote its file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gemtui.transcript.parts import string
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _SLACK = 1.0
-"""Seconds by which a file's time may precede the time of the call that wrote it."""
+"""How many seconds a file's time may be earlier than the call that wrote it."""
 
 
 def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
-    """Return whether a file contains the result of a write or edit; None if unknown.
+    """Return whether a call's write or edit is on disk; None if unknown.
 
     True if the file has exactly the written contents, or an edit's new text but not the old text.
     False if the file is missing, has an edit's old text but not the new text, or has not changed
     since the call. If the file has changed since the end of the run, the result may be None.
-    `ended`: when the run ended; None means just now. Reads the disk.
+    `ended`: when the run ended; None means right now. Reads the disk.
     """
     changed = changed_at(path)
     late = ended is not None and changed > ended.timestamp() + _SLACK
@@ -37,7 +37,7 @@ def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) ->
 
 
 def _holds(call: ToolCall, text: str) -> bool | None:
-    """Return whether `text` is the call's result; None if that is undecidable."""
+    """Return whether a file's text is what the call would write; None if unclear."""
     content = call.args.get("content")
     if kind_of(call.name) is ToolKind.WRITE:
         return True if isinstance(content, str) and text == _plain(content) else None
@@ -50,5 +50,5 @@ def _holds(call: ToolCall, text: str) -> bool | None:
 
 
 def _plain(text: str) -> str:
-    """Convert CRLF to LF, because an edit keeps the file's own line endings."""
+    """Convert CRLF to LF, because edits keep the line endings that a file has."""
     return text.replace("\r\n", "\n")

@@ -2,11 +2,12 @@
 
 A run's supervisor starts these commands, each in a separate process. Therefore each question is
 reported once, however many gemtui processes watch it, and nothing waits for the command. A command
-gets JSON on stdin, and the environment in which gemtui was started, without the run's additions.
-The settings are loaded when a run starts, so that the run can't change which command is started.
+gets JSON on stdin, and the environment in which gemtui was started, without what gemtui added for
+the run. The commands are read from the settings when a run starts, so that the run can't change
+them.
 
-Started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`, where NUMBER is the
-number of a question, or 0 if the run has ended.
+This module is started as `python -m gemtui.runs.user_commands FOLDER SETTING NUMBER PROGRAM…`,
+where NUMBER is the number of a question, or 0 if the run has ended.
 """
 
 from __future__ import annotations
@@ -34,24 +35,25 @@ ON_ASK, ON_END = "on_ask", "on_end"
 SETTINGS = "settings"
 """The name under which a failure to read the settings is stored."""
 LIMIT = 30.0
-"""The time limit of such a command, in seconds."""
+"""The time limit of a user's command, in seconds."""
 NOT_FOUND = "was not found: name a program on PATH, or give its full path"
 FILE = "user-commands.json"
 _LARGEST = 1_000_000
 _LEAVES, _STEP = 5.0, 0.05
-"""How long the supervisor may outlive its exit record, and how often to check.
+"""Seconds to wait for a run's supervisor to end; seconds between checks.
 
-Both are in seconds.
+The run's exit is recorded shortly before the supervisor ends.
 """
 _MOST_STDERR = 10_000
-"""How many bytes of a command's stderr are read; the last line explains a failure."""
+"""How many bytes of stderr are read; their last line explains a failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserCommands:
-    """The commands to start for one run, as lists of words; () if there is none.
+    """The commands that the user wants to be started for a run.
 
-    `on_ask_after`: how many seconds a question must have waited before `on_ask` is started.
+    Each is a list of words, or () if there is none. `on_ask`: for a question that has been waiting
+    for `on_ask_after` seconds. `on_end`: for the end of the run.
     """
 
     on_ask: tuple[str, ...] = ()
@@ -60,11 +62,11 @@ class UserCommands:
 
     @classmethod
     def of(cls, run: RunFolder) -> UserCommands:
-        """Return the commands stored by `keep`, if any."""
+        """Return the commands that `keep` stored for a run."""
         return read_as(run.path / FILE, cls, _LARGEST) or cls()
 
     def keep(self, run: RunFolder) -> None:
-        """Store the commands for the run's supervisor. Raises OSError."""
+        """Store the commands in a run's folder, for its supervisor. Raises OSError."""
         if self.on_ask or self.on_end:
             write_again(run.path / FILE, self, _LARGEST)
 
@@ -74,7 +76,7 @@ class CommandFailure:
     """A failure of one of the user's commands.
 
     `setting`: `on_ask`, `on_end`, or `settings`. `words`: the command and its arguments. `why`: the
-    reason, as a clause. `told`: whether the user has been notified.
+    reason, as a clause. `reported`: whether the user has been notified.
     """
 
     setting: str
@@ -84,7 +86,7 @@ class CommandFailure:
 
     @property
     def text(self) -> str:
-        """The notification for the user, as one line."""
+        """The notification for the user, on one line."""
         if self.setting == SETTINGS:
             return f"on_ask and on_end can't be started: {self.why}"
         return f"{self.setting}: {self.words[0]} {self.why}"
@@ -93,7 +95,7 @@ class CommandFailure:
 def start_command(
     run: RunFolder, setting: str, program: tuple[str, ...], number: int = 0
 ) -> subprocess.Popen[bytes]:
-    """Start the process that runs one of the user's commands. Raises OSError.
+    """Start a process that runs one of the user's commands. Raises OSError.
 
     `number`: the number of the question; 0 if the run has ended.
     """
@@ -110,7 +112,10 @@ def _failure_file(setting: str) -> Path:
 
 
 def keep_failure(failure: CommandFailure) -> None:
-    """Store a failure to report, unless it has been stored already. Raises OSError."""
+    """Store a failure, so that the user will be notified. Raises OSError.
+
+    The same failure is stored only once.
+    """
     place = _failure_file(failure.setting)
     known = read_as(place, CommandFailure, _LARGEST)
     if known is None or (known.words, known.why) != (failure.words, failure.why):
@@ -119,7 +124,7 @@ def keep_failure(failure: CommandFailure) -> None:
 
 
 def forget_failure(setting: str) -> None:
-    """Remove a stored failure, because the command works again."""
+    """Remove the stored failure of a setting, because its command works again."""
     with suppress(OSError):
         _failure_file(setting).unlink(missing_ok=True)
 
@@ -132,7 +137,7 @@ def failures() -> Iterator[CommandFailure]:
 
 
 def report_failures() -> tuple[str, ...]:
-    """Return notifications of failures. Each failure is reported only once."""
+    """Return notifications about failures that the user has not been told yet."""
     untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):
@@ -147,7 +152,7 @@ def report_failures() -> tuple[str, ...]:
 
 
 def _program(words: tuple[str, ...]) -> str | None:
-    """Return a program's path; None if it is missing or its path is relative."""
+    """Return the path of a command's program; None if it is missing or relative."""
     if os.sep not in words[0]:
         return find_program(words[0])
     path = Path(words[0]).expanduser()
@@ -155,7 +160,10 @@ def _program(words: tuple[str, ...]) -> str | None:
 
 
 def look_for_programs(commands: UserCommands) -> None:
-    """Store a failure for each program that can't be found. Raises OSError."""
+    """Store a failure for each command whose program is missing.
+
+    Stored failures of settings without a command are removed. Raises OSError.
+    """
     for setting, words in ((ON_ASK, commands.on_ask), (ON_END, commands.on_end)):
         if words and _program(words) is None:
             keep_failure(CommandFailure(setting=setting, words=words, why=NOT_FOUND))
@@ -164,9 +172,9 @@ def look_for_programs(commands: UserCommands) -> None:
 
 
 def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -> str | None:
-    """Run a program with `given` on stdin; return why it failed, or None.
+    """Run a program with `given` on stdin; return why it failed, as a clause, or None.
 
-    The reason is a clause. The program's process group is killed after `limit` seconds.
+    The program's process group is killed after `limit` seconds.
     """
     program = _program(words)
     if program is None:
@@ -204,7 +212,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
 
 
 def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
-    """Return the command's input for a question; None if it has been answered."""
+    """Return a command's input about a question; None if it has been answered."""
     from gemtui.runs.listing import find_run
     from gemtui.runs.served import waiting_questions
 
@@ -216,7 +224,7 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
 
 
 def _end(run: RunFolder) -> dict[str, Any]:
-    """Return the command's input for a run that has ended."""
+    """Return a command's input about a run that has ended."""
     from gemtui.agent.gemini import owner_lives
     from gemtui.runs.listing import find_run, with_outcome
 
@@ -228,7 +236,7 @@ def _end(run: RunFolder) -> dict[str, Any]:
 
 
 def main(words: list[str]) -> int:
-    """Run the command for one event; return this process's exit code."""
+    """Run a command for the event that the arguments name; return the exit code."""
     from gemtui.jsonout import encode
 
     folder, setting, number, *program = words

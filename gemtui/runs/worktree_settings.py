@@ -1,7 +1,7 @@
-"""Copy a project's settings to a worktree, whether or not they are committed.
+"""Copy a project's settings to a worktree, even if they are not committed.
 
-In the worktree, the settings must be the same as those that the user was told about before the run,
-so that what they forbid is forbidden there too.
+A run in the worktree must have the settings that the user was told about before the run, so that
+what they forbid is forbidden there too.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ _FOLDER, _VARIABLES = b".gemini", b".env"
 _OTHER = (b"tmp", b"worktrees")
 """The subfolders of `.gemini` that contain no settings."""
 _MOST = 2_000
-"""The most files to copy."""
+"""The most files to copy from one `.gemini` folder."""
 _SPARE = b".gemtui-settings"
 
 
 def copy_settings(source: Path, tree: Path, inside: Path) -> None:
-    """Copy the `.gemini` folders and `.env` files of a working tree to a worktree.
+    """Copy `.gemini` folders and `.env` files from a working tree to a worktree.
 
-    `source`, `tree`: the roots of the working tree and of the worktree. `inside`: the folder,
-    relative to both roots, in which a run works. Raises OSError, and WorktreeError if not
-    everything can be copied.
+    `source`, `tree`: the roots of the original working tree and of the worktree. `inside`: the
+    folder in which a run works, relative to both roots; its parents' settings are copied as well.
+    Files that the original lacks are removed from the worktree. Raises OSError, and WorktreeError
+    if not everything can be copied.
     """
     folders = [os.fsencode(each) for each in (inside, *inside.parents)]
     with ProjectFiles(source) as here, ProjectFiles(tree) as there:
@@ -55,7 +56,7 @@ def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
 
 
 class _Contents:
-    """Implements the Keeper interface by holding one file's contents in memory."""
+    """Keeps the contents of one file in memory, through the Keeper interface."""
 
     data = b""
 
@@ -67,7 +68,8 @@ class _Contents:
 def _below(top: Path, above: bytes) -> Iterator[bytes]:
     """Yield the names of the files in a folder's `.gemini`. Raises WorktreeError.
 
-    `above`: the folder, relative to `top`, with a trailing slash; empty for `top` itself.
+    `top`: the root, to which names are relative. `above`: the folder, relative to `top`, with a
+    trailing slash; empty for `top` itself.
     """
     root = os.fsencode(top)
     start, count = os.path.join(root, above + _FOLDER), 0  # noqa: PTH118

@@ -1,9 +1,9 @@
-"""Create git worktrees for runs, list their changes, apply these, and remove them.
+"""Create git worktrees for runs, list their changes, and apply or remove them.
 
 A worktree's first state is stored as a checkpoint, so that all later changes are known exactly,
-whatever its git repository contains now. Applying the changes to the repository works like an undo
-in reverse: if the file in the repository is unchanged, the new state is copied exactly; if the user
-has edited other lines, the changes are merged; otherwise the file is left alone.
+whatever its git repository contains by then. Applying the changes to the repository works like an
+undo in reverse: if the file in the repository is unchanged, the new state is copied exactly; if the
+user has edited other lines, the changes are merged; otherwise the file is left alone.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _LONGEST_NAME = 20
 
 
 class EnteredWorktree(NamedTuple):
-    """The options for a run in a worktree.
+    """The worktree in which a run will work, and the run's options.
 
-    `made`: whether the worktree was created for this run. `notes`: what the user should know.
+    `is_new`: whether the worktree was created for this run. `notes`: what the user should know.
     """
 
     worktree: Worktree
@@ -66,9 +66,8 @@ class EnteredWorktree(NamedTuple):
 def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
     """Return the worktree in which a run should work, creating one if requested.
 
-    Returns None if the run does not work in one of gemtui's worktrees. Blocking, possibly for
-    seconds. Raises OptionError for a session that belongs to another folder, WorktreeError,
-    OSError.
+    Returns None if the run works in none of gemtui's worktrees. Blocking, possibly for seconds.
+    Raises OptionError for a session that belongs to another folder, WorktreeError, OSError.
     """
     folder = options.cwd or current_folder()
     found = worktree_of(folder)
@@ -81,7 +80,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     made, notes = make_worktree(folder, prompt)
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
-    with suppress(OSError):  # the report is then shown again
+    with suppress(OSError):  # if this fails, the report is shown again
         if not before_run_report(
             options
         ).is_news:  # the user has already agreed to the same settings
@@ -95,7 +94,10 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
 
 
 def require_new(options: AgentOptions) -> None:
-    """Raise OptionError if a session should continue in a worktree yet to be created."""
+    """Raise OptionError if a session is to be resumed in a worktree yet to be created.
+
+    A session can be continued only in its own folder.
+    """
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
         words = (
@@ -106,16 +108,16 @@ def require_new(options: AgentOptions) -> None:
 
 
 def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
-    """Trust a worktree if its repository, which its files come from, is trusted.
+    """Let Gemini CLI trust a new worktree if it trusts the original folder.
 
-    Returns notes for the user.
+    `folder`: the original folder. Returns notes for the user.
     """
     environ = os.environ
     if not trust.must_ask(worktree.folder, environ):
         return ()
     if trust.must_ask(folder, environ) and not trust.remembered(folder, environ):
         return ()
-    with suppress(OSError, OptionError):  # the CLI then reports that it refuses to work there
+    with suppress(OSError, OptionError):  # if this fails, the CLI refuses to work there
         trust.remember(worktree.folder)
     if not trust.remembered(worktree.folder, environ):
         return ()
@@ -125,8 +127,9 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
     """Create a worktree of a folder's repository, at the current commit.
 
-    Returns the worktree, with notes for the user. No program named by the repository is run. Raises
-    WorktreeError and OSError; in that case nothing is left behind.
+    `prompt`: the run's prompt, from which the worktree gets its name. Returns the worktree, with
+    notes for the user. No program named by the repository is run. Raises WorktreeError and OSError;
+    in that case nothing is left behind.
     """
     repository = GitRepository.of(folder)
     commit, name = repository.head(), _name(prompt)
@@ -175,7 +178,10 @@ def _name(prompt: str) -> str:
 
 
 def leave_worktree(entered: EnteredWorktree) -> None:
-    """Remove a worktree created for a run that then did not start. Never raises."""
+    """Remove a worktree that was created for a run that then did not start.
+
+    Does nothing for other worktrees. Never raises.
+    """
     if entered.is_new:
         _discard(entered.worktree)
 
@@ -193,9 +199,11 @@ def _discard(worktree: Worktree) -> None:
 class WorktreeChange:
     """The change to one file since the worktree was created.
 
-    `when`: the time of its last change, in seconds since 1970. `old`, `new`: the contents; None if
-    there is no file, or if there is no text, in which case `why` says why. `is_taken`: whether the
-    change has been applied to the repository.
+    * `when`: the time of the file's last change, in seconds since 1970.
+    * `before`, `after`: the file's first and present state.
+    * `old`, `new`: the contents in these states; None if there is no file or no text.
+    * `why`: why there is no text; "" otherwise.
+    * `is_applied`: whether the change has been applied to the repository.
     """
 
     path: bytes
@@ -209,7 +217,7 @@ class WorktreeChange:
 
     @property
     def name(self) -> str:
-        """The path as a string."""
+        """The file's path as a string."""
         return os.fsdecode(self.path)
 
     @property
@@ -228,7 +236,10 @@ class WorktreeChange:
         return diff.added, diff.removed
 
     def patch(self) -> str:
-        """Return the change in git's patch format. Raises NoPatch."""
+        """Return the change in git's patch format.
+
+        Raises NoPatch if a state has no text.
+        """
         if self.why:
             raise NoPatch(self.why)
         return file_patch(self.name, self.old, self.new)
@@ -292,7 +303,7 @@ def _changes(worktree: Worktree, store: CheckpointStore) -> Iterator[WorktreeCha
 
 
 def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
-    """Return a file's contents, or None with the reason why there is no text."""
+    """Return a file's contents and "", or None and the reason why there is no text."""
     if state.kind == ABSENT:
         return None, ""
     if not state.kept:
@@ -309,7 +320,7 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
 
 
 def runs_of(worktree: Worktree, runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Return the runs that worked in a worktree, in the same order."""
+    """Return those runs that work or worked in a worktree, in the same order."""
     return tuple(run for run in runs if _is_in(worktree, run))
 
 
@@ -324,9 +335,9 @@ def _is_in(worktree: Worktree, run: Run) -> bool:
 
 
 class ComparedFile(NamedTuple):
-    """A file that changed in at least one of two worktrees.
+    """A file that has changed in at least one of two worktrees.
 
-    `left`, `right`: the change in each worktree; None if the file did not change there.
+    `left`, `right`: the change in each worktree; None if the file has not changed there.
     """
 
     path: bytes
@@ -335,14 +346,14 @@ class ComparedFile(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether the file has changed in both worktrees and now has the same state."""
+        """Whether the file has changed in both worktrees and is now the same in both."""
         left, right = self.left, self.right
         return left is not None and right is not None and left.after == right.after
 
     def patch(self) -> str:
-        """Return the patch from the left worktree's file to the right one's.
+        """Return the patch that turns the left worktree's file into the right one's.
 
-        Raises NoPatch.
+        Raises NoPatch if a state has no text.
         """
         known = [each for each in (self.left, self.right) if each is not None]
         for each in known:
@@ -371,7 +382,7 @@ def compare(
 class AppliedWorktree:
     """The changes that were, or would be, made to the repository's files.
 
-    `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was changed.
+    `checkpoint`: the id of the checkpoint taken beforehand; None for a dry run.
     """
 
     worktree: Worktree
@@ -379,7 +390,7 @@ class AppliedWorktree:
     checkpoint: int | None = None
 
     def paths(self, action: Action) -> list[str]:
-        """Return the files this action was applied to."""
+        """Return the files to which this action was applied."""
         return [os.fsdecode(step.path) for step in self.steps if step.action is action]
 
     @property
@@ -408,7 +419,7 @@ _WHY = {
     "edited since it was created": "edited in the repository",
     "edited since in the same lines": "edited in the repository in the same lines",
 }
-"""Maps the reasons given by an undo to wording that suits a worktree."""
+"""Maps an undo's reasons for leaving a file alone to words for a worktree."""
 
 
 def apply_worktree(
@@ -462,20 +473,23 @@ def apply_worktree(
 def _copy(
     source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
 ) -> None:
-    """Store both states of each change in the repository's checkpoints as well."""
+    """Copy the contents that changes refer to from one store to another.
+
+    `source`: the worktree's checkpoints. `target`: the repository's.
+    """
     for each in changes:
         for state in (each.before, each.after):
             if state.kind in (FILE, LINK):
-                with suppress(KeyError):  # the plan then leaves the file alone
+                with suppress(KeyError):  # if missing, the plan leaves the file alone
                     target.keep(source.content(state.content))
 
 
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
-    """Return the change in reverse, so that reverting the result applies the change.
+    """Return a change in reverse, so that an undo of the result applies the change.
 
-    The result leads from the worktree's state to its first state. Modes are taken from the
-    repository's file, because it may have been created with another umask. Only the execute
-    permission is changed, if it changed in the worktree.
+    The result leads from the worktree's present state to its first one. `now`: the file in the
+    repository; its mode is used, because it may have been created with another umask. Only the
+    execute permission is changed, if it changed in the worktree.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:
@@ -495,7 +509,7 @@ def _is_program(state: FileState) -> bool:
 def _with_program(mode: int, like: FileState) -> int:
     """Return `mode` with the execute permission set or cleared as in `like`.
 
-    If `like` is executable, whoever may read the file may execute it; otherwise nobody may.
+    If it is set, everyone who may read the file may execute it.
     """
     return mode | (mode & 0o444) >> 2 if _is_program(like) else mode & ~0o111
 
@@ -514,7 +528,7 @@ class Losses(NamedTuple):
     commits: int | None
 
     def lines(self) -> Iterator[str]:
-        """Yield a sentence for each kind of loss; nothing if nothing would be lost."""
+        """Yield a sentence for the user if changes to files would or might be lost."""
         if self.files is None:
             yield "It is unknown which of its changes have been applied."
         elif self.files:
@@ -543,7 +557,7 @@ def losses_of(worktree: Worktree) -> Losses:
 class Removed(NamedTuple):
     """The result of removing a worktree.
 
-    `branch_left`: whether the branch was kept. `notes`: what is left for the user to do.
+    `branch_left`: whether the branch was kept. `notes`: what the user should know about it.
     """
 
     branch_left: bool
@@ -554,8 +568,8 @@ def remove_worktree(worktree: Worktree) -> Removed:
     """Remove a worktree with all its files, and its branch if that loses no commits.
 
     The branch is kept if it has commits that no other branch has. The checkpoints of the worktree's
-    files are kept as long as other checkpoints. Raises OSError, and WorktreeError while a run is
-    working in the worktree.
+    files are removed later, like other old checkpoints. Raises OSError, and WorktreeError while a
+    run is working in the worktree.
     """
     if (run := is_worked_in(worktree)) is not None:
         words = (

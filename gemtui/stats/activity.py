@@ -21,25 +21,29 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""Recorded times outside these limits are ignored."""
+"""The limits of plausible times; others are replaced by the session's time."""
 SLOT = 900
 """The length of a time slot in seconds.
 
-Times are counted in quarters of an hour since 1970, because in every time zone days begin on a full
+Slots are counted in quarters of an hour since 1970, because in every time zone days begin on a full
 quarter.
 """
 LONG_PROMPT = 200_000
 """The number of input tokens above which some models cost more."""
 EXIT_CODE = "exit_code"
-"""The result of a command with a nonzero exit code; the others are ToolStatus."""
+"""The result under which a command with a nonzero exit code is counted.
+
+All other results are values of ToolStatus.
+"""
 
 
 class Answers(Struct, frozen=True, array_like=True):
-    """One model's answers within a time slot.
+    """One model's answers within one time slot.
 
-    `long`: whether these answers have more than LONG_PROMPT input tokens. `dropped`: whether they
-    are no longer part of the conversation, because they were rewound, replaced, or part of a failed
-    prompt. `unknown`: how many answers have no recorded tokens.
+    * `long`: whether each of these answers has more than LONG_PROMPT input tokens.
+    * `dropped`: whether they are no longer part of the conversation, because they were rewound,
+      replaced, or part of a failed prompt.
+    * `unknown`: how many of the answers have no recorded tokens.
     """
 
     slot: int
@@ -52,7 +56,10 @@ class Answers(Struct, frozen=True, array_like=True):
 
 
 class ToolCallCount(Struct, frozen=True, array_like=True):
-    """The tool calls within a time slot that have the same result (ToolStatus or EXIT_CODE)."""
+    """How many calls of one tool have the same result within one time slot.
+
+    `ended`: the result, which is a value of ToolStatus or EXIT_CODE.
+    """
 
     slot: int
     tool: str
@@ -63,8 +70,8 @@ class ToolCallCount(Struct, frozen=True, array_like=True):
 class FileActivity(Struct, frozen=True, array_like=True):
     """The activity in one session file.
 
-    `prompts`: for each time slot, a pair of the slot and the number of prompts. `writes`: pairs of
-    a time slot and the path of a file written in it.
+    `prompts`: pairs of a time slot and the number of prompts in it. `writes`: pairs of a time slot
+    and the path of a file written in it.
     """
 
     prompts: tuple[tuple[int, int], ...] = ()
@@ -89,9 +96,10 @@ def activities(
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Summary, FileActivity | Problem]]:
-    """Yield the activity in each session; only changed files are read.
+    """Yield each session with its activity, or with a problem if it can't be read.
 
-    `home`, `cache`, `progress`, `cancelled`: as in `read_cached`.
+    Results are cached, so only files that have changed are read. `home`, `cache`, `progress`,
+    `cancelled`: as in `read_cached`.
     """
     return read_cached(
         sessions,
@@ -107,8 +115,8 @@ def activities(
 def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
     """Return the activity in a session.
 
-    `otherwise`: the time to use for messages and calls that have none. The inherited part of a fork
-    is excluded, because it belongs to the original session.
+    `otherwise`: the time for messages and calls that have none. The part that a fork inherited is
+    excluded, because it belongs to the original session.
     """
     outlines = [line for line in log.outlines if not log.is_inherited(line.time)]
     prompts: Counter[int] = Counter()
@@ -136,9 +144,9 @@ def activity_of(log: SessionLog, otherwise: datetime) -> FileActivity:
 
 
 def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Answers]:
-    """Yield the counts and tokens of a conversation's answers, by slot and model.
+    """Yield the number and tokens of a conversation's answers, by time slot and model.
 
-    `otherwise`: the time to use for answers that have none.
+    `outlines`: the conversation's messages. `otherwise`: the time for answers that have none.
     """
     found: dict[tuple[int, str, bool, bool], list[Usage | None]] = {}
     for line in outlines:

@@ -1,4 +1,4 @@
-"""Estimate the costs of tokens, for models in a price table."""
+"""Estimate what tokens cost, for models in a price table."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Rate(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One model's price.
+    """One model's prices.
 
-    `long`: the price for more than LONG_PROMPT input tokens; None if it is the same. `context`: the
-    most tokens a prompt can have; None if unknown.
+    `long`: the prices if a prompt has more than LONG_PROMPT input tokens; None if they are the
+    same. `context`: the most tokens that a prompt can have; None if unknown.
     """
 
     context: Annotated[int, Meta(gt=0)] | None = None
@@ -45,13 +45,16 @@ class Price(Rate, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Prices by model, as of `date`."""
+    """The prices of models, as of `date`."""
 
     date: date
     models: Mapping[str, Price] = {}
 
     def cost(self, model: str, usage: Usage, *, long: bool) -> float | None:
-        """Return the cost of answers in US dollars; None for a model without a price."""
+        """Return the cost of answers in US dollars; None for a model without a price.
+
+        `long`: whether they have more than LONG_PROMPT input tokens.
+        """
         price = self._of(model)
         if price is None:
             return None
@@ -62,12 +65,12 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (fresh * rate.input + cached * rate.cached + out * rate.output) / _MILLION
 
     def context(self, model: str) -> int | None:
-        """Return the most tokens a prompt to the model can have; None if unknown."""
+        """Return the most tokens that a prompt to the model can have; None if unknown."""
         price = self._of(model)
         return None if price is None else price.context
 
     def without(self, models: Iterable[str]) -> list[str]:
-        """Return the models that have no price."""
+        """Return those of the models that have no price."""
         return [model for model in models if self._of(model) is None]
 
     def _of(self, model: str) -> Price | None:
@@ -75,17 +78,17 @@ class Prices(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The user's own prices."""
+    """The contents of the user's own price file."""
 
     date: date | None = None
     models: Mapping[str, Price] = {}
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """Load gemtui's prices, overridden by the user's own.
+    """Load gemtui's prices, replaced by the user's own where there are any.
 
     `own`: the user's file, which need not exist; None means `prices.toml` beside the settings file.
-    Raises ConfigError if the file can't be read.
+    Raises ConfigError if the file is unreadable or invalid.
     """
     shipped, path = _shipped(), own or config_file().with_name(FILE)
     try:

@@ -1,4 +1,4 @@
-"""Sum up activity: in total, and by project, model, day, tool and hour."""
+"""Sum up sessions' activity: in total, and by project, model, day, tool and hour."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
-"""The name under which answers by an unknown model are counted."""
+"""The name under which answers of an unknown model are counted."""
 _FAILED = frozenset({EXIT_CODE, *(status.value for status in ToolStatus if status.failed)})
 
 
 @dataclass(slots=True)
 class Sums:
-    """The activity in one group.
+    """The activity in one group, such as a day or a project.
 
-    * `sessions`: ids; a subagent's work counts for the session that called the subagent.
+    * `sessions`: their ids; what a subagent did counts for the session that called the subagent.
     * `usage`: the tokens of answers in the conversation.
-    * `dropped`: the tokens of rewound, replaced or failed answers, which were used up as well.
+    * `dropped`: the tokens of rewound, replaced or failed answers, which cost money as well.
     * `unknown`: how many answers have no recorded tokens.
     * `calls`: how many tool calls there were, by result.
-    * `files`: paths.
+    * `files`: the paths of the files written.
     * `cost`: in US dollars, for all answers whose model has a price.
+    * `priced`: whether any answer has a known cost.
     * `unpriced`: the models without a price.
     """
 
@@ -50,7 +51,10 @@ class Sums:
     unpriced: set[str] = field(default_factory=set)
 
     def add_answers(self, answers: Answers, model: str, cost: float | None) -> None:
-        """Add a model's answers with this cost; None if the model has no price."""
+        """Add a model's answers within a time slot.
+
+        `cost`: their cost in US dollars; None if the model has no price.
+        """
         if answers.dropped:
             self.dropped = usage_sum([self.dropped, answers.usage])
         else:
@@ -64,9 +68,9 @@ class Sums:
 
     @property
     def dollars(self) -> str:
-        """The cost: `$0.12`, or `$0.12+` if partly unknown, or `?` if entirely unknown.
+        """The cost for display: `$0.12`, `$0.12+` if partly unknown, `?` if unknown.
 
-        "" if nothing has a cost.
+        "" if there is nothing to pay for.
         """
         if not self.priced:
             return "?" if self.unpriced or self.unknown else ""
@@ -74,7 +78,7 @@ class Sums:
 
     @property
     def failures(self) -> dict[str, int]:
-        """The number of failed calls by result."""
+        """How many calls failed, by result."""
         return {ended: count for ended, count in sorted(self.calls.items()) if ended in _FAILED}
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,9 +99,10 @@ class Sums:
 
 
 class Stats:
-    """Sums over sessions: call `add` for each session, then read the groups.
+    """Sums over sessions, by group.
 
-    `since`: ignore earlier activity. `zone`: the time zone for days and hours.
+    Call `add` for each session, then read the groups. `since`: ignore earlier activity. `zone`: the
+    time zone for days and hours.
     """
 
     def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
@@ -115,7 +120,7 @@ class Stats:
         self._times: dict[int, tuple[date, int]] = {}
 
     def add(self, session: Summary, activity: FileActivity) -> None:
-        """Add the activity in a session to all groups."""
+        """Add a session's activity to all groups to which it belongs."""
         project = project_group(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
@@ -141,9 +146,9 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Return every group to which activity at a time belongs.
+        """Return the groups in which activity is counted, and note the session in each.
 
-        `slot`: the time slot of the activity. Returns an empty list for activity before `since`.
+        `slot`: the time slot of the activity. Returns [] for activity before `since`.
         """
         if slot < self._first:
             return []
@@ -180,10 +185,10 @@ class Stats:
 
 
 def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[Summary]:
-    """Return each session once, including subagents.
+    """Return the sessions that statistics count, including subagents.
 
-    Ghosts, copies and checkpoints are excluded. `project`: count only sessions in this folder and
-    its git worktrees; None means all.
+    Ghosts, copies and checkpoints are left out, so that each session counts once. `project`: count
+    only sessions in this folder and its git worktrees; None means all.
     """
     folders = None if project is None else ProjectFolders(project)
     counted = filter(_counts, sessions)
@@ -197,9 +202,10 @@ def _counts(session: Summary) -> bool:
 
 
 def project_group(session: Summary) -> str:
-    """Return the name of the project group that a session is counted in.
+    """Return the name under which a session's project is counted.
 
-    It is the session's repository, or else its folder, or else its project's name.
+    This is the git repository or, if there is none, the session's folder. If the folder is unknown,
+    it is the project's name.
     """
     return session.project_key if session.project is None else repository_of(session.project)
 

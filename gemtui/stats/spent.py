@@ -20,9 +20,9 @@ from gemtui.transcript.model import Author, Outline
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """How much of a context is in use, in tokens.
+    """How many tokens of a model's context a conversation uses.
 
-    `limit`: the model's limit; None if unknown.
+    `limit`: the size of the context; None if unknown.
     """
 
     used: int
@@ -30,15 +30,14 @@ class ContextUse:
 
     @property
     def percent(self) -> int | None:
-        """The used part of the context, as a percentage; None if unknown."""
+        """The part of the context that is used, as a percentage; None if unknown."""
         return None if self.limit is None else round(100 * self.used / self.limit)
 
 
 def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
     """Return how much of the context the conversation will use with its next prompt.
 
-    That is at least the tokens of the last answer and of its input. Returns None if they are
-    unknown.
+    This is at least the last answer and its input. Returns None if their tokens are unknown.
     """
     last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
     if last is None or last.usage is None or last.usage.input is None:
@@ -55,9 +54,9 @@ def sums_since(
     home: Path,
     cache: Path | None,
 ) -> Sums:
-    """Return the tokens and cost of all sessions since `start`. Blocking: reads files.
+    """Return the tokens and cost of sessions since `start`. Blocking: reads files.
 
-    `home`, `cache`: as in `activities`. A session that can't be read is counted as an answer
+    `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer
     without recorded tokens.
     """
     stats = Stats(prices, since=start, zone=None)
@@ -71,10 +70,10 @@ def sums_since(
 
 
 def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
-    """Return the outlines of a session's messages, with the tokens recorded so far.
+    """Return the outlines of the messages that a session contains at the moment.
 
-    `home`, `cache`: as in `Index`. Returns () if the session can't be found or read. Blocking,
-    because it reads files.
+    `session`: its id. `home`, `cache`: as in `Index`. Returns () if the session can't be found or
+    read. Blocking, because it reads files.
     """
     try:
         path = Index(home, cache=cache).find(session).path
@@ -86,9 +85,10 @@ def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequen
 
 
 def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
-    """Return the tokens and cost of these answers.
+    """Return the tokens and cost of the answers in a conversation.
 
-    Subagents are not included, because they have their own sessions.
+    `outlines`: its messages. `now`: the time for answers without one. Subagents are not included,
+    because they have their own sessions.
     """
     sums = Sums()
     for each in answers_of(tuple(outlines), now):

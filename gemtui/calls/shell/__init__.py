@@ -1,1 +1,1 @@
-"""Shell commands as the CLI parses them, and those it considers safe."""
+"""Shell commands as the CLI parses them, and which of them are safe."""

@@ -1,6 +1,6 @@
 """The CLI's own classification of commands as known safe or dangerous.
 
-The classification counts only if no rule matches the call, or if the matching rule has no
+The CLI uses the classification only if no rule matches the call, or if the matching rule has no
 conditions on arguments (assets/gemini-cli.md#safe-commands).
 """
 
@@ -20,9 +20,10 @@ from gemtui.calls.shell.workspace import Workspace
 class CommandSafety(StrEnum):
     """How the CLI's policy engine classifies a command, independent of all rules.
 
-    SAFE turns the decision to ask into one to allow. DANGEROUS, and OUTSIDE for a command that runs
-    outside the workspace, turn every decision except a denial into one to ask, unless the mode is
-    yolo. PLAIN changes nothing.
+    * SAFE: where the rules say “ask”, the command is allowed.
+    * DANGEROUS: where the rules say “allow”, the user is asked, unless the mode is yolo.
+    * OUTSIDE: the command runs outside the workspace; treated like DANGEROUS.
+    * PLAIN: the decision of the rules is unchanged.
     """
 
     SAFE = "safe"
@@ -34,9 +35,9 @@ class CommandSafety(StrEnum):
 def judge(
     command: str, *, workspace: Path | None = None, dir_path: str | None = None
 ) -> CommandSafety:
-    """Classify a whole command the way the CLI's policy engine does.
+    """Classify a whole command line as the CLI's policy engine does.
 
-    `workspace`: the run's folder. Symbolic links are followed on disk, as the CLI does. If
+    `workspace`: the run's folder. Symbolic links are followed on disk, as in the CLI. If
     `workspace` is None, the disk is not read, and absolute paths count as outside. `dir_path`: the
     call's argument of that name, relative to the workspace or absolute.
     """
@@ -154,9 +155,9 @@ def _safe_part(text: str, place: Workspace) -> bool:
 
 
 def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
-    """Return whether a single program only reads, and only in the workspace.
+    """Return whether a simple command only reads, and only in the workspace.
 
-    `found`: the words of its command. `place`: the result of `Workspace.real()`.
+    `found`: the command's words. `place`: the workspace with links resolved.
     """
     if not found or place.outside or not _only_looks(found[0], found[1:], place):
         return False
@@ -164,7 +165,10 @@ def _safe_alone(found: Sequence[str], place: Workspace) -> bool:
 
 
 def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
-    """Return whether a program only reads, judging by its options and not its paths."""
+    """Return whether a program only reads, judging by its options but not its paths.
+
+    `first`: the program. `rest`: its arguments.
+    """
     if first == "find":
         return _FIND_ACTS.isdisjoint(rest)
     if first == "base64":
@@ -179,7 +183,10 @@ def _only_looks(first: str, rest: Sequence[str], place: Workspace) -> bool:
 
 
 def _paths(first: str, rest: Sequence[str], place: Workspace) -> Iterable[str]:
-    """Return the arguments that the CLI's policy engine interprets as paths to read."""
+    """Return the arguments that the CLI's policy engine interprets as paths to read.
+
+    `first`: the program. `rest`: its arguments.
+    """
     if first in ("base64", "cd", "find"):
         paths = [word for word in rest if not word.startswith("-")]
         return ["~"] if first == "cd" and not paths else paths
@@ -199,7 +206,7 @@ def _searched(
     has_pattern_file: bool = True,
     dash_is_path: bool = False,
 ) -> Iterator[str]:
-    """Yield the values of options, and all words that aren't options.
+    """Yield arguments that may be paths: values of options, and words without a dash.
 
     `has_pattern_file`: whether `-f` and `--file` are followed by a file. `dash_is_path`: whether a
     lone `-` is a path rather than standard input.
@@ -247,9 +254,10 @@ def _git_configures(rest: Sequence[str]) -> bool:
 
 
 def _git_reads_only(rest: Sequence[str]) -> bool | None:
-    """Return whether git's subcommand only reads, judged as the CLI does.
+    """Return whether a git subcommand only reads, judged as the CLI does.
 
-    Returns None for a subcommand that the CLI's policy engine doesn't know.
+    `rest`: git's arguments. Returns None for a subcommand that the CLI's policy engine doesn't
+    know.
     """
     left = iter(rest)
     for word in left:

@@ -1,4 +1,4 @@
-"""Find the parts of a shell command that deserve a check before it is allowed."""
+"""Find the parts of a shell command that the user should check before allowing it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from gemtui.text import holds_controls
 
 
 class Danger(NamedTuple):
-    """A dangerous part of a command, from character `start` to `end`, and the reason."""
+    """A dangerous part of a command, and the reason.
+
+    `start`, `end`: its position in characters; the end is exclusive.
+    """
 
     start: int
     end: int
@@ -44,7 +47,7 @@ _GIT_VALUED: Final = frozenset(
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
-"""Syntax after which a `cd` may not affect the entire rest of the command."""
+"""Syntax with which a `cd` may not affect all of the commands that follow it."""
 _LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code that it is given"
@@ -91,7 +94,7 @@ _BEYOND: Final = frozenset(
 def dangers(
     command: str, project: Path | None = None, folder: str | None = None
 ) -> tuple[Danger, ...]:
-    """Return the dangerous parts of a command, in order; () if none are known.
+    """Return the dangerous parts of a command, in order; () if none are found.
 
     `project`: the run's folder; None skips the check for writes outside the project. `folder`: the
     folder the command runs in; None means the project.
@@ -109,9 +112,10 @@ def dangers(
 
 
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
-    """Return the reach after a part of a command, and why this part is dangerous.
+    """Return where the next part of a command can run, and why this part is dangerous.
 
-    `reach`: the folders in which this part may run; None skips the check of the paths it writes.
+    `span`: this part. `reach`: the folders in which it may run; None skips the check of the paths
+    it writes. The first value returned is the `reach` of the next part.
     """
     text = command[span.start : span.end]
     if span.kind in _SUBSTITUTES:
@@ -138,7 +142,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
 
 
 def _of_assignments(text: str) -> Iterator[str]:
-    """Yield why it is dangerous to set these variables, as in `export PATH=.`."""
+    """Yield why the variables that are set are dangerous, as in `export PATH=.`."""
     words = _words(text)
     names = [sets[1] for word in words if (sets := _SETS.match(word))]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in names):
@@ -155,7 +159,10 @@ def _of_redirect(text: str, reach: Reach | None) -> Iterator[str]:
 
 
 def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
-    """Return the names of the variables a command sets, and its arguments."""
+    """Return the names of variables set before a program, and the program's arguments.
+
+    In `A=1 make all`, these are `A` and `all`.
+    """
     found, variables = _words(text), []
     while found and found[0] != program and (sets := _SETS.match(found[0])):
         variables.append(sets[1])
@@ -164,7 +171,7 @@ def _words_of(program: str, text: str) -> tuple[list[str], list[str]]:
 
 
 def _words(text: str) -> list[str]:
-    """Split a command into words, with each variable written as `$NAME`."""
+    """Split a command into words, leaving variables as `$NAME`; [] if that fails."""
     try:
         return [word.text for word in shell_words(text, lambda name: f"${name}")]
     except ValueError:
@@ -215,7 +222,7 @@ def _of_words(program: str, rest: list[str]) -> Iterator[str]:
 
 
 def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
-    """Return whether git's global options set configuration, and the remaining words."""
+    """Return whether git's global options set configuration, and the words after them."""
     configures, at = False, 0
     while at < len(rest) and rest[at].startswith("-"):
         configures = configures or bool(_GIT_CONFIGURES.fullmatch(rest[at]))
@@ -241,7 +248,10 @@ _STARTERS: Final = frozenset(
     ]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
-"""Programs to warn about when another program starts them; more would be noise."""
+"""Programs that are also checked if another program, such as `env`, starts them.
+
+Checking more programs would cause too many false alarms.
+"""
 _FIND_ACTS: Final = frozenset(
     ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
 )

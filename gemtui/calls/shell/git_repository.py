@@ -20,9 +20,9 @@ from gemtui.text import visible_line
 _HEAD: Final = re.compile(rb"ref:[ \t]*refs/|[0-9a-f]{40,64}\s*\Z")
 _GITLINK: Final = (0o160000).to_bytes(4, "big")
 _MOST: Final = 200_000_000
-"""The largest index file, in bytes, that is read."""
+"""The largest git index file, in bytes, that is read."""
 _MOST_FOLDERS: Final = 1000
-"""The most folders in which to look for repositories."""
+"""The most folders that are searched for a `.git` folder."""
 
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*(?:[#;].*)?')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:[=#;].*)?")
@@ -43,7 +43,7 @@ _HARMLESS_SECTIONS: Final = _names(
     """advice am apply author branch clean clone color column commit committer feature fetch gc gui
     help init lfs maintenance notes pack pull push rebase rerere tag url user versionsort"""
 )
-"""Sections in which no key starts a program when git only reads a repository."""
+"""Sections of git's configuration that start no program when git only reads."""
 _HARMLESS: Final = (
     _keys(
         "core",
@@ -85,11 +85,11 @@ _STARTS: Final = re.compile(
 
 
 def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> str | None:
-    """Return why git in `folder` may do more than read the repository of `project`.
+    """Return why a reading git command may do more than read; None if it doesn't.
 
-    The reason is a clause; None means git only reads. Both folders are absolute and real.
-    `looks_at_files`: whether the command compares the project's files, so that git also enters
-    submodules and may write its index.
+    The reason is a clause. `project`, `folder`: the run's folder and the command's folder, both
+    absolute and real. `looks_at_files`: whether the command compares the project's files, so that
+    git also enters submodules and may write its index.
     """
     own = _repository(project)
     if own is None:
@@ -103,10 +103,10 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
 
 
 def why_not_searched(folder: Path) -> str | None:
-    """Return why a git search in a folder may show files from elsewhere, or None.
+    """Return why a git search may show files outside its folder; None if it can't.
 
-    The reason is a clause. The CLI leaves out results whose path begins with `../`, but if
-    `grep.fullName` is set, git prints no such paths (assets/gemini-cli.md#searches).
+    The reason is a clause. The CLI leaves out results whose path begins with `../`, but with
+    `grep.fullName` git prints such files under other paths (assets/gemini-cli.md#searches).
     """
     found = _repository(folder)
     if found is None:
@@ -127,8 +127,8 @@ def why_not_searched(folder: Path) -> str | None:
 def may_hold_repository(folder: Path) -> bool:
     """Return whether a folder may be in a git repository, or contain one.
 
-    If neither is true, the CLI never searches with git (assets/gemini-cli.md#searches). Returns
-    True if that is uncertain, because there are too many folders below, or one can't be read.
+    If not, the CLI never searches with git (assets/gemini-cli.md#searches). If there are too many
+    folders to check or one can't be read, the answer is uncertain and True is returned.
     """
     place = resolved(folder)
     if is_in_repository(place):
@@ -141,12 +141,15 @@ def may_hold_repository(folder: Path) -> bool:
 
 
 def is_in_repository(folder: Path) -> bool:
-    """Return whether a folder, or one of its parents, contains a git repository."""
+    """Return whether a folder or one of its parents is a git repository."""
     return _repository(resolved(folder)) is not None
 
 
 def _configs(git: Path) -> Iterator[Path]:
-    """Yield the configuration files of a repository, which a `.git` file may point to."""
+    """Yield the configuration files of a repository; some may not exist.
+
+    `git`: the `.git` folder, or a `.git` file that points to it.
+    """
     with suppress(OSError):
         if git.is_file():
             text = read_small(git).decode(errors="replace")
@@ -158,9 +161,10 @@ def _configs(git: Path) -> Iterator[Path]:
 
 
 class GitProgram(NamedTuple):
-    """A program that git's configuration names, as a command or, for hooks, as a folder.
+    """A program that git's configuration names.
 
-    `folder`: where git starts it, which relative paths refer to.
+    `command`: the command; if `hooks`, the folder that contains hooks. `folder`: where git starts
+    the program; relative paths start here.
     """
 
     command: str
@@ -169,9 +173,10 @@ class GitProgram(NamedTuple):
 
 
 def programs_of(project: Path) -> Iterator[GitProgram]:
-    """Yield the programs that git's configuration names for the repository of a folder.
+    """Yield the programs named by the git configuration that applies in a folder.
 
-    The configuration is the repository's and the user's. Files that it includes are not read.
+    This is the configuration of the folder's repository and of the user. Files that it includes are
+    not read.
     """
     place = next((each for each in (project, *project.parents) if _has_git(each)), None)
     if place is None:
@@ -194,7 +199,10 @@ def _has_git(folder: Path) -> bool:
 
 
 def _values(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings in a configuration, named without the middle part of their section."""
+    """Yield the settings in a configuration file as pairs of name and value.
+
+    A name such as `diff.cmd` leaves out the subsection, as in `[diff "name"] cmd = …`.
+    """
     section = ""
     for line in text.replace("\0", "").replace("\\\n", " ").split("\n"):
         if found := _HEADING.match(line):
@@ -204,12 +212,16 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
 
 
 def same_repository(project: Path, folder: Path) -> bool:
-    """Return whether git finds the same repository, or none, in both folders."""
+    """Return whether git uses the same repository in both folders, or none in either."""
     return _repository(project) == _repository(folder)
 
 
 def _repository(folder: Path) -> Path | None:
-    """Return the nearest `.git` or apparent bare repository, from a folder upwards."""
+    """Return the repository that git uses in a folder; None if there is none.
+
+    This is the nearest `.git`, or a folder that looks like a bare repository, in the folder or one
+    of its parents.
+    """
     for place in (folder, *folder.parents):
         if os.path.lexists(place / ".git"):
             return place / ".git"

@@ -1,7 +1,7 @@
-"""Parse shell commands as the CLI does: parts, redirections and wrappers.
+"""Parse shell commands as the CLI does, into parts, redirections and wrappers.
 
-A wrapper is a command such as `bash -c`. Like the CLI, this module uses tree-sitter's bash grammar
-(assets/gemini-cli.md#shell-rules).
+A wrapper is a command that runs another one, such as `bash -c`. Like the CLI, this module uses
+tree-sitter's bash grammar (assets/gemini-cli.md#shell-rules).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""A run of this many NULs makes the parser take quadratic time.
+"""A run of this many NULs, for which the parser would take too long.
 
-Parsing can't be interrupted then.
+Its time grows quadratically with their number, and parsing can't be interrupted meanwhile.
 """
 
 _NO_COMMANDS: Final = {
@@ -38,7 +38,7 @@ _NO_COMMANDS: Final = {
     "process_substitution": "process substitution",
     "subshell": "subshell",
 }
-"""The engine's names for parts that aren't commands.
+"""The names that the CLI's policy engine gives to parts that aren't commands.
 
 A command that happens to have one of these names is skipped as well.
 """
@@ -48,9 +48,9 @@ _LETTERS: Final = re.compile(r"[^\W\x00-\xff]")
 _SIGNS: Final = re.compile(r"(?!\A\ufeff)[^\x00-\xff\u2000]")
 
 _ARITHMETIC: Final = "(("
-"""The name under which the CLI's grammar parses `((1+1))` as a command.
+"""The name of the command that the CLI's grammar finds in `((1+1))`.
 
-Grammar 0.25.1 parses it as a block instead.
+This project's version of the grammar, 0.25.1, finds a block instead.
 """
 
 _SKIPPED: Final = frozenset((*_NO_COMMANDS.values(), "redirection (<)"))
@@ -75,8 +75,8 @@ class CommandPart:
     * `name`: the command's name without quotes.
     * `whole`: whether this is the entire command line. If not, the CLI's policy engine decides this
       command separately.
-    * `inner`: the command inside a wrapper such as `bash -c '...'`, if the policy engine unwraps it
-      and decides it as well; None if there is no wrapper, "" if it is empty.
+    * `inner`: the command inside a wrapper such as `bash -c '...'`, about which the policy engine
+      decides as well; "" if it is empty. None if there is no wrapper.
     """
 
     text: str
@@ -119,10 +119,10 @@ def parse_command(text: str) -> ParsedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandSpan:
-    """A piece of a command line from character `start` to `end`.
+    """The position of a command or another construct in a command line.
 
-    `kind`: the grammar's name for the piece, such as `command`. `name`: a command's name, without
-    quotes.
+    `kind`: the grammar's name for the construct, such as `command`. `name`: a command's name,
+    without quotes. `start`, `end`: positions in characters; the end is exclusive.
     """
 
     kind: str
@@ -132,9 +132,9 @@ class CommandSpan:
 
 
 def spans(text: str) -> tuple[CommandSpan, ...] | None:
-    """Return the commands, assignments, redirections and substitutions in order.
+    """Return a command line's commands, assignments, redirections and substitutions.
 
-    Nested ones are included. Returns None if the command line can't be parsed.
+    They are in order and include nested ones. Returns None if the command line can't be parsed.
     """
     source = _Source(text)
     tree = source.tree() if text.strip(BLANKS) else None
@@ -166,8 +166,8 @@ def has_redirection(text: str) -> bool:
 def unwrapped(text: str) -> str:
     """Return the command inside a wrapper such as `bash -c '...'`.
 
-    Only wrappers that the CLI's policy engine unwraps count. Any other string is returned without
-    surrounding whitespace.
+    Only wrappers that the CLI's policy engine recognises count. Any other command is returned
+    without surrounding whitespace.
     """
     match = _WRAPPER.match(text)
     if not match:
@@ -187,7 +187,11 @@ def unwrapped(text: str) -> str:
 
 @dataclass(slots=True)
 class _Seen:
-    """The result of walking the syntax tree; each part is (start, name, text)."""
+    """The result of walking a syntax tree.
+
+    `parts`: the position, name and text of each part. `redirected`: whether there is a redirection.
+    `refused`: whether the CLI's policy engine refuses the command.
+    """
 
     parts: list[tuple[int, str, str]] = field(default_factory=list)
     redirected: bool = False
@@ -220,7 +224,7 @@ def _part(name: str, piece: str, command: str) -> CommandPart:
 
 
 class _Source:
-    """A command as bytes for the parser. Maps byte offsets back to characters."""
+    """A command as bytes for the parser; maps byte offsets back to characters."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -228,7 +232,7 @@ class _Source:
         self._data = text.encode() if text.isascii() else _plainer(text).encode("utf-16-le")
 
     def tree(self) -> Tree | None:
-        """Return the syntax tree; None if parsing takes, or would take, too long."""
+        """Return the syntax tree; None if parsing would take too long."""
         if _NULS in self._text:
             return None
         parser, data = Parser(_LANGUAGE), self._data
@@ -246,20 +250,21 @@ class _Source:
             return None
 
     def span(self, node: Node) -> tuple[int, int]:
-        """Return a node's start and end index in the command; the end is exclusive."""
+        """Return where a node starts and ends in the command; the end is exclusive."""
         return node.start_byte // self._width, node.end_byte // self._width
 
     def slice(self, node: Node) -> str:
-        """Return the part of the command covered by a node."""
+        """Return the text of a node."""
         start, end = self.span(node)
         return self._text[start:end]
 
 
 def _plainer(text: str) -> str:
-    """Replace each space, letter and symbol above U+00FF with one of the same class.
+    """Replace characters above U+00FF with one representative of their class.
 
-    The grammar distinguishes only these classes. Without this replacement, its scanner may read
-    past the end of a C library table when it looks up the class of such a character.
+    The grammar only distinguishes whether such a character is a space, a letter or something else.
+    Without this replacement, its scanner may read past the end of a C library table when it looks
+    up the class.
     """
     return _SIGNS.sub("\u00ac", _LETTERS.sub("\u00e9", _SPACES.sub("\u2000", text)))
 
@@ -283,7 +288,7 @@ def _walk(root: Node, text_of: Callable[[Node], str]) -> _Seen:
 def _name(node: Node, kind: str, text_of: Callable[[Node], str]) -> str:
     """Return the command name that the CLI's policy engine sees in a syntax node.
 
-    Returns "" if the node has no name.
+    `kind`: the node's type. `text_of`: returns a node's text. Returns "" if the node has no name.
     """
     if kind == "command":
         named = node.child_by_field_name("name")
@@ -303,9 +308,9 @@ def _unquoted(name: str) -> str:
 
 
 def _is_prompt(expansion: Node, text_of: Callable[[Node], str]) -> bool:
-    """Return whether this is `${x@P}`, which executes the value of x.
+    """Return whether an expansion is like `${x@P}`, which executes the value of x.
 
-    The engine reports such an expansion as an error.
+    The CLI's policy engine refuses such a command.
     """
     texts = [text_of(child) for child in expansion.children]
     return any(a == "@" and b in ("p", "P") for a, b in pairwise(texts))

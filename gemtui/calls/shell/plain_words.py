@@ -1,7 +1,8 @@
 """Split a command into words as bash does, if the command alone determines them.
 
-This parser is strict where others are lenient: anything unknown raises `Unclear`. So it returns
-exactly the words that the programs get, except that file patterns are not expanded.
+This parser is strict where others are lenient: if a word depends on variables, files or other
+things outside the command, it raises `Unclear`. So it returns exactly the words that the programs
+get, except that file patterns are not expanded.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ class PlainWord:
 
 
 def first_unseen_character(command: str) -> str | None:
-    """Describe the first invisible character, or whitespace bash doesn't recognise.
+    """Describe the first invisible or unusual whitespace character, as a clause.
 
-    Returns None if there is neither. JavaScript, and so the CLI, splits words at more whitespace
+    Returns None if there is none. JavaScript, and so the CLI, splits words at more whitespace
     characters than bash does.
     """
     if not holds_controls(command):
@@ -73,7 +74,7 @@ def first_unseen_character(command: str) -> str | None:
 
 
 def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
-    """Return the words of each simple command of a list or pipeline.
+    """Return the words of each command in a list or pipeline, as in `a | b && c`.
 
     Only words, quotes, `|`, `||`, `&&`, `;` and newlines are supported. Anything else raises
     Unclear, such as variables, redirections, assignments, comments, compound commands, and
@@ -115,14 +116,17 @@ def _checked(words: list[PlainWord]) -> tuple[PlainWord, ...]:
 
 
 class _Word:
-    """The pieces of the word that is being parsed."""
+    """The word that is being parsed, collected piece by piece."""
 
     def __init__(self) -> None:
         self._pieces: list[str] | None = None
         self._glob: int | None = None
 
     def add(self, kind: str, text: str) -> None:
-        """Append a piece. Raises Unclear."""
+        """Append a piece of the word. Raises Unclear.
+
+        `kind`: how the piece is quoted; a group of `_TOKEN`.
+        """
         before = "".join(self._pieces or ())
         if kind == "double":
             text = _ESCAPED.sub(r"\1", text)
@@ -145,7 +149,10 @@ class _Word:
             raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")
 
     def finish(self) -> list[PlainWord]:
-        """Return the word in a list, which is empty if there is none, and begin the next."""
+        """Return the completed word, in a list, and begin the next one.
+
+        The list is empty if no piece has been added.
+        """
         pieces, glob = self._pieces, self._glob
         self._pieces = self._glob = None
         return [] if pieces is None else [PlainWord("".join(pieces), glob)]

@@ -1,4 +1,4 @@
-"""Facts about programs, for deciding which command prefixes a rule may allow."""
+"""Facts about programs, used to decide which command prefixes a rule may allow."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NEVER: Final = {
     ),
     **_never(_LATER, "export alias unalias set trap enable hash declare typeset"),
 }
-"""Programs for which no rule is suggested, whatever their arguments, with reasons."""
+"""Maps each program that never gets a suggested rule to the reason."""
 
 SHELLS: Final = _names("bash sh zsh dash ksh fish tcsh csh pwsh powershell cmd cmd.exe")
 LANGUAGES: Final = _names("node perl ruby php lua Rscript julia tclsh")
@@ -95,12 +95,12 @@ ONLY: Final = {
         BEYOND,
     ),
 }
-"""For some programs, the only subcommands rules are suggested for.
+"""Maps some programs to their only subcommands that get suggested rules.
 
-The second item says why the other subcommands are excluded.
+The second item of each tuple says why the other subcommands are excluded.
 """
 GH: Final = _names("view list status diff checks")
-"""The actions of `gh pr`, `gh issue` and similar commands to suggest rules for."""
+"""Actions that get suggested rules, as in `gh pr list` or `gh issue view`."""
 TOOLS: Final = _names(
     """npm pnpm yarn bun cargo go pip gh make just task rake gradle gradlew mvn mvnw dotnet bundle
     composer rails mix deno tox nox nx turbo pre-commit swift flutter dart stack cabal bazel cmake
@@ -112,9 +112,9 @@ BAD_SECOND: Final = _names(
     login logout config adduser token owner access yank eval shell repl console dlx create api
     auth secret cache global link self toolchain node runner runghc runhaskell ghci"""
 )
-"""Subcommands for which no rule is ever suggested, whatever the program."""
+"""Subcommands that never get a suggested rule, whatever the program."""
 THIRD: Final = _names("run run-script compose pip mod tool pr issue repo workflow")
-"""Subcommands whose meaning depends on the word after them."""
+"""Subcommands whose effect depends on the next word, as in `npm run NAME`."""
 INSTALLS: Final = _names("install i add ci get sync update upgrade")
 
 READS: Final = _names(
@@ -129,9 +129,9 @@ CHECKS: Final = _names("ruff mypy eslint tsc black isort flake8 prettier pyright
 _LONGEST: Final = 1000
 """The longest sed or awk script, in characters, that is analysed."""
 _EVALUATED: Final = r"(?s:[^\[]*\[(?:[^`$]|\$(?!\())*(?:\$\(|`).*)"
-"""Matches an array subscript that contains a substitution.
+"""Matches an array subscript that contains a command substitution.
 
-Bash executes the substitution wherever it expects a name, even in single quotes.
+Bash executes the substitution wherever it expects a variable name, even in single quotes.
 """
 _SCRIPT_RUNS: Final = {
     "sed": r"(?s:.*s(?P<s>[^\w\s])(?:(?!(?P=s)).)*(?P=s)(?:(?!(?P=s)).)*(?P=s)[gpiImM0-9]*[ew].*"
@@ -180,7 +180,7 @@ _COMPILED: Final = {name: re.compile(pattern) for name, pattern in _OPTIONS_RUN.
 
 
 def hides_a_program(name: str, words: Iterable[str]) -> bool:
-    """Return whether arguments make a familiar program run another or write a file.
+    """Return whether arguments make a known program start another or write a file.
 
     `name`: the program without its folder. `words`: its arguments, without quotes.
     """

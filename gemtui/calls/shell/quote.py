@@ -2,8 +2,8 @@
 
 The CLI classifies commands by the words that the JavaScript package shell-quote returns
 (assets/gemini-cli.md#safe-commands). This module reproduces the package's quirks: variables are
-empty, `#` starts a comment even inside a word, an unterminated quote is dropped, and so is the
-character after `$?`.
+empty, `#` starts a comment even inside a word, and an unterminated quote and the character after
+`$?` are dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _NAME_END = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class ShellWord:
-    """A word; `plain` is False for an operator, a glob pattern or a comment."""
+    """A word of a command.
+
+    `plain`: False for an operator, a glob pattern or a comment.
+    """
 
     text: str
     plain: bool = True
@@ -36,10 +39,10 @@ class ShellWord:
 def shell_words(
     text: str, variable: Callable[[str], str] = lambda name: "" if name else "$"
 ) -> list[ShellWord]:
-    """Split a command into words.
+    """Split a command into words as the JavaScript package shell-quote does.
 
-    `variable`: called with each variable's name, and returns its value; the name is "" for a lone
-    `$`. A comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
+    `variable`: returns the value of a variable; called with its name, or with "" for a lone `$`. A
+    comment becomes one empty word. Raises ValueError if a `${` is empty or not closed.
     """
     found: list[ShellWord] = []
     for match in _TOKEN.finditer(text):
@@ -57,7 +60,7 @@ def shell_words(
 
 
 class _Reader:
-    """Resolves the quotes, escapes and variables of one token."""
+    """Resolves the quotes, escapes and variables in one token of a command."""
 
     def __init__(self, token: str, variable: Callable[[str], str]) -> None:
         self._token = token
@@ -98,9 +101,9 @@ class _Reader:
         return [ShellWord("".join(out), plain=not pattern)]
 
     def _quoted(self, char: str, quote: str) -> str:
-        """Consume a quoted character.
+        """Process a character inside quotes; return the quote that is open afterwards.
 
-        Returns the quote that is open afterwards, or "" if the character closed it.
+        This is "" if the character has closed the quote.
         """
         if char == quote:
             return ""
@@ -115,7 +118,10 @@ class _Reader:
         return quote
 
     def _expanded(self) -> str:
-        """Advance to the last character of a variable and return its value."""
+        """Return the value of the variable at the current position.
+
+        The position is advanced to the last character of the variable's name.
+        """
         token = self._token
         self._at += 1
         char = token[self._at : self._at + 1]

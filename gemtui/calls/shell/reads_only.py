@@ -1,8 +1,8 @@
 """The programs on the CLI's list of safe commands, and when they only read.
 
-The CLI searches for options that are known to have effects. This list works the other way round:
-each accepted option is spelled out, and anything else is a reason to ask the user. That includes
-abbreviations (`--outp=x`), joined letters (`-iz`) and options added in future versions.
+The CLI searches for options that are known to have effects. This module does the opposite: it lists
+each accepted option, and anything else is a reason to ask the user. That includes abbreviations
+(`--outp=x`), joined letters (`-iz`) and options added in future versions.
 assets/gemini-cli.md#safe-commands lists what each program could do.
 """
 
@@ -23,45 +23,49 @@ from gemtui.text import visible_line
 
 _NUMBER: Final = re.compile(r"-[0-9]+")
 _ENTRIES: Final = 10_000
-"""The largest folder, by number of entries, in which a pattern is matched."""
+"""The most entries of a folder that are checked against a file pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """The folder a command runs in, and the run's `project`; both are real paths."""
+    """The run's project and the folder in which a command runs; both are real paths."""
 
     project: Path
     folder: Path
 
     def is_outside(self, path: str | Path) -> bool:
-        """Return whether a path leads out of the project, with links followed."""
+        """Return whether a path, with links followed, is outside the project.
+
+        A relative path starts at `folder`.
+        """
         return not resolved(self.folder / path).is_relative_to(self.project)
 
 
 class Operands(Enum):
-    """How to check the arguments of a command that aren't options."""
+    """How to check a program's operands, which are the arguments that aren't options."""
 
     FILES = auto()
-    """The arguments are, or may be, files, all of which must be inside the project."""
+    """They are, or may be, files, all of which must be inside the project."""
     WORDS = auto()
-    """The arguments name no file that is read or written."""
+    """They name no file that is read or written."""
     GIT = auto()
-    """The arguments are revisions, or paths in the repository."""
+    """They are revisions, or paths in the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
     """The options and operands with which a program only reads.
 
-    * `could`: what the program could do otherwise, in the words of the documentation.
+    * `could`: what the program could do with other arguments, in words for the user.
     * `flags`: letters of options without a value, which may be joined.
     * `valued`: letters of options with a value, which may be the next word.
     * `attached`: letters of options whose value is never the next word.
     * `long`: long options, with or without `=value`.
+    * `operands`: how to check the arguments that aren't options.
     * `numbers`: whether a number such as `-5` is an option.
     * `most`: the largest number of operands; None means any number.
-    * `patterns`: whether operands may be file patterns, if the patterns match neither an option nor
-      a link that leads out of the project.
+    * `patterns`: whether operands may be file patterns, provided that these can't match an option
+      or a link that leads out of the project.
     """
 
     could: str = "nothing else"
@@ -76,7 +80,7 @@ class Reader:
 
 
 def long_options(text: str) -> frozenset[str]:
-    """Split a string of names into long options."""
+    """Return long options for the names in a string: `--a` and `--b` for "a b"."""
     return frozenset(f"--{name}" for name in text.split())
 
 
@@ -256,7 +260,7 @@ READERS: Final[Mapping[str, Reader]] = {
         patterns=True,
     ),
 }
-"""The programs that parse options and operands in the usual way."""
+"""Maps programs with the usual option syntax to the arguments that only read."""
 
 _LOG: Final = long_options(
     """abbrev abbrev-commit after all all-match author before branches cherry-mark cherry-pick color
@@ -316,9 +320,9 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         most=0,
     ),
 }
-"""The git subcommands that only read."""
+"""Maps git's subcommands to the arguments with which they only read."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
-"""Parts of a format string that make git run gpg or a configured command."""
+"""Placeholders in format strings for which git runs gpg or a configured command."""
 _GIT_ACTS: Final = (
     "--output",
     "--output-directory",
@@ -356,7 +360,7 @@ _NOT_READING: Final = "gemtui does not know it as a command that only reads"
 
 
 def is_known_program(words: Sequence[PlainWord]) -> bool:
-    """Return whether `why_acts` knows a command's program or git subcommand."""
+    """Return whether `why_acts` has rules for a command's program or git subcommand."""
     name = program(words)
     if name == "git":
         return git_subcommand(words) in GIT_READERS
@@ -364,10 +368,10 @@ def is_known_program(words: Sequence[PlainWord]) -> bool:
 
 
 def program(words: Sequence[PlainWord]) -> str:
-    """Return the name under which the table lists a command's program.
+    """Return the program that a command starts, under the name that the tables use.
 
-    The name is the command's first word. Only ripgrep is also recognised by its absolute path,
-    because the CLI asks about it without that path.
+    This is the command's first word, or "" if that is a file pattern. An absolute path is shortened
+    only for ripgrep, because the CLI considers ripgrep safe only with its absolute path.
     """
     first = words[0]
     if first.glob is not None:
@@ -384,7 +388,7 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
 def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """Return why a command may do more than read project files; None if it only reads.
 
-    The reason is a clause. Effects of git's configuration are not checked.
+    The reason is a clause. What git's configuration makes git do is not checked.
     """
     name = program(words)
     if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):
@@ -402,10 +406,10 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
 
 
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
-    """Return why a git command outside the table may write a file or run a program.
+    """Return why another git command may write a file or run a program; None if not.
 
-    The reason names the first option that does so; None if there is none. Abbreviated options
-    count, because git accepts them.
+    This is for subcommands that are not in `GIT_READERS`. The reason names the first option that
+    does so; abbreviated options are recognised, because git accepts them.
     """
     for word in words[1:]:
         name = word.text.partition("=")[0]
@@ -415,7 +419,10 @@ def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
 
 
 def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPlace) -> str | None:
-    """Return why these arguments may do more than read, as a clause, or None."""
+    """Return why a program may do more than read with these arguments, as a clause.
+
+    `reader`: what is accepted. `words`: the arguments. Returns None if all of them are accepted.
+    """
     operands: list[PlainWord] = []
     left = iter(words)
     for word in left:
@@ -436,7 +443,7 @@ def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPl
 def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
     """Return whether a word is one of the accepted options.
 
-    `left`: the words after it. If the option's value is the next word, that word is consumed.
+    `left`: yields the words after it. If the next word is the option's value, it is consumed.
     """
     if text.startswith("--"):
         name, _, value = text.partition("=")
@@ -466,7 +473,10 @@ def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | 
 
 
 def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | None:
-    """Return why a pattern may match an option or a link out of the project."""
+    """Return why a file pattern may match an option or a file outside the project.
+
+    `glob`: the index of the pattern's first special character. Returns None if it can't.
+    """
     known = word.text[:glob]
     folder, slash, start = known.rpartition("/")
     if not known or known.startswith("-"):

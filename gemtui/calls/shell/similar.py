@@ -1,8 +1,8 @@
-"""Decide which further arguments “allow similar” covers for an approved command.
+"""Decide what else “allow similar” allows for the program of an approved command.
 
 A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: programs known to
-read may only read. For the programs in `_COVERED`, each accepted option is spelled out, so the user
-is asked about abbreviations and about options of future versions.
+read may only read. For the programs in `_COVERED`, each accepted option is listed, so the user is
+asked about abbreviations and about options of future versions.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class _Covered:
     """The arguments of a program that “allow similar” covers.
 
     * `reader`: the covered options and operands.
-    * `opens`: a description of them.
-    * `odd`: a pattern; a word in which it is found is not covered.
+    * `opens`: a description of what is covered, for the user.
+    * `odd`: if this pattern is found in a word, the command is not covered.
     * `passes_on`: whether the words after `--` are for a script, and therefore all covered.
     """
 
@@ -124,7 +124,10 @@ _COVERED: Final[Mapping[str, _Covered]] = {
 
 
 def what_is_covered(words: Sequence[PlainWord]) -> str | None:
-    """Describe which arguments are covered for this program; None means all of them."""
+    """Describe which arguments “allow similar” covers for a command's program.
+
+    None means all of them.
+    """
     if is_known_program(words):
         return "with arguments that only read files of the project"
     if program(words) == "git":
@@ -138,9 +141,9 @@ def what_is_covered(words: Sequence[PlainWord]) -> str | None:
 def why_not_covered(
     words: Sequence[PlainWord], commands: Sequence[Sequence[PlainWord]], place: CommandPlace
 ) -> str | None:
-    """Return why a command does more than `what_is_covered` says, or None.
+    """Return why “allow similar” doesn't cover a command; None if it does.
 
-    `commands`: all of the call's commands.
+    `words`: the command. `commands`: all commands of the same call, because a `cd` affects them.
     """
     if program(words) == "git" and not same_repository(place.project, place.folder):
         return "its folder belongs to another git repository"

@@ -1,7 +1,8 @@
-"""Find risky files a shell command may write: outside the project, or run later.
+"""Find risky files that a shell command may write.
 
-Only the words of the command are examined. This makes a warning rather than a barrier, because a
-program may write other files as well.
+These are files outside the project, and files that decide what is run later. Only the words of the
+command are examined, so this is a warning rather than a barrier: a program may write other files as
+well.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ _MOST_PATHS: Final = 100
 _LONGEST: Final = 1024
 """The longest path, in characters, that is checked."""
 _MOST_FOLDERS: Final = 8
-"""A command's folder is unknown if it has more possible values than this."""
+"""The most folders that are tracked for one command.
+
+If a command may run in more, its folder counts as unknown.
+"""
 _MOST_WORDS: Final = 64
-"""The most words that braces are expanded to."""
+"""The most words to which the braces in one word are expanded."""
 _MOST_ENTRIES: Final = 1000
-"""How many entries of a folder are matched against a pattern."""
+"""The most entries of a folder that are matched against a file pattern."""
 _LAST: Final = frozenset(("cp", "ln", "install", "rsync", "scp", "gcp", "gln", "ginstall"))
 """Programs that write to their last operand, or to the folder given by `-t`."""
 _ALL: Final = frozenset(
@@ -46,12 +50,15 @@ _ALL: Final = frozenset(
 )
 """Programs that write to each file they name."""
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
-"""Programs that read their operands. Options that write are checked elsewhere."""
+"""Programs whose operands are only read.
+
+Options with which they write are checked elsewhere.
+"""
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
 """Programs whose first operand is a script, which may look like a path."""
 _TARGET_OPTION: Final = re.compile(r"(?:-t|--target-directory=?)(.*)")
 _VALUE: Final = re.compile(r"(?:-[A-Za-z]|[\w-]+=)(?=[~/.$])(.*)", re.DOTALL)
-"""A word that contains a path after an option's letter or after `=`."""
+"""Matches a path after an option's letter or after `=`, and captures the path."""
 _BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _PATTERN: Final = re.compile(r"[*?[]")
 
@@ -64,8 +71,8 @@ class _TooMuchError(Exception):
 class Reach:
     """A run's project, and the folders in which one of its commands may run.
 
-    The methods find the dangers in the words of that command. In `folders`, None stands for an
-    unknown folder, in which a relative path may lead anywhere. `left`: yields one item for each
+    The methods find the dangers in the words of this command. In `folders`, None means an unknown
+    folder, in which a relative path may lead anywhere. `left`: an iterator with one item for each
     path that may still be checked.
     """
 
@@ -75,16 +82,16 @@ class Reach:
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
-        """Return the reach of a command that runs in `folder`; None means in the project."""
+        """Return the reach of a command that runs in `folder`, or in the project if None."""
         root = resolved(project)
         start = root if folder is None else resolved(Path(folder))
         return cls(root, (start,), iter(range(_MOST_PATHS)))
 
     def after_cd(self, rest: Sequence[str], *, certain: bool) -> Reach:
-        """Return the reach of the commands after a `cd` with these words.
+        """Return the reach of the commands that follow a `cd`.
 
-        `certain`: whether all of these commands run in the new folder. That is uncertain for a
-        subshell, or if the `cd` may fail.
+        `rest`: the arguments of the `cd`. `certain`: whether all of these commands run in the new
+        folder; not if the `cd` is in a subshell or may fail.
         """
         operand = next((word for word in rest if not word.startswith("-")), "~")
         unknown = rest[-1:] == ["-"]
@@ -95,7 +102,7 @@ class Reach:
 
     @property
     def is_outside(self) -> bool:
-        """Whether any of the folders is unknown or outside the project."""
+        """Whether the command may run in a folder that is unknown or outside the project."""
         return not all(each and each.is_relative_to(self.project) for each in self.folders)
 
     def dangers(self, program: str, rest: Sequence[str]) -> Iterator[str]:
@@ -106,7 +113,7 @@ class Reach:
         yield TOO_MUCH
 
     def redirection_dangers(self, word: str) -> Iterator[str]:
-        """Yield why it is dangerous to write to the target of a redirection."""
+        """Yield why it is dangerous to redirect output to `word`."""
         with suppress(_TooMuchError):
             yield from self._why_written(word)
             return
@@ -134,9 +141,9 @@ class Reach:
                 yield why
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
-        """Yield why a path is dangerous for a program that isn't known to write it.
+        """Yield why an argument is dangerous for a program that isn't known to write it.
 
-        Only paths that exist or could be created are considered. `HEAD` is skipped, because it is
+        Paths that neither exist nor could be created are ignored. So is `HEAD`, because it is
         usually the name of a git revision.
         """
         if word in HARMLESS or word == "HEAD":
@@ -152,7 +159,7 @@ class Reach:
     def _why_later(self, path: Path) -> str:
         """Return why writing to a path affects what is run later; "" if it doesn't.
 
-        The path may also be a folder that contains such files.
+        If files in `path` would have this effect, `path` counts as well.
         """
         why = why_runs_later(path, self.project) or why_runs_later(path / "x", self.project)
         return f"{LATER}: {why}" if why else ""
@@ -172,7 +179,10 @@ class Reach:
 
 
 def _real(word: str, folder: Path | None) -> Path | None:
-    """Return the real path a word names; None if it depends on something unknown."""
+    """Return the real path that a word names; None if that can't be known.
+
+    `folder`: where a relative path starts; None if unknown.
+    """
     if "$" in word or "`" in word or "\0" in word:
         return None
     if word == "~" or word.startswith("~/"):
@@ -185,9 +195,9 @@ def _real(word: str, folder: Path | None) -> Path | None:
 
 
 def _matches(word: str, folder: Path | None) -> Iterator[str]:
-    """Expand the first component of a path that is a file pattern; reads the disk.
+    """Yield the paths that result from expanding the first file pattern in a path.
 
-    Yields the path once for each match.
+    Only the first component with a pattern is expanded. Reads the disk.
     """
     parts = word.split("/") if len(word) <= _LONGEST else []
     at = next((at for at, part in enumerate(parts) if _PATTERN.search(part)), None)
@@ -201,7 +211,7 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
 
 
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments that may be paths the command writes."""
+    """Yield the arguments that may be paths to which a program writes."""
     operands, values, into = [], [], ""
     at = 0
     while at < len(rest):
@@ -230,12 +240,12 @@ def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
 
 
 def _could_be(path: Path) -> bool:
-    """Return whether the file exists, or could be created because its folder exists."""
+    """Return whether a file exists or could be created because its folder exists."""
     return os.path.lexists(path) or (path.parent != Path("/") and os.path.lexists(path.parent))
 
 
 def _without_braces(word: str) -> Iterator[str]:
-    """Yield the words of a brace expansion: bash expands `a{b,c}` to `ab ac`."""
+    """Yield the words to which bash expands braces: `a{b,c}` becomes `ab` and `ac`."""
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)

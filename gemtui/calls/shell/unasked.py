@@ -1,9 +1,9 @@
 """gemtui's own strict check of commands that Gemini CLI would run without asking.
 
 The CLI allows commands it considers safe. However, it splits words at more whitespace characters
-than bash does, recognises some options that have effects but not their abbreviations, and ignores
-git's configuration and variables (assets/gemini-cli.md#safe-commands). A command passes only if
-both checks agree.
+than bash does, misses abbreviations of options that have effects, and ignores git's configuration
+and variables (assets/gemini-cli.md#safe-commands). Therefore a command runs unasked only if this
+check passes as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
 _BUILTINS: Final = frozenset(("cd", "echo", "false", "pwd", "true"))
-"""Commands built into bash, for which bash doesn't search PATH."""
+"""Commands built into bash, which bash doesn't look up in PATH."""
 
 _LOADED: Final = ("BASH_ENV", "LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "GCONV_PATH", "LOCPATH")
 _LOADED_PREFIX: Final = "DYLD_"
@@ -43,7 +43,7 @@ def why_ask(
     environ: Mapping[str, str] = os.environ,
     env_files: Sequence[Path] | None = None,
 ) -> str | None:
-    """Return why the user must be asked about a command the CLI considers safe.
+    """Return why the user must be asked about a command that the CLI considers safe.
 
     The reason is a clause. None means that the command only reads the project, so it may run
     unasked. `project`: the run's folder. `dir_path`: the call's argument of that name. `environ`:
@@ -69,7 +69,10 @@ def why_ask(
 
 
 def command_place(project: Path, dir_path: str) -> CommandPlace | str:
-    """Return where a call runs its command, or why that is uncertain."""
+    """Return where a call runs its command, or a clause saying why that is uncertain.
+
+    `project`: the run's folder. `dir_path`: the call's argument of that name.
+    """
     root = resolved(project)
     if not dir_path:
         return CommandPlace(project=root, folder=root)
@@ -84,14 +87,20 @@ def command_place(project: Path, dir_path: str) -> CommandPlace | str:
 
 
 def why_commands_act(commands: Sequence[Sequence[PlainWord]], place: CommandPlace) -> str | None:
-    """Return why one of several commands may do more than read, judging by its words."""
+    """Return why one of several commands may do more than read, judging by its words.
+
+    The reason is a clause; None if all of them only read.
+    """
     if len(commands) > 1 and any(program(words) == "cd" for words in commands):
         return "it changes the working directory for the commands after it"
     return next(filter(None, (why_acts(words, place) for words in commands)), None)
 
 
 def found_env_files(project: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the `.env` files a run may read, with or without local ones."""
+    """Return the `.env` files that a run may read.
+
+    Whether the run ignores local files is unknown here, so both cases are covered.
+    """
     both = (env_files_of(project, environ, ignore_local=local) for local in (False, True))
     return tuple(dict.fromkeys(path for found in both for path in found))
 
@@ -131,14 +140,17 @@ def _why_environ(
 
 
 def _entries(variable: str, value: str) -> Iterable[str]:
-    """Return the paths in a variable's value; "" is the current folder."""
-    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # names without a slash: the loader's own folders
+    """Return the paths in a variable's value; "" means the current folder."""
+    if variable in ("LD_PRELOAD", "LD_AUDIT"):  # the loader finds the others itself
         return (entry for entry in value.replace(":", " ").split() if "/" in entry)
     return [value] if variable == "BASH_ENV" else value.split(":")
 
 
 def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
-    """Return why the program that PATH finds for a name may belong to the project."""
+    """Return why a command's name may start a program in the project, as a clause.
+
+    `name`: the name that is looked up in PATH. None means that the program is elsewhere.
+    """
     for entry in environ.get("PATH", os.defpath).split(":"):
         file = place.folder / entry / name
         if not os.path.lexists(file):

@@ -1,4 +1,4 @@
-"""Determine whether a path in a command leaves the workspace, as the CLI sees it.
+"""Determine, as the CLI does, whether a path in a command leaves the workspace.
 
 This is part of the CLI's classification of commands (assets/gemini-cli.md#safe-commands).
 """
@@ -14,7 +14,7 @@ from typing import Final, Self
 from gemtui.calls.paths import absolute, real_path, within
 
 _NOWHERE: Final = "/\U0010ffff"
-"""Stands in for an unknown folder; no real path is inside this one."""
+"""Replaces an unknown folder; no real path is inside this one."""
 
 _LONGEST: Final = 4096
 """The longest path, in characters, that is looked up; no system has longer ones."""
@@ -35,10 +35,9 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """A run's workspace and a command's folder, as absolute paths.
+    """The absolute paths of a run's workspace and of the folder a command runs in.
 
-    `known`: False if nothing is looked up on disk, so that paths are judged by their spelling
-    alone.
+    `known`: False if the disk must not be read; paths are then judged by their spelling alone.
     """
 
     workspace: str
@@ -47,14 +46,18 @@ class Workspace:
 
     @classmethod
     def of(cls, workspace: Path | None, dir_path: str) -> Self:
-        """Resolve a command's folder from its argument `dir_path`; "" means the workspace."""
+        """Return the workspace with a command's folder.
+
+        `workspace`: the run's folder; None if unknown. `dir_path`: the call's argument of that
+        name; "" means the workspace.
+        """
         root = _NOWHERE if workspace is None else absolute("/", str(workspace.absolute()))
         folder = absolute(root, dir_path) if dir_path else root
         return cls(workspace=root, folder=folder, known=workspace is not None)
 
     @property
     def outside(self) -> bool:
-        """Whether the command's folder is outside the workspace, without following links."""
+        """Whether the command's folder is outside the workspace; links are not followed."""
         return not within(self.workspace, self.folder)
 
     def real(self) -> Workspace:
@@ -66,7 +69,7 @@ class Workspace:
         )
 
     def escapes(self, path: str) -> bool:
-        """Return whether a path leads out of the workspace, with links followed."""
+        """Return whether a path, with links followed, leads out of the workspace."""
         if not path:
             return False
         if "$" in path or "`" in path:
@@ -95,7 +98,7 @@ class Workspace:
         return self.known and os.path.lexists(absolute(self.folder, name))
 
     def trusts(self, program: str) -> bool:
-        """Return whether a program is named by its full path in a system folder."""
+        """Return whether a program is named by its absolute path in a system folder."""
         if not program.startswith("/"):
             return False
         real = real_path(program) if self.known else absolute("/", program)

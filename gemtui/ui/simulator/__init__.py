@@ -1,1 +1,1 @@
-"""Simulate a draft policy on tool calls, and propose rules based on past sessions."""
+"""Simulate a draft policy on tool calls, and suggest rules based on past sessions."""

@@ -36,10 +36,11 @@ def rule_could_allow(found: Explanation) -> bool:
 async def form_allowing(
     app: AppBase, simulation: Simulation, call: Call, project: Path | None = None
 ) -> RuleForm | None:
-    """Return a form with a rule that would allow a call made in `project`.
+    """Return a form with a rule that would allow a call.
 
-    The form shows the call and any reservations about the rule. If there is a problem, it is shown
-    and None is returned.
+    The form shows the call, and doubts about the rule if there are any. `project`: the folder in
+    which the call was made; None means the simulation's. If no rule can be made, the reason is
+    shown to the user and None is returned.
     """
     from gemtui.ui.rules.form import RuleForm
 
@@ -54,7 +55,7 @@ async def form_allowing(
 
 
 def _policy(simulation: Simulation) -> str:
-    """Describe the policy that a rule would be added to."""
+    """Describe, for the user, the policy to which a rule would be added."""
     opened = simulation.draft.opened
     if opened is None:
         return "a new policy"
@@ -64,9 +65,9 @@ def _policy(simulation: Simulation) -> str:
 
 
 class SimulatorScreen(DialogGuardScreen[Taken]):
-    """A screen on top of the policy pane that returns the rules to add.
+    """A screen on top of the policy pane that returns the rules to add to the draft.
 
-    `HEADING` is the screen's title.
+    `HEADING`: the screen's title.
     """
 
     DEFAULT_CSS = """
@@ -82,7 +83,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.simulation = simulation
 
     def read_session(self, session: Summary | None, call: str) -> None:
-        """Open a session with the cursor on a tool call; None means the session is gone."""
+        """Open a session with the cursor on a tool call.
+
+        `session`: None if the session is gone, which is then shown to the user. `call`: the call's
+        id.
+        """
         if session is None:
             self.gemtui.show_message("This session no longer exists.", problem=True)
         else:
@@ -100,7 +105,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         raise NotImplementedError
 
     def situation_changed(self) -> None:
-        """Update the decisions, because the mode, the situation or the rules have changed."""
+        """Compute the decisions again, because the mode, situation or rules have changed."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
@@ -110,11 +115,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.show_context()
 
     def about(self) -> Clean:
-        """Return the text next to the heading."""
+        """Return the text beside the heading."""
         return Clean("")
 
     def show_context(self) -> None:
-        """Show which policy is simulated, and in which situation."""
+        """Show in the header which policy is simulated, and in which mode and situation."""
         simulation = self.simulation
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
@@ -144,7 +149,10 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen over this one; if rules are added there, update this one."""
+        """Show another screen on top of this one, and wait until it is closed.
+
+        If rules were added there, the decisions on this screen are computed again.
+        """
         before = self.simulation.taken
         await self.app.push_screen_wait(screen)
         self.show_context()
@@ -154,7 +162,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     async def allow(self, call: Call, project: Path | None = None) -> None:
         """Show a form with a rule that would allow a call, and add the rule if confirmed.
 
-        `project`: the folder the call was made in.
+        `project`: the folder in which the call was made.
         """
         form = await form_allowing(self.gemtui, self.simulation, call, project)
         if form is None:

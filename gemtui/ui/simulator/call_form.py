@@ -19,16 +19,16 @@ from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 
 MOST_SHOWN = 20_000
-"""Maximum number of characters of arguments; longer ones are cut and read-only."""
+"""The most characters of arguments to show; longer ones are cut and read-only."""
 MOST_OFFERED = 8
 
 
 class CallForm(Vertical):
-    """A form for a tool call.
+    """A form with a tool call: the tool's name, and its arguments as JSON.
 
     `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that the user
-    doesn't edit stays exactly as recorded, however it is shown. `others`: tool names to offer
-    besides those of Gemini CLI's own tools.
+    doesn't edit is returned exactly as recorded, even if it is not shown completely. `others`:
+    names of tools to offer besides those of Gemini CLI's own tools.
     """
 
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """Posted when the call has changed or the form no longer contains a valid call."""
+        """Posted when the form contains a different call, or no valid one."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class CallForm(Vertical):
         self._template = ""
         self._taken: tuple[Call, str, str] | None = None
         self.problem = ""
-        """Why the form contains no valid call, or "" if it does."""
+        """Why the form contains no valid call; "" if it contains one."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="row"):
@@ -65,7 +65,7 @@ class CallForm(Vertical):
         yield Static(id="args-note")
 
     def on_mount(self) -> None:
-        """Start with the most important tool, unless a call has been filled in."""
+        """Fill in the tool that runs commands, unless a call has been filled in."""
         if not self._tool.value:
             self._tool.value = "run_shell_command"
             self._begin_arguments()
@@ -86,7 +86,7 @@ class CallForm(Vertical):
 
     @property
     def call(self) -> Call | None:
-        """The call in the form, or None if it isn't valid."""
+        """The call in the form; None if it is not valid."""
         if self._taken is not None and self._taken[1:] == (self._tool.value, self._args.text):
             return self._taken[0]
         name = self._tool.value.strip()
@@ -94,9 +94,9 @@ class CallForm(Vertical):
         return None if isinstance(args, str) or not name else Call(tool=name, args=args)
 
     def fill(self, call: Call) -> None:
-        """Fill the form with a recorded call.
+        """Fill the form with a call.
 
-        If the call has no arguments, its tool's parameters are filled in.
+        If the call has no arguments, the tool's required ones are filled in with empty values.
         """
         name = clean_line(call.tool)[:200]
         if not call.args:
@@ -133,7 +133,7 @@ class CallForm(Vertical):
         self._check()
 
     def _begin_arguments(self) -> None:
-        """Fill in the named tool's parameters, unless the user has typed arguments."""
+        """Fill in the tool's required arguments, unless the user has typed some."""
         name = self._tool.value
         if self._taken is not None and name != self._taken[1]:
             self._let_go()
@@ -142,14 +142,14 @@ class CallForm(Vertical):
             self._args.text = self._template = template
 
     def _let_go(self) -> None:
-        """Discard a recorded call; if its arguments were only partly shown, clear them."""
+        """Stop returning the recorded call; clear its arguments if they were cut."""
         self._taken = None
         if self._args.read_only:
             self._args.read_only = False
             self._args.text = ""
 
     def _check(self) -> None:
-        """Show what is wrong with the form, or which other parameters the tool has."""
+        """Show why the form is invalid or, if it is valid, the tool's other arguments."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call (the decision uses all of it)"
@@ -183,7 +183,6 @@ class CallForm(Vertical):
         return self.has_class("-offering")
 
     def close_offer(self) -> None:
-        """Close the list of tool names."""
         self.remove_class("-offering")
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
@@ -191,7 +190,7 @@ class CallForm(Vertical):
             self.close_offer()
 
     def key_down(self) -> None:
-        """Move to the next tool name, or open the list with all names."""
+        """Move to the next tool name; open the list of names if it is closed."""
         if self._tool.has_focus:
             if self.offering:
                 self._offer.action_cursor_down()
@@ -200,7 +199,6 @@ class CallForm(Vertical):
                 self.add_class("-offering")
 
     def key_up(self) -> None:
-        """Move to the previous tool name."""
         if self._tool.has_focus and self.offering:
             self._offer.action_cursor_up()
 
@@ -223,7 +221,7 @@ class CallForm(Vertical):
 
 
 def _read(text: str) -> dict[str, object] | str:
-    """Return the parsed arguments, or a line that says what is wrong with them."""
+    """Return the arguments parsed from JSON, or a line saying why they are invalid."""
     try:
         value = json.loads(text or "{}")
     except json.JSONDecodeError as error:
@@ -240,7 +238,10 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return the tool's other parameters, or a note that the tool is unknown."""
+    """Return a note with the tool's other arguments, or that the tool is unknown.
+
+    `text`: the arguments in the form.
+    """
     known = tool(name)
     if known is None:
         own = name.startswith("mcp_")

@@ -1,4 +1,4 @@
-"""Read the tool calls of past sessions in a thread."""
+"""Read the tool calls of past sessions in a thread, for the simulator's screens."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from gemtui.ui.kit.reading import Latest, Reading
 
 State = TypeVar("State")
 SHOWN = 0.15
-"""Seconds between two updates while calls are being read."""
+"""Seconds between two updates of the screen while calls are being read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """Which calls to read: those of `session`, or else of `project`, or else all.
+    """The calls to read: those of `session`, or else of `project`, or else all.
 
-    `since`: leave out earlier calls, unless this is None.
+    `since`: leave out earlier calls; None means no limit.
     """
 
     session: Summary | None = None
@@ -40,10 +40,13 @@ class CallScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanProgress:
-    """How far reading has come: `done` of `total` sessions, containing `calls` calls.
+    """How many sessions and calls have been read.
 
-    `problems`: what couldn't be read. `ended`: whether reading has ended. `stopped`: whether the
-    user has stopped it.
+    * `done`, `total`: how many sessions have been read, and how many there are.
+    * `calls`: how many calls they contained.
+    * `problems`: what couldn't be read.
+    * `ended`: whether reading has ended.
+    * `stopped`: whether it ended because the user stopped it.
     """
 
     done: int = 0
@@ -56,10 +59,11 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """A consumer of recorded calls.
+    """Two functions through which a screen processes recorded calls.
 
-    `feed(calls)` processes the next calls. `state(ended)` returns an immutable snapshot to show.
-    Both are called in the worker thread.
+    `feed(calls)` processes the next calls. `state(ended)` returns an immutable snapshot of the
+    result for display; `ended` says whether all calls have been read. Both are called in the worker
+    thread.
     """
 
     feed: Callable[[Sequence[RecordedCall]], None]
@@ -67,10 +71,10 @@ class CallSink(Generic[State]):
 
 
 class CallHistory:
-    """The recorded calls in a store.
+    """The recorded calls in a session store.
 
-    All methods except `session` and `forget` may block. `name_of`: returns the name the user gave
-    to a session, by id; it replaces the session's title.
+    All methods except `session` and `forget` may block. `name_of`: returns the name that the user
+    gave to the session with this id, which replaces its title; None if there is no such name.
     """
 
     def __init__(
@@ -85,7 +89,7 @@ class CallHistory:
         self._snapshot: Snapshot | None = None
 
     def forget(self) -> None:
-        """Load the store again on the next request."""
+        """Discard the loaded sessions, so that they are loaded again when needed."""
         self._snapshot = None
 
     def snapshot(self) -> Snapshot:
@@ -98,7 +102,7 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """Return the session with this id if it has been loaded, or else None."""
+        """Return the session with this id; None if it is unknown or not loaded yet."""
         found = self._sessions.get(id)
         return None if found is None else self._named(found)
 
@@ -112,14 +116,17 @@ class CallHistory:
         return session if name is None else msgspec.structs.replace(session, title=name)
 
     def initial_scope(self, project: Path | None) -> CallScope:
-        """Return the scope to start with: the project or, if it has no calls, everything."""
+        """Return the calls to start with: the project's or, if it has none, all."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
         return CallScope()
 
     def steps(self, which: CallScope, stopped: Callable[[], bool]) -> Iterator[ScanStep]:
-        """Yield the calls session by session. Raises StoreUnreadable."""
+        """Yield the calls in a scope, session by session.
+
+        `which`: the scope. `stopped`: returns whether to stop. Raises StoreUnreadable.
+        """
         sessions = sessions_with_calls(
             self.snapshot(), session=which.session, project=which.project
         )
@@ -130,7 +137,10 @@ class CallHistory:
             yield step if since is None else _later(step, since)
 
     def find(self, reference: Reference) -> RecordedCall | None:
-        """Return the call with its arguments, or None if its session can't be read."""
+        """Return a call with its arguments, which references lack.
+
+        Returns None if the call or its session can't be read.
+        """
         session = self.session(reference.session)
         if session is None:
             return None
@@ -147,10 +157,10 @@ def _later(step: ScanStep, since: datetime) -> ScanStep:
 
 
 class CallScan(Generic[State]):
-    """Reads recorded calls once.
+    """Reads the recorded calls in a scope once, in a thread.
 
-    `show` is called in the event loop, several times while calls are being read and once at the
-    end.
+    `which`: the scope. `sink`: processes the calls. `show`: called in the event loop with the
+    progress and the sink's result, several times during reading and once at the end.
     """
 
     def __init__(
@@ -169,7 +179,7 @@ class CallScan(Generic[State]):
         self._reading.stop()
 
     async def run(self) -> None:
-        """Read to the end, or until stopped or cancelled. Raises StoreUnreadable."""
+        """Read until the end, or until stopped or cancelled. Raises StoreUnreadable."""
         try:
             await asyncio.to_thread(self._read)
             self._latest.flush()

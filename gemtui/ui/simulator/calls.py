@@ -1,4 +1,4 @@
-"""Recorded calls: a list to choose from, the calls behind a count, a single call."""
+"""Screens for recorded calls: pick one, list those behind a count, show one."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 MOST = 50_000
-"""Maximum number of calls to choose from; the newest come first."""
+"""The most calls to choose from; these are the newest ones."""
 _ARGUMENTS = 20_000
-"""Maximum number of characters of a call's arguments to show."""
+"""The most characters of a call's arguments to show."""
 GONE = "The session of this call no longer exists."
 
 
 def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
-    """Return a searchable list of recorded calls."""
+    """Return a searchable list of recorded calls.
+
+    `empty`: the text to show if there are none.
+    """
     return SearchedRows[Reference](
         lambda call, look: call_row(call, history.session(call.session), look),
         lambda call: call_search_text(call, history.session(call.session)),
@@ -51,7 +54,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
 
 
 def progress_text(progress: ScanProgress) -> str:
-    """Describe how far reading has come, or what it has found."""
+    """Describe how many calls have been read, for the status line."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} in {progress.done:,} of {progress.total:,} sessions"
@@ -64,7 +67,7 @@ def progress_text(progress: ScanProgress) -> str:
 
 
 def found_text(found: SearchedRows[Reference]) -> str:
-    """Say how many calls a search has found, or return "" if there is no search."""
+    """Describe how many calls match the search; "" if there is no search."""
     shown = len(found.rows.items)
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
@@ -72,9 +75,10 @@ def found_text(found: SearchedRows[Reference]) -> str:
 async def _recorded(
     app: AppBase, history: CallHistory, reference: Reference | None
 ) -> RecordedCall | None:
-    """Return a call with its arguments; if its session is gone, say so.
+    """Return a call with its arguments.
 
-    Returns None if there is no such call.
+    If its session is gone, this is shown to the user and None is returned. None is also returned if
+    `reference` is None.
     """
     if reference is None:
         return None
@@ -85,7 +89,7 @@ async def _recorded(
 
 
 class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]):
-    """A screen that returns the recorded call the user chooses, or None."""
+    """A screen for choosing a recorded call; returns the call, or None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS, Where.PICK)
     AUTO_FOCUS = "RowList"
@@ -101,7 +105,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         yield bars.FooterLine()
 
     def on_mount(self) -> None:
-        """Read the project's calls, or all calls if the project has none."""
+        """Read the project's calls or, if it has none, all calls."""
         self.read()
 
     def scan_again(self) -> None:
@@ -110,7 +114,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.read()
 
     def sink(self) -> CallSink[Sequence[Reference]]:
-        """Return a sink that collects the newest calls."""
+        """Return a sink that collects references to the newest calls."""
         found: list[Reference] = []
 
         def feed(calls: Sequence[RecordedCall]) -> None:
@@ -119,7 +123,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         return CallSink(feed=feed, state=lambda _: tuple(found))
 
     def show_result(self, found: Sequence[Reference]) -> None:
-        """Show the calls so far."""
+        """Show the calls that have been read until now."""
         self.searched.empty = Clean("No recorded calls here. Press w to choose other sessions.")
         self.searched.show(found)
 
@@ -141,10 +145,10 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 
 
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
-    """The calls behind a count in a replay, or behind a suggestion.
+    """Lists the calls behind a count on the replay screen, or behind a suggestion.
 
-    `calls`: how many there are in all, which may be more than there are `references`. `allowed`:
-    whether the policy already allows these calls.
+    `calls`: how many there are, which may be more than there are `references`. `allowed`: whether
+    the policy already allows these calls.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
@@ -167,7 +171,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self._references, self._calls = references, calls
 
     def body(self) -> Iterable[Widget]:
-        """Build a searchable list of the calls."""
+        """Return a searchable list of the calls."""
         yield call_list(self._history, empty=Clean("no calls"))
 
     def on_mount(self) -> None:
@@ -185,11 +189,11 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self.show_status(*said)
 
     def about(self) -> Clean:
-        """Describe what the calls have in common."""
+        """Return what the calls have in common, as the text beside the heading."""
         return self._title
 
     def situation_changed(self) -> None:
-        """Close after a rule has been added, because the counts are on another screen."""
+        """Close the screen, because the counts to update are on the screen below."""
         self.dismiss(self.simulation.taken)
 
     @on(RowList.Opened)
@@ -204,7 +208,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
             await self.look_into(CallScreen(self.simulation, self._history, recorded))
 
     def can(self, action: str) -> bool:
-        """Disable "allow" for calls that are already allowed."""
+        """Return False for "allow" if the calls are already allowed."""
         return action != "allow" or not self._allowed
 
     @work(exclusive=True, group=DIALOG)
@@ -219,7 +223,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
 
 
 class CallScreen(SimulatorScreen):
-    """A single recorded call: the decision, its reason and the arguments."""
+    """Shows a single recorded call: the decision, its reason and the arguments."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL)
     AUTO_FOCUS = "LineView"
@@ -234,7 +238,6 @@ class CallScreen(SimulatorScreen):
         self._found: Explanation | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Build the view that explains the decision."""
         yield LineView(what="the explanation")
 
     def on_mount(self) -> None:
@@ -247,7 +250,7 @@ class CallScreen(SimulatorScreen):
 
     @work(exclusive=True, group="answer")
     async def situation_changed(self) -> None:  # type: ignore[override]
-        """Explain what the current policy decides for the call."""
+        """Show what the simulated policy decides about the call, and why."""
         call = self._recorded.call
         found = await asyncio.to_thread(lambda: self.simulation.engine().explain(call))
         if self.is_open:
@@ -256,7 +259,7 @@ class CallScreen(SimulatorScreen):
             self.refresh_bindings()
 
     def can(self, action: str) -> bool:
-        """Disable "allow" if the call is already allowed or no rule could allow it."""
+        """Return False for "allow" unless a rule could allow the call."""
         return action != "allow" or (self._found is not None and rule_could_allow(self._found))
 
     @work(exclusive=True, group=DIALOG)

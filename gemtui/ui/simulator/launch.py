@@ -1,7 +1,8 @@
 """Open the simulator's screens: try a call, replay past calls, suggest rules.
 
 Each function runs in a worker of the policy pane, waits for its screen (`push_screen_wait`), and
-returns rules that the pane adds in one step. Only saving an example changes the draft directly.
+returns rules that the pane adds to the draft in one step. Only saving an example changes the draft
+directly.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 
 async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Taken:
-    """Show what is decided for a tool call, and why.
+    """Show what a draft policy decides about a call, and why; return rules to add.
 
-    `call`: the call to start with, or None.
+    `call`: the call to start with; None means an empty form.
     """
     from gemtui.ui.simulator.try_call import TryScreen
 
@@ -30,14 +31,14 @@ async def try_call(app: AppBase, draft: Draft, call: Call | None = None) -> Take
 
 
 async def replay_history(app: AppBase, draft: Draft) -> Taken:
-    """Replay the tool calls of past sessions under this policy."""
+    """Show what a draft policy decides about past calls; return rules to add."""
     from gemtui.ui.simulator.replay import ReplayScreen
 
     return await app.push_screen_wait(ReplayScreen(_simulation(app, draft), _history(app))) or ()
 
 
 async def suggest_rules(app: AppBase, draft: Draft) -> Taken:
-    """Suggest rules that would allow the calls of past sessions."""
+    """Suggest rules that would allow past sessions' calls; return those to add."""
     from gemtui.ui.simulator.suggest import SuggestScreen
 
     return await app.push_screen_wait(SuggestScreen(_simulation(app, draft), _history(app))) or ()

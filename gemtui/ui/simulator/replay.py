@@ -1,4 +1,4 @@
-"""Replay the tool calls of past sessions under a policy, and count them by rule."""
+"""Show how a policy would decide the tool calls of past sessions, counted by rule."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class ReplayScreen(ScanScreen[ReplayCounts]):
-    """Shows counts that grow while sessions are read; opening a count lists its calls."""
+    """Shows how many calls each rule decides; opening a count lists its calls.
+
+    The counts grow while sessions are read.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.REPLAY)
     AUTO_FOCUS = "RowList"
@@ -36,7 +39,6 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._counts: ReplayCounts | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Build the list of counts."""
         yield RowList[ReplayRow](replay_row, stops=_stops, key=_key, empty=Clean("reading"))
 
     @property
@@ -52,11 +54,11 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self.read()
 
     def sink(self) -> CallSink[ReplayCounts]:
-        """Return a sink that replays calls under the current policy."""
+        """Return a sink that counts how the simulated policy decides the calls."""
         return _sink(self.simulation)
 
     def show_result(self, found: ReplayCounts) -> None:
-        """Show the counts so far."""
+        """Show the counts for the calls that have been read until now."""
         self._counts = found
         self._rows.show(replay_rows(found))
 
@@ -66,7 +68,7 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self._rows.empty = Clean("No sessions could be read.")
 
     def show_progress(self) -> None:
-        """Show how far reading has come."""
+        """Show how many calls have been read."""
         self.show_status(progress_text(self.progress))
         self.refresh_bindings()
 
@@ -96,12 +98,12 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable "stop" if no sessions are being read."""
+        """Return False for "stop" if no sessions are being read."""
         return action != "stop" or self.reading
 
 
 def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
-    """Return a sink that feeds a replay; the worker thread creates the engine."""
+    """Return a sink that counts decisions; its engine is created in the worker thread."""
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
@@ -117,7 +119,7 @@ def _stops(row: ReplayRow) -> bool:
 
 
 def _key(row: ReplayRow) -> object:
-    """Return a key that identifies a row even while its count grows."""
+    """Return a key that identifies a row while its count grows."""
     match row:
         case Total():
             return row.decision
@@ -128,7 +130,7 @@ def _key(row: ReplayRow) -> object:
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
-    """Describe a count, and return the calls behind it."""
+    """Return a description of a count, and references to the calls it counts."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"

@@ -1,4 +1,4 @@
-"""What the screens that read the calls of past sessions have in common."""
+"""Base classes of the screens that read the calls of past sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ State = TypeVar("State")
 
 
 class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]):
-    """Reads the calls in the scope `which` in a thread, and shows the growing result."""
+    """Reads the calls in a scope in a thread, and shows the result as it grows.
+
+    `which`: the scope; None until the first one has been determined. Subclasses define a sink and
+    how to show its result.
+    """
 
     history: CallHistory
     which: CallScope | None = None
@@ -28,23 +32,23 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     _scan: CallScan[State] | None = None
 
     def sink(self) -> CallSink[State]:
-        """Return a new sink for one reading of the calls."""
+        """Return a new sink, which processes the calls of one scan."""
         raise NotImplementedError
 
     def scan_again(self) -> None:
-        """Start over, because the scope or the sessions have changed."""
+        """Start a new scan, because the scope has changed."""
         raise NotImplementedError
 
     def show_result(self, found: State) -> None:
-        """Show the result so far."""
+        """Show the sink's result for the calls that have been read until now."""
         raise NotImplementedError
 
     def show_scope(self) -> None:
-        """Show the scope."""
+        """Show which calls are being read."""
         raise NotImplementedError
 
     def show_progress(self) -> None:
-        """Show how far reading has come."""
+        """Show how many calls have been read."""
 
     def unreadable(self) -> None:
         """Show that nothing could be read."""
@@ -54,7 +58,10 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
 
     @work(exclusive=True, group="read")
     async def read(self) -> None:
-        """Start a new scan; at first of the project's calls or, if there are none, all."""
+        """Start a scan of the current scope.
+
+        At first, this is the project's calls or, if it has none, all calls.
+        """
         self.action_stop()
         with self.gemtui.reporting():
             if self.which is None:
@@ -74,7 +81,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
 
     @property
     def scope_text(self) -> Clean:
-        """A description of the scope."""
+        """A description of the calls that are read, such as "all projects"."""
         return Clean("") if self.which is None else describe_scope(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
@@ -91,14 +98,14 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
 
 
 class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
-    """A screen of the simulator that scans calls."""
+    """A simulator screen that reads recorded calls."""
 
     def __init__(self, simulation: Simulation, history: CallHistory) -> None:
         super().__init__(simulation)
         self.history = history
 
     def on_mount(self) -> None:
-        """Start with the project's calls or, if it has none, with all calls."""
+        """Start reading the project's calls or, if it has none, all calls."""
         self.situation_changed()
 
     @property
@@ -107,7 +114,7 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         return not self.progress.ended
 
     def about(self) -> Clean:
-        """Describe the scope."""
+        """Return the scope, as the text beside the heading."""
         return self.scope_text
 
     def show_scope(self) -> None:
@@ -115,11 +122,11 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         self.show_context()
 
     def scan_again(self) -> None:
-        """Compute the decisions for the calls in the scope."""
+        """Compute the decisions for the calls in the new scope."""
         self.situation_changed()
 
     def unreadable(self) -> None:
-        """Show that the scan has ended."""
+        """Show that reading has ended."""
         self.progress = ScanProgress(ended=True)
         self.show_progress()
 

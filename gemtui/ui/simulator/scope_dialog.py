@@ -1,4 +1,7 @@
-"""Choose which calls to look at: of one session, a project or all, and since when."""
+"""Let the user choose which calls to read: a session's, a project's or all.
+
+A project's calls, or all, can be limited to the last days.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
 async def choose_scope(
     app: AppBase, history: CallHistory, now_shown: CallScope | None
 ) -> CallScope | None:
-    """Ask for a scope, starting on the current one; return None if cancelled."""
+    """Let the user choose which calls to read; return None if cancelled.
+
+    `now_shown`: the current scope, on which the cursor starts.
+    """
     project, now = app.start.project, app.clock()
     offered = list(_offered(project, now))
     choices = [
@@ -83,7 +89,7 @@ def _meaning(which: CallScope) -> Clean:
 
 
 class PickSessionScreen(FiltersRows, FullScreen[Summary]):
-    """A screen that returns the session the user chooses, or None.
+    """A screen for choosing a session; returns it, or None if cancelled.
 
     Only sessions with tool calls are listed.
     """

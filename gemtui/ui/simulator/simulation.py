@@ -1,4 +1,4 @@
-"""The simulated policy: the draft, the rules added so far, and the situation."""
+"""The simulated policy: the draft, the rules added to it, and the situation."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gemtui.policy.suggest.suggest import suggest
 from gemtui.ui.rules.draft import Draft
 
 Taken = tuple[Rule, ...]
-"""The rules that the user accepted; () for none."""
+"""The rules that the user accepted on a screen; () if there are none."""
 _HIGHEST = 999
 _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
-"""Matches characters that are escaped in the text patterns are matched against."""
+"""Matches characters that JSON escapes; patterns are matched against JSON text."""
 
 
 class Simulation:
-    """A draft policy in the mode and situation that a screen simulates.
+    """A draft policy with added rules, in a certain mode and situation.
 
-    `taken`: the rules to be added. `project`: the folder assumed for calls whose folder is unknown.
-    The engine is created on first use, which may take a while, so call `engine` from a worker
-    thread.
+    `taken`: the rules that will be added to the draft. `project`: the folder assumed for calls
+    whose folder is unknown. The engine is created on first use, which may take a while, so call
+    `engine` from a worker thread.
     """
 
     def __init__(self, draft: Draft, project: Path) -> None:
@@ -40,7 +40,7 @@ class Simulation:
 
     @property
     def policy(self) -> Policy:
-        """All rules of a run, with the added rules after the file's own."""
+        """All rules that apply to a run, with the added rules after the draft's own."""
         return self._with(*self.taken)
 
     def _with(self, *rules: Rule) -> Policy:
@@ -49,7 +49,7 @@ class Simulation:
 
     @property
     def document(self) -> Document:
-        """The document with the added rules."""
+        """The draft's document with the added rules."""
         return self._document(*self.taken)
 
     def _document(self, *rules: Rule) -> Document:
@@ -59,7 +59,7 @@ class Simulation:
         return document
 
     def engine(self) -> Engine:
-        """Return the engine for the current situation."""
+        """Return the engine that decides calls in the current mode and situation."""
         key = (self.draft.revision, self.taken, self.mode, self.interactive)
         if self._made is None or self._made[0] != key:
             self._made = key, self._engine(self.policy)
@@ -76,18 +76,18 @@ class Simulation:
         self.mode = next(modes)
 
     def add_rule(self, rule: Rule) -> None:
-        """Add a rule to the simulation; the pane adds it to the draft later."""
+        """Add a rule to the simulation; the policy pane adds it to the draft later."""
         self.taken = (*self.taken, rule)
 
     # --- rules that allow a call ---------------------------------------------------------------
 
     def allowing_rule(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """Return a rule that allows `call`, and any reservations about it, or "".
+        """Return a rule that allows `call`, and doubts about it as text ("" if none).
 
-        `project`: the folder the call was made in. The rule is the one that would be proposed if
-        the call had succeeded or, if there is none, as narrow as possible. This takes as long as a
-        few decisions, so call it from a worker thread. Raises PolicyError if the file can't be
-        edited.
+        The rule is the one that would be suggested if the call had succeeded or, if there is none,
+        one that is as narrow as possible. `project`: the folder in which the call was made; None
+        means the simulation's. This takes as long as a few decisions, so call it from a worker
+        thread. Raises PolicyError if the file can't be edited.
         """
         place = project or self.project
         done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
@@ -99,7 +99,7 @@ class Simulation:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """Raise the rule's priority above the rules of the same tier that override it."""
+        """Return the rule with a priority above rules of the same tier that override it."""
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule
@@ -110,7 +110,10 @@ class Simulation:
 
 
 def narrow(call: Call) -> Rule:
-    """Return the narrowest rule allowing a call that simple fields can express."""
+    """Return the narrowest rule for a call that needs no hand-written pattern.
+
+    It allows a command by its prefix, a file by its path, and otherwise the whole tool.
+    """
     rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
     command, file = call.args.get("command"), call.args.get("file_path")
     if call.tool == "run_shell_command" and isinstance(command, str) and command.strip():

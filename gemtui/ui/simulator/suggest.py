@@ -1,4 +1,4 @@
-"""Suggest rules based on successful past calls, for the user to choose from."""
+"""Suggest rules that would allow calls like those that succeeded in past sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Shows suggested rules and omitted calls, with the evidence for the selected row."""
+    """Shows suggested rules to choose from, and calls for which there are none.
+
+    Below or beside them are the details of the row under the cursor.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SUGGEST)
     AUTO_FOCUS = "RowList"
@@ -55,7 +58,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self._chosen: tuple[Rule, ...] = ()
 
     def body(self) -> Iterable[Widget]:
-        """Build the rows and the details of the row under the cursor."""
+        """Return the list of rows, and the details of the row under the cursor."""
         rows = RowList[SuggestRow](suggest_row, stops=_stops, key=_key, empty=Clean("reading"))
         ascii = self.gemtui.glyphs.ascii
         rule = Ruling(line_style="ascii" if ascii else "solid")
@@ -68,18 +71,18 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- reading -------------------------------------------------------------------------------
 
     def situation_changed(self) -> None:
-        """Suggest rules again."""
+        """Discard the suggestions and make new ones."""
         self.progress, self._found, self._chosen = ScanProgress(), None, ()
         self._rows.show(())
         self.show_progress()
         self.read()
 
     def sink(self) -> CallSink[Suggestions | None]:
-        """Return a sink that collects evidence under the current policy."""
+        """Return a sink that collects calls and makes suggestions at the end."""
         return _sink(self.simulation)
 
     def show_result(self, found: Suggestions | None) -> None:
-        """Show the suggestions once they are complete."""
+        """Show the suggestions once they are complete; until then, they are None."""
         if found is not None:
             self._found = found
             self._show_rows()
@@ -102,7 +105,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
                 drawing.show(lambda _look: ())
 
     def show_progress(self) -> None:
-        """Show how far reading has come, and how many rules are selected."""
+        """Show how many calls have been read, and how many rules are selected."""
         said = [progress_text(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
@@ -115,7 +118,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Enable stopping, adding and selecting only if there is something to act on."""
+        """Return False for stopping, adding and selecting if there is nothing to act on."""
         match action:
             case "stop":
                 return not self.progress.ended
@@ -154,7 +157,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
-        """Show the calls that are examples for the row."""
+        """List examples of the calls that the chosen row is about, on another screen."""
         row = self._rows.chosen
         if row is None or isinstance(row, RowHeading):
             return
@@ -168,9 +171,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
 
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
-    """Return a sink that collects evidence and makes suggestions at the end.
+    """Return a sink that collects evidence, and makes suggestions at the end.
 
-    The evidence object is created in the worker thread.
+    Its Evidence object is created in the worker thread.
     """
     made: list[Evidence] = []
 
@@ -211,12 +214,15 @@ def _key(row: SuggestRow) -> object:
 
 
 Find = Callable[[str], Summary | None]
-"""A function that returns the summary of the session with this id, or None."""
+"""A function that returns the session with this id; None if there is none."""
 _NAME = 11
 
 
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
-    """Render a suggested rule with its evidence, its other effects and examples."""
+    """Return lines that show a suggested rule with its evidence and examples.
+
+    `find`: returns the sessions of the examples.
+    """
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
     lines = [*wrap((*decision_pieces(rule.decision, look), name), look.width)]
@@ -233,7 +239,10 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 
 
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
-    """Render calls without a suggested rule: what they are about, why, and examples."""
+    """Return lines that show why no rule is suggested for some calls, with examples.
+
+    `find`: returns the sessions of the examples.
+    """
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
     )

@@ -1,4 +1,4 @@
-"""Show what is decided for a tool call while the user types it."""
+"""Show what a draft policy decides about a tool call while the user types it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
-    """Return the call as an example, and the document with that example added.
+    """Return the call as an example, and the document with this example added.
 
-    Blocking: call this from a worker thread.
+    The example expects the decision of the document's own rules. Blocking: call this from a worker
+    thread.
     """
     asked = Example(tool=call.tool, args=call.args, mode=mode)
     (tried,) = try_examples([asked], document.policy)
@@ -44,14 +45,14 @@ def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[E
 
 
 class PolicyAnswer(LineView):
-    """The explanation of a decision, or a line of text in its place."""
+    """Shows the explanation of a decision, or a line of text instead."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(what="the explanation", id=id)
         self.shown: Explanation | None = None
 
     def answer(self, found: Explanation) -> None:
-        """Show an explanation, keeping the scroll position if the call is the same."""
+        """Show an explanation; keep the scroll position if it is about the same call."""
         fresh = self.shown is None or self.shown.call != found.call
         self.shown = found
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
@@ -67,11 +68,11 @@ class PolicyAnswer(LineView):
 
 
 REST = 0.12
-"""Seconds without a key press before the decision is computed."""
+"""How many seconds the form must be unchanged before the decision is computed."""
 
 
 class TryScreen(SimulatorScreen):
-    """A form for a call, with the decision beside or below it."""
+    """A form for a call, with the decision about it beside or below the form."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TRY)
     AUTO_FOCUS = "#args"
@@ -96,7 +97,6 @@ class TryScreen(SimulatorScreen):
         self._resting: Timer | None = None
 
     def body(self) -> Iterable[Widget]:
-        """Build the form and the decision."""
         others = [
             f"mcp_{each.server}_{each.name}" for each in self.simulation.draft.setup.mcp_tools
         ]
@@ -105,12 +105,10 @@ class TryScreen(SimulatorScreen):
 
     @property
     def form(self) -> CallForm:
-        """The form with the call."""
         return self.query_one(CallForm)
 
     @property
     def answer(self) -> PolicyAnswer:
-        """The view with the explanation."""
         return self.query_one(PolicyAnswer)
 
     def on_mount(self) -> None:
@@ -129,7 +127,7 @@ class TryScreen(SimulatorScreen):
         self._resting = self.set_timer(REST, self.situation_changed)
 
     def situation_changed(self) -> None:
-        """Compute the decision for the call in the form."""
+        """Decide the call in the form, and show the decision."""
         call = self.form.call
         if call is None:
             self.answer.show_text(Clean("The arguments are not valid JSON yet."))
@@ -152,7 +150,7 @@ class TryScreen(SimulatorScreen):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Disable "allow" if the call is already allowed or no rule could allow it."""
+        """Return False for "allow" unless a rule could allow the call."""
         shown = self.answer.shown if self.is_mounted else None
         return action != "allow" or (shown is not None and rule_could_allow(shown))
 
@@ -172,9 +170,9 @@ class TryScreen(SimulatorScreen):
 
     @work(exclusive=True, group=DIALOG)
     async def action_keep(self) -> None:
-        """Add the call to the draft as an example.
+        """Add the call to the draft as an example, which is tested from then on.
 
-        The example expects what the file's own rules decide in a headless run.
+        The example expects what the draft's own rules decide in a headless run.
         """
         if (call := self.form.call) is None:
             self.gemtui.show_message("The arguments are not valid JSON yet.")
@@ -192,7 +190,7 @@ class TryScreen(SimulatorScreen):
             self.show_context()
 
     def action_close(self) -> None:
-        """Close the list of tool names if it is open, or else the screen."""
+        """Close the list of tool names if it is open; otherwise close the screen."""
         if self.form.offering:
             self.form.close_offer()
         else:
