@@ -27,8 +27,8 @@ class RowsBesideLines(Container):
         self.heading = BarLine(id="write-heading", classes="heading")
 
     def compose(self) -> ComposeResult:
-        yield Vertical(self.above, self.rows, id="write-list")
-        yield Vertical(self.heading, self.side, id="write-side")
+        yield Vertical(self.above, self.rows, id="write-list", classes="pane")
+        yield Vertical(self.heading, self.side, id="write-side", classes="pane")
 
     def switch(self) -> None:
         """Move the focus from the list to the detail view, or back."""

@@ -146,7 +146,7 @@ class SearchedRows(Vertical, Generic[Item]):
         empty: Clean,
         id: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="pane")
         self.rows = RowList(draw, empty=empty)
         self.bar = FilterBar()
         self._text, self.empty = text, empty

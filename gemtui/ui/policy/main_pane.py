@@ -29,7 +29,7 @@ class PolicyMain(Vertical):
         """Posted when the cursor is on another rule, or the rules have changed."""
 
     def __init__(self) -> None:
-        super().__init__(id="policy-main")
+        super().__init__(id="policy-main", classes="pane")
         self._draft: Draft | None = None
         self._words = ""
 

@@ -113,7 +113,7 @@ class PolicySide(Vertical):
     """The command, the file, the examples and the findings, from top to bottom."""
 
     def __init__(self) -> None:
-        super().__init__(id="policy-side")
+        super().__init__(id="policy-side", classes="pane")
         self._marked: TextDiff | None = None
         self._texts: tuple[str, str] | None = None
         self._text: str | None = None

@@ -113,6 +113,7 @@ class ReviewScreen(DialogGuardScreen[str]):
             BarLine(id="review-heading", classes="heading"),
             RowList[DiffRow](self._draw_line, id="review-diff"),
             id="review-side",
+            classes="pane",
         )
         yield from self.framed(Container(files, side, id="review-panes"))
 

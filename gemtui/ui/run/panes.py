@@ -48,7 +48,7 @@ class RunPanes(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Yield the transcript and the side pane; CSS classes decide which are visible."""
-        with Vertical(id="run-main"):
+        with Vertical(id="run-main", classes="pane"):
             yield Static(id="nothing-yet")
             yield BarLine(id="run-heading", classes="heading")
             yield TranscriptView()

@@ -107,7 +107,7 @@ class RunSide(Vertical):
     """The whole side pane of a run."""
 
     def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="pane")
         self._said: tuple[Content, Content] | None = None
 
     def compose(self) -> ComposeResult:

@@ -75,7 +75,7 @@ class SessionPane(Vertical):
     DEFAULT_CSS = "SessionPane { width: 1fr; height: 1fr; }"
 
     def __init__(self, project: Path | None = None, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="pane")
         self.bar = FilterBar(self._complete)
         self.list = SessionList(self.bar, project)
         self._live = BarLine(id="live", mark="", gives_way="left")

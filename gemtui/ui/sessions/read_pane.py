@@ -68,7 +68,7 @@ class ReadPane(Vertical):
         """Posted when another session, or a newer state of the session, is shown."""
 
     def __init__(self, *, open_thoughts: bool, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="pane")
         self._open_thoughts = open_thoughts
         self.summary: Summary | None = None
         self.polling: str | None = None
