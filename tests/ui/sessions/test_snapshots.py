@@ -218,6 +218,8 @@ async def kept(me: Person) -> None:
     await listed(me)
     await me.sees("kept")
     await me.press("down")
+    if me.app.size.width > 80:  # the session beside the list follows the cursor
+        await me.sees("have to be translated?")
 
 
 async def vault(me: Person) -> None:
