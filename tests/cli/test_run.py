@@ -236,7 +236,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
-        "gemtui: stopping; press ctrl+c again to kill it",
+        "gemtui: stopping the run; press ctrl+c again to kill it",
         "gemtui: the run was stopped: continue the session (gemtui run --resume s1), "
         "or run it again",
     ]
