@@ -57,7 +57,7 @@ NEVER = [
 def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule) -> None:
     ((number, message),) = said(first, second)
     assert number == 2
-    assert f"never applies: rule 1 (priority {first.priority}, deny) is" in message
+    assert f"never applies, because rule 1 (priority {first.priority}, deny) is" in message
     way = "loaded first and has the same priority" if first.priority == 100 else "checked first"
     assert message.endswith(way)
 
