@@ -302,9 +302,7 @@ def _say(done: Restored) -> None:
             "marked the session as used today, because Gemini CLI would have deleted it as too old"
         )
     for path, copy in done.in_the_way.items():
-        note(
-            f"{path} contains less than its copy {copy}: move {path.name} away, then restore again"
-        )
+        note(f"{path} contains less than {copy}: move {path.name} away, then restore again")
     if not done.paths and not done.in_the_way:
         note("this run has no copies of missing files")
 
