@@ -518,7 +518,8 @@ def test_a_run_goes_on_in_a_fork(
         if resumed:
             id = resumed[0].removeprefix("--resume=")
             assert id != old
-            assert f" to {id}" in answer.err and "before prompt 2 of" in answer.err
+            assert "before prompt 2 of" in answer.err
+            assert f" to {id}" in answer.err
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
     assert (
