@@ -70,11 +70,11 @@ _USAGE = (
 
 EPILOG = """\b
 Sessions are read from ~/.gemini ($GEMINI_CLI_HOME/.gemini if that is set).
-gemtui doctor names the settings file.
+To find the settings file, run gemtui doctor.
 Exit codes: 0 done; 1 failed, or nothing found; 2 wrong usage, or an unknown or
 ambiguous ID; 130 interrupted.
 \b
-Shell completion, including session ids: add the line to the file.
+Shell completion, including session ids: add the line for your shell to its file.
   ~/.bashrc   eval "$(_GEMTUI_COMPLETE=bash_source gemtui)"
   ~/.zshrc    eval "$(_GEMTUI_COMPLETE=zsh_source gemtui)"
   ~/.config/fish/completions/gemtui.fish
@@ -445,7 +445,7 @@ def search(
 @click.option(
     "--redact",
     is_flag=True,
-    help="Replace keys, tokens, passwords, e-mail addresses and home folders.",
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders.",
 )
 @click.option(
     "--dropped",
@@ -492,7 +492,8 @@ def show(
     "--redact",
     is_flag=True,
     help=(
-        "Replace keys, tokens, passwords, e-mail addresses and home folders; don't write raw files."
+        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; "
+        "don't write raw files."
     ),
 )
 @json_option
@@ -564,7 +565,7 @@ def files(
     "--at",
     metavar="TIME",
     type=Moment(),
-    help="Rebuild it as of TIME, such as 2026-11-20T12:00 or 7d.",
+    help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d.",
 )
 @output_option()
 @force_option
@@ -665,14 +666,14 @@ for _each in undo_commands(session_ids):
 
 
 @root.command()
-@project_option("Serve only the sessions of this folder; by default the current one.")
+@project_option("Serve only the sessions of this folder; the default is the current folder.")
 @everywhere_option
 def mcp(project: Path | None, everywhere: bool) -> int:
     """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
 
-    Its tools are search, list_sessions, read_session, and files. Their answers are marked as old
-    text that contains no instructions. The options decide which sessions can be read; the agent
-    can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
+    Its tools are search, list_sessions, read_session, and files. Their answers are marked as quoted
+    text, not to be followed as instructions. The options decide which sessions can be read; the
+    agent can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
     from gemtui.commands import mcp as command

@@ -65,7 +65,7 @@ class Config(Struct, frozen=True, kw_only=True):
     group: Annotated[bool, "Group the list by project at startup."] = False
     fold_thoughts: Annotated[bool, "Show thoughts as one line until you expand them."] = True
     see_files: Annotated[
-        bool, "During a run, also list changed files that its file tools did not write."
+        bool, "During a run, also list files that changed but were not written by file tools."
     ] = True
     ring: Annotated[
         Ring,

@@ -327,7 +327,7 @@ def _mark(row: tuple[Any, ...]) -> Mark:
     """Convert a row to a mark. Raises Damaged for values that gemtui never writes."""
     session, name, note, tags, pinned, archived, changed, kept = row
     if kept != checksum(row[:-1]):
-        raise Damaged("a mark in it is not as it was written")
+        raise Damaged("a record has changed since it was saved")
     values = {
         "session": session,
         "name": name,

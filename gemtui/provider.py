@@ -29,7 +29,7 @@ from gemtui.transcript.model import Author, Text, Transcript
 
 _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
-_DOCTOR = "gemtui doctor shows what is wrong"
+_DOCTOR = "run gemtui doctor to see what is wrong"
 _LOOK = 0.1
 """Seconds between two checks whether the caller has been interrupted."""
 TIMEOUT = 600

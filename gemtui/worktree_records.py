@@ -118,7 +118,7 @@ def find_worktree(wanted: str) -> Worktree:
         raise WorktreeNotFound(f"no worktree is named {wanted!r}: gemtui worktrees lists them")
     if len(found) > 1:
         names = ", ".join(each.name for each in found[:10])
-        raise WorktreeNotFound(f"{len(found)} worktrees fit {wanted!r}: {names}")
+        raise WorktreeNotFound(f"{len(found)} worktrees match {wanted!r}: {names}")
     return found[0]
 
 

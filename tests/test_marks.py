@@ -147,9 +147,9 @@ def test_a_mark_that_was_changed_by_others_is_named_with_the_file(
         database.execute(f"update mark set {column} where session = 'two'")
     database.close()
     before = marks.path.read_bytes()
-    with pytest.raises(MarksUnreadable, match="not as it was written"):
+    with pytest.raises(MarksUnreadable, match="has changed since it was saved"):
         marks.all()
-    with pytest.raises(MarksUnreadable, match="not as it was written"):
+    with pytest.raises(MarksUnreadable, match="has changed since it was saved"):
         marks.edit(["one"], MarkEdit(pinned=False))
     assert marks.path.read_bytes() == before
 

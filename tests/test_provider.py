@@ -261,7 +261,7 @@ def test_a_run_that_can_t_be_started_names_the_way_out(
     fake_cli(f"print:{INIT}", f"print:{OK}")
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(ProviderError, match="gemtui doctor shows what is wrong") as raised:
+    with pytest.raises(ProviderError, match="run gemtui doctor to see what is wrong") as raised:
         GeminiCliProvider().generate("Go")
     assert raised.value.run is None
 

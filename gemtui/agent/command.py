@@ -246,7 +246,7 @@ def require_text(prompt: str, command: Command, cwd: Path) -> None:
         prompt.encode()
     except UnicodeEncodeError as error:
         raise OptionError(
-            f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it"
+            f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it to UTF-8"
         ) from None
     variables = (f"{name}={value}" for name, value in command.environ.items())
     for text in (f"cwd: {cwd}", *command.argv, *variables):
@@ -371,11 +371,11 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
 def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> Iterable[str]:
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
-        yield "headless runs can't ask, so “ask” means deny, except safe shell commands"
+        yield "headless runs can't ask, so “ask” means deny, except for safe shell commands"
     if options.tools.asks_unnamed:
         yield (
-            "no approval mode is set, so file writes, shell and network ask unless you set a "
-            "level for them"
+            "no approval mode is set, so file writes, shell commands and network access need "
+            "approval unless you set a level for them"
         )
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield (
@@ -392,11 +392,13 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     The note says what gemtui does instead. `why`: why the CLI ignores the run's settings file.
     """
     if options.max_turns is not None:
-        yield f"gemtui itself counts the turns and stops the run after {options.max_turns}: {why}"
+        yield (
+            f"gemtui itself counts turns and stops the run after {options.max_turns}, because {why}"
+        )
     if options.resume:
         yield (
-            "Gemini CLI's session cleanup stays on and may delete the resumed session, so gemtui "
-            f"keeps a copy and restores it after the run ({why})"
+            "Gemini CLI's session cleanup can't be turned off for this run and may delete the "
+            f"resumed session, so gemtui keeps a copy and restores it after the run ({why})"
         )
 
 

@@ -78,7 +78,7 @@ def _require_text(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        words = "the name is not valid UTF-8, so gemtui can't remember these options"
+        words = "the folder's name is not valid UTF-8, so gemtui can't remember these options"
         raise OSError(errno.EILSEQ, words, str(path)) from None
 
 
@@ -151,5 +151,5 @@ def from_dict(stored: Mapping[str, Any], *, cwd: Path, resume: str | None = None
     given = {name: value for name, value in stored.items() if name in names - set(CAPABILITIES)}
     levels = stored.get(_PERMISSIONS)
     if not isinstance(levels, dict | None) or set(levels or ()) - set(CAPABILITIES):
-        raise OptionError(f"not valid run options: permissions is {levels!r}")
+        raise OptionError(f"not valid run options: permissions = {levels!r}")
     return with_values(AgentOptions(cwd=cwd, resume=resume), {**given, **(levels or {})})

@@ -392,11 +392,9 @@ class UnguardedAdapter:
         """
         if self._guard is None and (options.asks or options.budget is not None):
             name = "ask" if options.asks else "budget"
-            raise OptionError(f"{name}: use the adapter that gemtui exports")
+            raise OptionError(f"{name}: not supported by this adapter; use gemtui.GeminiAdapter")
         if options.worktree:
-            raise OptionError(
-                "worktree: this adapter can't create worktrees; use the one that gemtui exports"
-            )
+            raise OptionError("worktree: not supported by this adapter; use gemtui.GeminiAdapter")
         id, machine = id or str(uuid.uuid4()), self.machine(options.cwd)
         command = self._command(prompt, options, machine, id)
         folder = RunFolder.create(self.runs, id)

@@ -71,7 +71,7 @@ class AgentOptions:
     model: Annotated[
         str | None,
         RunOption(
-            help="Model, by Gemini CLI's name: auto, pro, flash, ...",
+            help="Model, as Gemini CLI names it: auto, pro, flash, ...",
             flags=("-m", "--model"),
             metavar="M",
             label="Model",
@@ -304,12 +304,12 @@ class AgentOptions:
     timeout: Annotated[
         float | None,
         RunOption(
-            help="Stop a run that takes longer; in seconds, or such as 90s, 10m, 2h.",
+            help="Stop the run after this time: seconds, or a value such as 90s, 10m or 2h.",
             flags=("--timeout",),
             metavar="S",
             group=_ENDS,
             label="Time limit",
-            hint="in seconds, or such as 90s, 10m, 2h; then the run is stopped",
+            hint="the run is stopped after this time: seconds, or 90s, 10m, 2h",
             empty="no limit",
             brief="timeout {}",
         ),
@@ -318,13 +318,14 @@ class AgentOptions:
         float | None,
         RunOption(
             help=(
-                "Stop a run that prints nothing for this long; in seconds, or such as 90s, 10m, 2h."
+                "Stop the run if it prints nothing for this long: seconds, or a value such as 90s, "
+                "10m or 2h."
             ),
             flags=("--idle-timeout",),
             metavar="S",
             group=_ENDS,
             label="Silence limit",
-            hint="without output, in seconds or such as 90s, 10m; then the run is stopped",
+            hint="the run is stopped after this long without output: seconds, or 90s, 10m",
             empty="no limit",
             brief="silence {}",
         ),
@@ -332,13 +333,13 @@ class AgentOptions:
     budget: Annotated[
         float | None,
         RunOption(
-            help="Stop the run before its next model call once the run has cost USD.",
+            help="Once the run has cost USD dollars, stop it before its next model call.",
             flags=("--budget",),
             metavar="USD",
             kind=OptionKind.DOLLARS,
             group=_ENDS,
             label="Budget",
-            hint="US dollars at list prices; then no more model calls are made",
+            hint="US dollars at list prices; once spent, no more model calls are made",
             empty="no limit",
             brief="budget {}",
         ),

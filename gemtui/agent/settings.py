@@ -35,7 +35,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
     if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
         return None
     if os.geteuid() != 0 and not os.path.lexists(path):
-        return "Gemini CLI accepts settings for a single run only from root"
+        return "Gemini CLI accepts a settings file for a single run only if root owns the file"
     return next((word for place in _on_the_way(path) if (word := _unsafe(place))), None)
 
 

@@ -255,7 +255,7 @@ def _file_effect(tool: str, arguments: Mapping[str, Any], context: CallContext) 
 
 def _path_of(path: str, context: CallContext) -> str:
     if not path.replace("\0", ""):
-        raise _FailsError("no file is named")
+        raise _FailsError("the call names no file")
     try:
         if context.plans is None:
             return paths.tool_path(path, str(context.project))

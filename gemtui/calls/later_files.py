@@ -26,7 +26,7 @@ from gemtui.paths import config_file, data_dir, state_dir, worktrees_dir
 _CLI = "it controls what later runs of Gemini CLI may do and what they start"
 _CLI_ADDS = "later runs of Gemini CLI load instructions, tools or rules from it"
 _GIT = "git starts the programs that it names"
-_BARE = "git would use its folder as a repository, whose configuration names programs to start"
+_BARE = "git would treat its folder as a repository and start programs that the configuration names"
 _VCS = "the version control system starts the programs that it names"
 _CI = "the CI server runs the commands in it"
 _EDITOR = "editors or their tasks start the programs that it names"

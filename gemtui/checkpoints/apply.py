@@ -100,7 +100,7 @@ def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], un
         except _ChangedMeanwhile:
             failed[task.path] = _MEANWHILE
         except IsADirectoryError:
-            failed[task.path] = "a folder has taken its place"
+            failed[task.path] = "a folder is now in its place"
         except OSError as error:
             failed[task.path] = error.strerror or str(error)
         else:

@@ -25,11 +25,11 @@ from gemtui.checkpoints.store import (
     is_folder_name,
 )
 
-_EDITED = "edited since in the same lines"
+_EDITED = "the same lines have been edited since"
 _DELETED = "deleted since"
-_MADE_AGAIN = "created again since"
+_MADE_AGAIN = "recreated since"
 _CREATED_AND_EDITED = "edited since it was created"
-_REPLACED = "replaced by something else since"
+_REPLACED = "replaced since by something else"
 _DROPPED = "its earlier contents are no longer stored"
 
 
@@ -250,7 +250,7 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
         if step.path in folders:
             why = "a folder that holds other files is in its place"
         elif above is not None:
-            why = "something else is in place of its folder"
+            why = "something else is now where its folder was"
         if why:
             done[at] = replace(step, action=Action.KEEP, why=why, result=step.now)
     return done

@@ -335,7 +335,7 @@ def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
     """Yield notes for the user about completing an interrupted undo, redo or review."""
     yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
     for path, why in done.failed.items():
-        yield f"It left {os.fsdecode(path)} alone: {why}"
+        yield f"That {_kind_of(undo)} left {os.fsdecode(path)} alone: {why}"
 
 
 def _after(step: Step, done: Applied) -> Step:

@@ -45,8 +45,7 @@ def status(as_json: bool) -> int:
 @click.option(
     "--mcp/--no-mcp",
     default=None,
-    help="Let agents search and read stored sessions (`gemtui mcp`), or stop letting them; "
-    "unchanged by default.",
+    help="Turn agents' access to stored sessions (`gemtui mcp`) on or off; unchanged by default.",
 )
 def install(yes: bool, mcp: bool | None) -> int:
     """Explain what the extension does and changes, ask for confirmation, and install or update it.
@@ -57,9 +56,9 @@ def install(yes: bool, mcp: bool | None) -> int:
     cli = detect_cli()
     if before.state is HookState.MISSING:
         cli.program()
-        if not _agreed(before_install(mcp=bool(mcp)), "Install it?", yes=yes):
+        if not _agreed(before_install(mcp=bool(mcp)), "Install the extension?", yes=yes):
             return 1
-    elif mcp and not before.offers_mcp and not _agreed([MCP], "Enable it?", yes=yes):
+    elif mcp and not before.offers_mcp and not _agreed([MCP], "Let agents read sessions?", yes=yes):
         return 1
     found = action.install_extension(cli, mcp=mcp)
     _say_state(found)
@@ -73,10 +72,12 @@ def remove(yes: bool) -> int:
     if not extension_state().installed:
         note("gemtui's extension is not installed")
         return 1
-    if not _agreed(removal_notes(), "Remove it?", yes=yes):
+    if not _agreed(removal_notes(), "Remove the extension?", yes=yes):
         return 1
     action.remove_extension(detect_cli())
-    lines_to_stdout([clean_line("removed; sessions that you start from now on don't use it")])
+    lines_to_stdout(
+        [clean_line("removed the extension; sessions started from now on don't use it")]
+    )
     return 0
 
 

@@ -19,18 +19,21 @@ from gemtui.text import Clean, clean, clean_line, counted
 
 @click.command()
 @click.argument("id", shell_complete=session_ids)
-@click.option("--name", metavar="T", help="Set its title to T; '' removes the title.")
+@click.option("--name", metavar="T", help="Set the session's title to T; '' removes the title.")
 @click.option("--tag", "tags", metavar="T", multiple=True, help="Add the tag T; repeatable.")
 @click.option("--untag", "untags", metavar="T", multiple=True, help="Remove the tag T; repeatable.")
 @click.option(
-    "--pin/--unpin", "pinned", default=None, help="Pin it to the top of lists, or unpin it."
+    "--pin/--unpin",
+    "pinned",
+    default=None,
+    help="Pin the session to the top of lists, or unpin.",
 )
 @click.option("--note", metavar="T", help="Set the note T; '' removes it.")
 @click.option(
     "--archive/--unarchive",
     "archived",
     default=None,
-    help="Hide it from lists, or show it again.",
+    help="Hide the session from lists, or show it again.",
 )
 @json_option
 def mark(
@@ -110,7 +113,7 @@ def export(output: Path | None, force: bool) -> None:
 @click.argument("file", type=click.File("rb"))
 @json_option
 def import_(file: IO[bytes], as_json: bool) -> None:
-    """Add the marks from FILE (- is stdin), written by `gemtui marks export`.
+    """Add the marks from FILE (- for stdin), written by `gemtui marks export`.
 
     Nothing is overwritten: existing names and notes stay and are listed.
     """
@@ -124,7 +127,7 @@ def import_(file: IO[bytes], as_json: bool) -> None:
         return
     for session in merged.kept:
         note(
-            f"{session} already has a different name or note here, which was kept: change it with "
-            "gemtui mark"
+            f"{session} already has a different name or note here, which was kept: to change it, "
+            "use gemtui mark"
         )
     note(f"imported marks for {counted(merged.changed, 'session')}")

@@ -24,7 +24,9 @@ def run(*, project: Path | None, everywhere: bool) -> int:
     `everywhere`: agents can read the sessions of all projects. Raises click.UsageError.
     """
     if sys.stdin is None or sys.stdout is None:
-        raise click.UsageError("agents connect through stdin and stdout, but one of them is closed")
+        raise click.UsageError(
+            "agents connect through stdin and stdout, but stdin or stdout is closed"
+        )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     out = os.fdopen(os.dup(1), "wb")

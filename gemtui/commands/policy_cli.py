@@ -60,7 +60,7 @@ _mode = click.option(
 _interactive = click.option(
     "--interactive",
     is_flag=True,
-    help="Decide as in an interactive session, where you can be asked; headless by default.",
+    help="Decide as in an interactive session, where you can be asked, not as in a headless run.",
 )
 
 
@@ -73,13 +73,13 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             "allowed_tools",
             metavar="T",
             multiple=True,
-            help="Assume that Gemini CLI is started with this option; repeatable.",
+            help="Assume that Gemini CLI is started with --allowed-tools T; repeatable.",
         ),
         click.option(
             "--settings",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Use this settings file of Gemini CLI instead of this machine's.",
+            help="Use this Gemini CLI settings file instead of this machine's settings.",
         ),
         click.option(
             "--admin-policy",
@@ -105,14 +105,14 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add to a command the options that select recorded calls."""
     for option in (
-        click.option("--everywhere", is_flag=True, help="Use the calls of all projects."),
+        click.option("--everywhere", is_flag=True, help="Use the recorded calls of all projects."),
         click.option(
             "--project",
             metavar="DIR",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Use the calls of this folder's sessions.",
+            help="Use the recorded calls of this folder's sessions.",
         ),
-        click.option("--session", metavar="ID", help="Use the calls of one session."),
+        click.option("--session", metavar="ID", help="Use the recorded calls of one session."),
     ):
         command = option(command)
     return command
@@ -162,7 +162,7 @@ def show(name: str, as_json: bool) -> int:
     "since",
     metavar="DATE",
     type=Moment(),
-    help="Also test the policy against successful calls since then: 30d, yesterday, 2026-11-20.",
+    help="Also test the policy against successful calls since DATE, such as 30d or 2026-11-20.",
 )
 @_calls
 @_mode

@@ -258,7 +258,7 @@ class Stop:
 
     def _on_signal(self) -> None:
         self.now()
-        again = "killing" if self._asked > 1 else "stopping; press ctrl+c again to kill it"
+        again = "killing" if self._asked > 1 else "stopping the run; press ctrl+c again to kill it"
         self._show.progress(f"gemtui: {again}")
 
     @contextmanager

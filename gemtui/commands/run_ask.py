@@ -47,7 +47,7 @@ _YES: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
 _SAVED = {"A": f"Saved in the policy {ALWAYS}"}
 _LOOK = 0.3
 """Seconds between checks for new questions, and for answers given elsewhere."""
-NO_TERMINAL = "--ask needs a terminal; without it, calls that need approval are denied"
+NO_TERMINAL = "--ask needs a terminal; without --ask, calls that need approval are denied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,9 @@ class AskingTerminal:
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-                raise click.UsageError(f"{NO_TERMINAL}; a prompt can be read from --prompt-file")
+                raise click.UsageError(
+                    f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file"
+                )
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         try:
             place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -170,7 +172,7 @@ class TerminalQuestions:
                 self._show_rest()
                 continue
             if key in _YES and (now := await asyncio.to_thread(self._talk.still_true, asked)):
-                self._tell("The file has changed since this was shown:")
+                self._tell("A file has changed since this call was shown. Check the call again:")
                 asked = now
                 self._show(asked)
                 continue

@@ -119,7 +119,7 @@ def run_arguments(command: Any) -> Any:
         click.option(
             "--fail-on-denied",
             is_flag=True,
-            help="Exit with 1 if a tool call was denied, even if the run finished without it.",
+            help="Exit with 1 if a tool call was denied, even if the run succeeded.",
         ),
         click.option(
             "--fork",

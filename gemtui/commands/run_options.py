@@ -90,8 +90,8 @@ def _piped() -> bytes:
     if not select.select([0], [], [], SILENCE)[0]:
         if stat.S_ISSOCK(kind):
             note(
-                "nothing arrived on stdin, so the prompt is sent without it: close stdin to avoid "
-                "this wait"
+                "nothing arrived on stdin, so only the prompt is sent; to avoid this wait, add "
+                "< /dev/null"
             )
             return b""
         note("waiting for input on stdin; to skip this, add < /dev/null")
@@ -159,7 +159,7 @@ def forked(options: AgentOptions, wanted: str) -> AgentOptions:
     _require_here(session, folder)
     fork = fork_session(session, gemini_home(), before=None if cut is None else int(cut[2]))
     if fork.session_id is not None:
-        note(f"forked {session.id} before prompt {fork.before} as {fork.session_id}")
+        note(f"copied everything before prompt {fork.before} of {session.id} to {fork.session_id}")
     return replace(options, resume=fork.session_id)
 
 
@@ -188,6 +188,8 @@ def _session(wanted: str, folder: Path) -> str:
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
-        raise click.UsageError(f"{session.id} is a {session.kind}, which can't be continued")
+        raise click.UsageError(
+            f"{session.id} is a {session.kind}, which can't be continued: name a main session"
+        )
     _require_here(session, folder)
     return session.id

@@ -223,7 +223,7 @@ def stop(id: str, as_json: bool) -> int:
     elif ended:
         note(f"stopped the run and its processes: {', '.join(map(str, pids))}")
     else:
-        note("some of its processes could not be stopped: see gemtui runs show")
+        note("some of the run's processes could not be stopped: see gemtui runs show")
     return 0 if ended else 1
 
 
@@ -264,7 +264,7 @@ def clear(prompts: bool, as_json: bool) -> None:
         json_to_stdout({"version": 1, "removed": removed, "left": left, "only_copies": ids})
         return
     others = left - len(kept)
-    going = f"; {others} not removed: still running, or failed to delete" if others > 0 else ""
+    going = f"; {others} not removed (still running, or could not be deleted)" if others > 0 else ""
     unsent = f", including {counted(waited, 'queued prompt')}" if waited else ""
     note(f"removed {counted(removed, 'run')} from {place}{unsent}{going}")
     for copy in kept:

@@ -43,7 +43,7 @@ _CONSENTS = {
     Consent.CHANGED: "allowed with changed arguments",
     Consent.DENIED: "denied",
     Consent.STOPPED: "denied, and the run was stopped",
-    Consent.ABANDONED: "not allowed",
+    Consent.ABANDONED: "denied, because nobody answered",
 }
 
 
@@ -126,10 +126,10 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
     """Answer question N of a waiting run, from any terminal.
 
     N is the question's number, or its id as printed by `gemtui runs questions`, such as
-    3.9f2c41d05b7a6e18. The id stands for exactly what was shown: if the call has changed since, the
-    answer is not accepted. A plain number stands for the call as it was first asked about. Exit
-    code 1 if the answer had no effect, because somebody else answered first or because the call
-    would now do something different.
+    3.9f2c41d05b7a6e18. The id refers to the call exactly as it was shown: if the call has changed
+    since, the answer is not accepted. A plain number refers to the call as it was when the run
+    first asked. Exit code 1 if the answer had no effect, because somebody else answered first or
+    because the call would now do something different.
     """
     allow = verdict == "allow"
     if because and allow:
@@ -139,12 +139,12 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
     parsed = parse_name(name)
     if parsed is None:
         raise click.UsageError(
-            f"{name!r} is not the name of a question: list them with gemtui runs questions"
+            f"{name!r} is not a question's number or id: list them with gemtui runs questions"
         )
     run, (number, token) = find_run(runs_dir(), id), parsed
     if allow and token is None and not run.id.startswith(id):
         raise click.UsageError(
-            f"{id!r} may mean another run by now: give the run's id, or the question's name from "
+            f"{id!r} may mean another run by now: give the run's id, or the question's id from "
             "gemtui runs questions"
         )
     talking = conversation_of(run)
@@ -175,9 +175,9 @@ def _too_late(run: Run, question: Question) -> str | None:
     if settled is not None and settled.again:
         return f"the run asked again as question {settled.again}: {settled.reason}"
     if settled is not None:
-        return f"it has already been answered: {_CONSENTS[settled.consent]}"
+        return f"the question has already been answered: {_CONSENTS[settled.consent]}"
     if question.answered:
-        return "it has already been answered"
+        return "the question has already been answered"
     return None if run.state is RunState.RUNNING else "the run has ended"
 
 
@@ -196,7 +196,7 @@ def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
     """
     if as_json:
         _print_answer(run, number, counted=False, settled=None)
-    note(f"question {number} of run {run.id[:_SHORT]} was not answered: {why}")
+    note(f"your answer to question {number} of run {run.id[:_SHORT]} was not used: {why}")
     return 1
 
 
@@ -273,7 +273,7 @@ def say(id: str, text: str, as_json: bool) -> int:
 @click.argument("prompt", required=False)
 @json_option
 def queue(id: str, prompt: str | None, as_json: bool) -> None:
-    """Queue PROMPT until RUN has ended; without PROMPT, list the queue.
+    """Queue PROMPT to be sent when RUN has ended; without PROMPT, list the queue.
 
     With PROMPT -, the prompt is read from stdin. "Ask me" runs send queued prompts themselves; for
     other runs, the app sends them.
@@ -325,7 +325,7 @@ def _text(given: str) -> str:
             raise click.UsageError("stdin is closed, so there is no text to read")
         text = sys.stdin.buffer.read(LARGEST).decode("utf-8", "replace")
     if not text.strip():
-        raise click.UsageError("the text is empty")
+        raise click.UsageError("the text is empty: give the text to send")
     if len(text.encode("utf-8", "replace")) >= LARGEST:
         raise click.UsageError("the text is too large")
     return text

@@ -182,7 +182,7 @@ def _why_nothing(query: Query, where: Path | None, *, dropped: bool) -> str:
         return "nothing to search for: give words, or fields such as tool:shell"
     if where is not None:
         return f"no matches in the sessions of {where}: search all projects with --everywhere"
-    return "nothing found" if dropped else "no matches: --dropped searches dropped messages"
+    return "nothing found" if dropped else "no matches: to search dropped messages, add --dropped"
 
 
 # --- JSON ----------------------------------------------------------------------------------------

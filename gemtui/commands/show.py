@@ -71,7 +71,7 @@ def _report_problems(log: SessionLog) -> None:
         first, *more = log.problems
         place = f"{first.path}, line {first.line}" if first.line else str(first.path)
         others = f" (and {len(more)} more)" if more else ""
-        note(f"{place}: {first.what}{others}: list what could not be read with --format json")
+        note(f"{place}: {first.what}{others}: to list what could not be read, use --format json")
 
 
 def _report_dropped(log: SessionLog) -> None:

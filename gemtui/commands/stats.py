@@ -72,7 +72,7 @@ def _lines(stats: Stats) -> Iterator[Clean]:
         without = ", ".join(sorted(total.unpriced))
         yield Clean("")
         yield clean_line(
-            f"Costs are estimated at the list prices of {stats.prices.date}"
+            f"Costs are estimated at list prices as of {stats.prices.date}"
             + (f"; without a price: {without}" if without else "")
         )
 

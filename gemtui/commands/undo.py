@@ -61,7 +61,7 @@ def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool
     def act(*, dry_run: bool) -> Undone:
         return redo_project(folder, paths=paths, dry_run=dry_run)
 
-    return _act(act, "Redo the undo", dry_run=dry_run, yes=yes, as_json=as_json)
+    return _act(act, "Reverse the undo", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
@@ -91,7 +91,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     elif found:
         lines_to_stdout(_rows(found))
     else:
-        note(f"no checkpoints of this session in {checkpoints_dir()}")
+        note(f"{checkpoints_dir()} has no checkpoints of this session")
     return 0 if found else 1
 
 
@@ -109,7 +109,7 @@ def _act(
             planned = act(dry_run=True)
         for line in _words(planned, "would be "):
             click.echo(line, err=True)
-        where = f" back to before prompt {planned.to}" if planned.to else " of a review"
+        where = f" to before prompt {planned.to}" if planned.to else " made in a review"
         click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
     with slow_note(COMPARING):
         done = act(dry_run=dry_run)
@@ -135,7 +135,7 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
     for each in done.notes:
         yield clean_line(each)
     if done.fork is not None and done.to and not would:
-        yield clean_line(f"To continue from there: session {done.fork}")
+        yield clean_line(f"To continue from there, use session {done.fork}")
 
 
 def step_lines(

@@ -36,8 +36,8 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         type=click.IntRange(min=1),
         help="Undo to just before prompt N (1 is the first); by default the last prompt.",
     )
-    @_option("--files", help="Undo only the files.")
-    @_option("--chat", help="Undo only the chat.")
+    @_option("--files", help="Undo only the files; the chat doesn't change.")
+    @_option("--chat", help="Undo only the chat; files don't change.")
     @_paths
     @dry_run_option
     @yes_option

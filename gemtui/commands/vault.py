@@ -94,8 +94,8 @@ def on(as_json: bool) -> None:
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
     note(
-        f"{size(held.shared)} take up no extra space, because Gemini CLI still has the files; "
-        f"{size(held.own_bytes)} do"
+        f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with "
+        "Gemini CLI's own files"
     )
     if extension_state(os.environ).state is not HookState.READY:
         note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
@@ -116,8 +116,8 @@ def off(as_json: bool) -> None:
     )
     if held.files:
         note(
-            f"{held.folder} was not changed: to delete what only the vault has, use gemtui vault "
-            "prune"
+            f"nothing in {held.folder} was deleted: to delete sessions that only the vault has, "
+            "use gemtui vault prune"
         )
 
 
@@ -127,9 +127,9 @@ def off(as_json: bool) -> None:
 def restore(id: str, as_json: bool) -> int:
     """Restore a session, so that Gemini CLI lists and resumes it again.
 
-    It comes from the vault, or from a run that holds the only copy. Existing files are never
-    overwritten. A session that Gemini CLI would delete again as too old is marked as used today.
-    Exit code 1 if nothing was restored.
+    The session is copied from the vault, or from a run that holds the only copy. Existing files are
+    never overwritten. A session that Gemini CLI would delete again as too old is marked as used
+    today. Exit code 1 if nothing was restored.
     """
     return restore_session(id, as_json=as_json)
 
@@ -298,11 +298,13 @@ def _say(done: Restored) -> None:
             "the vault has a copy"
         )
     if done.renewed:
-        note("marked as used today, because Gemini CLI would have deleted it as too old")
+        note(
+            "marked the session as used today, because Gemini CLI would have deleted it as too old"
+        )
     for path, copy in done.in_the_way.items():
-        note(f"{path} contains less than {copy}: move it away, then restore again")
+        note(f"{path} contains less than {copy}: move {path.name} away, then restore again")
     if not done.paths and not done.in_the_way:
-        note("none of the files that this run has copies of are missing")
+        note("this run has no copies of missing files")
 
 
 def _ask(found: Removal) -> None:

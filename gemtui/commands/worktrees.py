@@ -63,8 +63,8 @@ _name = click.argument("name", shell_complete=_names)
 def worktrees(ctx: click.Context, as_json: bool) -> None:
     """List, compare, apply, and remove the git worktrees of runs.
 
-    `gemtui run --worktree` makes one for each run. Without a command, list them. NAME is the name
-    of a worktree or its branch, a unique prefix of either, or `latest`.
+    `gemtui run --worktree` creates a worktree for each run. Without a command, list the worktrees.
+    NAME is the name of a worktree or its branch, a unique prefix of either, or `latest`.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
@@ -240,17 +240,17 @@ def _print_patch(change: WorktreeChange | ComparedFile) -> None:
     "paths",
     metavar="PATH",
     multiple=True,
-    help="Only this file, by its path below the repository's top folder; repeatable.",
+    help="Only this file, given by its path from the repository's top folder; repeatable.",
 )
 @dry_run_option
 @yes_option
 @json_option
 def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Make the changes of a worktree in the files of its repository; nothing is committed.
+    """Apply the changes of a worktree to the files of its repository; nothing is committed.
 
-    Your own edits there stay: they are merged if they don't overlap, otherwise the file is left
-    alone. `gemtui redo` in the repository's top folder reverts it. Exit code 1 if a file was left
-    alone.
+    Your own edits in the repository are kept: they are merged if they don't overlap; otherwise the
+    file is left alone. To reverse this, run `gemtui redo` in the repository's top folder. Exit code
+    1 if a file was left alone.
     """
     worktree = find_worktree(name)
     if not dry_run and not yes:
@@ -286,7 +286,7 @@ def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
 @yes_option
 @json_option
 def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
-    """Remove worktrees with their files, after a question that names changes not yet applied.
+    """Remove worktrees and their files; the confirmation names changes not yet applied.
 
     The branch is removed as well, unless it has commits that no other branch has.
     """

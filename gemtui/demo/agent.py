@@ -33,8 +33,8 @@ Usage: gemini [options]
 gemtui's stand-in for Gemini CLI. It plays back one recording, whatever it is asked.
 
 Options:
-  -m, --model                     Model to name  [string]
-  -p, --prompt                    The prompt, behind what comes on stdin  [string]
+  -m, --model                     Model to report  [string]
+  -p, --prompt                    The prompt, appended to stdin  [string]
       --approval-mode             Has no effect here  [string] \
 [choices: "default", "auto_edit", "yolo", "plan"]
       --policy                    Has no effect here  [array]
@@ -46,7 +46,7 @@ Options:
   -r, --resume                    Continue a session by its full id  [string]
   -o, --output-format             The format of the output  [string] [choices: "stream-json"]
   -v, --version                   Show the version  [boolean]
-  -h, --help                      Show this  [boolean]
+  -h, --help                      Show this help  [boolean]
 """
 
 _RECORDED = Path(__file__).with_name("recorded")

@@ -281,7 +281,7 @@ def _question_of_run(value: Part) -> LiveQuestion:
     name = _short(value.get("tool_name")) or "a tool"
     call = tool_call({"name": name, "args": value.get("tool_input")})
     return LiveQuestion(
-        message=f"A gemtui run needs approval: {name}?",
+        message=f"A gemtui run needs approval for {name}.",
         kind="exec" if kind_of(name) is ToolKind.SHELL else "",
         about=target(call),
         run=True,
@@ -348,7 +348,7 @@ def _session(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveSess
     )
 
 
-_STILL_ASKS = LiveQuestion(message="Waiting for your answer: see its own terminal.")
+_STILL_ASKS = LiveQuestion(message="Waiting for your answer in the session's own terminal.")
 
 
 def _state(pid: int, heard: float, told: _LiveRecord, asked: bool) -> LiveState:

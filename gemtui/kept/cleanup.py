@@ -113,7 +113,7 @@ class DoomedFile:
             case Why.NO_HEADER:
                 return "its first line is corrupt or missing"
             case Why.TWIN:
-                return "deleted together with another file of the same id"
+                return "has the same id as another file that will be deleted"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the file as an item of `next` in `gemtui vault status --json`."""

@@ -335,7 +335,7 @@ def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
     try:
         move_without_replacing(place, item.path)
     except FileExistsError:
-        raise OSError("another file has taken its place") from None
+        raise OSError("another file is now in its place") from None
     if place.parent.name == "files":  # as specified by freedesktop.org
         note = place.parent.parent / "info" / f"{place.name}.trashinfo"
         with suppress(OSError):
@@ -378,7 +378,7 @@ def _path_of(handle: int) -> Path:
         from fcntl import F_GETPATH, fcntl
 
         if os.fstat(handle).st_nlink > 1:
-            raise OSError("it may be another hard link")
+            raise OSError("the file has several hard links")
         return Path(os.fsdecode(fcntl(handle, F_GETPATH, bytes(1024)).rstrip(b"\0")))
     return Path(f"/proc/self/fd/{handle}").readlink()
 

@@ -233,7 +233,7 @@ def _whole(decision: Decision, tools: Sequence[str]) -> _About:
     rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
     limits = []
     if decision is Decision.ALLOW and _SHELL in tools:
-        limits.append("A command can do everything you can do, including the network and a push.")
+        limits.append("A command can do everything you can, including network access and pushing.")
         limits.append("Gemini CLI still asks about commands that start with a dangerous program.")
     if decision is Decision.ASK_USER:
         limits.append("In headless runs, which can't ask, this means deny.")
@@ -277,7 +277,7 @@ def _files(decision: Decision, kind: str, text: str, project: Path | None) -> _A
         pattern = path_patterns.named_anywhere(path, folder=folder, keys=keys)
         limits = [_HOWEVER, _LINKS]
         if reads:
-            limits.append("A search in a parent folder can still read it.")
+            limits.append("A search in a parent folder can still read these files.")
         elif decision is Decision.DENY:
             limits.append("Interactive auto_edit sessions don't check the policy for edits.")
     else:
@@ -337,7 +337,7 @@ _OPEN = (
 )
 _CLOSING = "“deny everything else”, and allow only the commands that are needed."
 _STILL = "Shell commands can still access these files: write “deny everything else”, too."
-_PROGRAMS = "Commands that are allowed can still do this themselves."
+_PROGRAMS = "Allowed commands can still do what this rule denies."
 
 
 def _closes_shell(rule: Rule) -> bool:
@@ -360,7 +360,7 @@ def _with_limits(sentence: Sentence, every: Sequence[Rule]) -> Sentence:
             more.append(f"Never applies, because “{sentence_of(over)}” takes precedence.")
         if _closes_shell(rule) and "*" in rule.tools and not any(map(_allows_reading, every)):
             more.append(
-                "An agent that can't read files can do little; to let it, write “allow read”."
+                "An agent that can't read files can do little; to let it read, write “allow read”."
             )
         if rule.decision is Decision.ALLOW or not rule.args_pattern or "*" in rule.tools:
             continue

@@ -84,15 +84,15 @@ def recover(
         records, _ = _records(moved, _Moved(path), cancelled)
         records = [replace(each, certain=False) for each in records]
         if records:
-            notes = ("its project was moved, so no line is certain",)
+            notes = ("the file's project was moved, so every line is a guess",)
     rebuilt = rebuild(each for each in records if at is None or each.source.time <= at)
     if rebuilt is None and at is not None and (later := _before_later(records)) is not None:
         rebuilt = rebuild([later])
         notes = (
             *notes,
             (
-                "no session had recorded the file by that time; this is its text before the next "
-                "change"
+                "no session had recorded the file by that time, so this is its text before the "
+                "next recorded change"
             ),
         )
     return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)

@@ -92,7 +92,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "private-key",
-        "Private keys in PEM armour that is in base64 once more, as in Kubernetes",
+        "Private keys in PEM armour, encoded in base64 once more, as in Kubernetes",
         ("ls0tls1crudjti",),
         re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[0-9A-Za-z+/]{20,40000}={0,2}"),
         "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",
@@ -123,7 +123,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "aws-key",
-        "The secrets of AWS access keys",
+        "AWS secret access keys",
         ("secret",),
         re.compile(
             rf"(?i:secret_?-?access_?-?key){_QUOTE}(?:\s{{0,3}}[:=]\s{{0,3}}|\s){_QUOTE}"

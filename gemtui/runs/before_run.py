@@ -219,7 +219,7 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
     except OSError as error:
-        words = f"It can't be checked: {error.strerror}."
+        words = f"The file can't be checked: {error.strerror}."
         yield _notice(".env", path, "environment", words, error.strerror)
         return
     own = is_of_user(path, environ)
@@ -235,7 +235,7 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
     if found and not own:
         names = list(found)
         more = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
-        words = f"Runs load variables from it: {', '.join(names[:_MOST_NAMES])}{more}."
+        words = f"Runs load variables from this file: {', '.join(names[:_MOST_NAMES])}{more}."
         yield _notice(".env", path, "environment", words, sorted(names))
 
 

@@ -60,7 +60,7 @@ _TRUST = _cause(
 _TURNS = _cause("The turn limit was reached", "continue the session", "or allow more turns")
 _FULL = _cause("The disk is full", "free some space, then continue the session")
 _START = _cause(
-    "Gemini CLI could not be started", "see what is wrong with gemtui doctor", *_FLAGS[1:]
+    "Gemini CLI could not be started", "run gemtui doctor to see what is wrong", *_FLAGS[1:]
 )
 
 _MODEL = ("name another model",)
@@ -72,7 +72,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     (
         r"IneligibleTier|not eligible|ineligible"
         r"|(account|individual|tier)s?\b[^\n]*no longer (supported|available|eligible)",
-        _cause("Google refuses this account for Gemini CLI", *_OTHER_LOGIN),
+        _cause("Google does not allow this account to use Gemini CLI", *_OTHER_LOGIN),
     ),
     (r"API key not valid|API_KEY_INVALID", _cause("The API key is not valid", *_OTHER_LOGIN)),
     (r"GEMINI_API_KEY environment variable|Invalid auth method|set an Auth method", _LOGIN_MISSING),
@@ -87,7 +87,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         r"without a finish reason",
         _cause("The answer was cut off: the connection was lost, or Google blocked it", *_AGAIN),
     ),
-    (r"malformed function call", _cause("Gemini made a tool call that can't be read", *_AGAIN)),
+    (r"malformed function call", _cause("Gemini made a malformed tool call", *_AGAIN)),
     (
         r"response was blocked|prompt was blocked|recitation|PROHIBITED_CONTENT",
         _cause("Google's filters blocked the answer", *_REPHRASE),
@@ -111,12 +111,15 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         r"Unknown arguments?:|Invalid values:|Not enough arguments|Cannot use both",
         _cause("Gemini CLI did not accept at least one of these options", *_FLAGS),
     ),
-    (r"is not valid JSON|SyntaxError", _cause("Gemini sent something that can't be read", *_AGAIN)),
+    (
+        r"is not valid JSON|SyntaxError",
+        _cause("Gemini sent a response that can't be parsed", *_AGAIN),
+    ),
     (
         rf"{UNGATED}|{PASSED}",
         _cause(
             "The run was stopped because gemtui could not ask you",
-            "see gemtui extension status",
+            "check the extension with gemtui extension status",
             "or run without “Ask me”; calls that need approval are then denied",
         ),
     ),
@@ -139,7 +142,7 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
         MOVED,
         _cause(
             "The run was stopped because gemtui could not ask you",
-            "start it in the folder's new location",
+            "start the run again in the folder's new location",
         ),
     ),
     (

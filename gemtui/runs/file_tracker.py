@@ -141,10 +141,10 @@ class FileTracker:
             return FileStates(diff=content_diff(str(path), before, ""), why=_GONE)
         after = _text(path)
         if after is None:
-            return FileStates(why=f"It can't be shown, because it is {_unread(path)}.")
+            return FileStates(why=f"The file can't be shown, because it is {_unread(path)}.")
         if before is None:
             return FileStates(text=after, why=_NO_BASE)
-        same = "" if before != after else _SAME if after else "It is empty."
+        same = "" if before != after else _SAME if after else "The file is empty."
         return FileStates(diff=content_diff(str(path), before, after), why=same)
 
     # --- one row -------------------------------------------------------------------------------
@@ -300,14 +300,14 @@ def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileState
         return FileStates(diff=content_diff(str(path), before, after))
     if isinstance(last, DiffDisplay):
         return FileStates(diff=last, why=_LAST if len(done) > 1 else "")
-    return FileStates(why="How this run changed it is unknown.")
+    return FileStates(why="How this run changed the file is unknown.")
 
 
-_LAST = "Its contents before the run are unknown; this is the last change."
-_SAME = "It has the same contents as before the run."
-_GONE_UNKNOWN = "It no longer exists, and its contents before the run are unknown."
-_GONE = "It no longer exists; these are its contents from before the run."
-_NO_BASE = "Its contents before the run are unknown; these are its current contents."
+_LAST = "The file's contents before the run are unknown; this is the last change."
+_SAME = "The file has the same contents as before the run."
+_GONE_UNKNOWN = "The file no longer exists, and its contents before the run are unknown."
+_GONE = "The file no longer exists; these are its contents from before the run."
+_NO_BASE = "The file's contents before the run are unknown; these are its current contents."
 
 
 def _succeeded(call: ToolCall) -> bool:

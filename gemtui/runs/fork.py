@@ -222,8 +222,8 @@ def _chats(session: Summary, home: Path) -> Path:
     parts = path.relative_to(home / "tmp").parts if path.is_relative_to(home / "tmp") else ()
     if not parts:
         raise ForkFailed(
-            f"the project of {session.path} is unknown: copy the file to the folder chats of its "
-            f"project, under {home / 'tmp'}"
+            f"the project of {session.path} is unknown: copy the file to the chats folder of its "
+            f"project, in {home / 'tmp'}"
         )
     return home / "tmp" / parts[0] / "chats"
 

@@ -55,7 +55,7 @@ BUILD_FILE = (
     "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
     "approves it. A shell command that changes the file can be approved."
 )
-PLANNING = "Nobody can be asked about it in plan mode."
+PLANNING = "In plan mode, nobody can be asked about this call."
 LEAVES_PLAN = (
     "In headless runs, Gemini CLI leaves plan mode for a mode that asks about nothing. Describe "
     "the plan to the user, who can start a new run to carry it out."
@@ -249,14 +249,15 @@ class GatePolicy:
             return None
         path = Path(effect.path)
         if not any(path.is_relative_to(folder) for folder in self._folders):
-            return "It is outside of the run's folders."
+            return "The file is outside of the run's folders."
         if paths.has_other_names(effect.path):
-            return "It has other names (hard links), under which it changes as well."
+            return "The file has other names (hard links), which change as well."
         if any(path.is_relative_to(place) for place in self._rule_places):
-            return "Later runs of Gemini CLI read their rules from it."
+            return "Later runs of Gemini CLI read their rules from this file."
         if is_program(path, self._environ):
             return (
-                f"Shells run it as the command {clean_line(path.name)}, because PATH leads to it."
+                f"Shells run this file as the command {clean_line(path.name)}, because it is on "
+                "PATH."
             )
         why = later_files.why_runs_later(path, self._workspace)
         why = why or starts_it(self._settings, resolved(self._workspace), path)

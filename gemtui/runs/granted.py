@@ -157,6 +157,6 @@ def _same(one: Rule, other: Rule | None) -> bool:
 
 
 _HEAD = """\
-# What you answered "always" to. Runs of gemtui that ask read this file: what a rule here
-# allows is not asked about again, unless a policy denies it. Remove a rule to be asked again.
+# Calls that you always allow. Runs with "Ask me" on read this file: a call that a rule here
+# allows runs without asking, unless a policy denies it. Remove a rule to be asked again.
 """

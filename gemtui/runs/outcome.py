@@ -423,7 +423,7 @@ def _last_retry(stderr: str) -> Iterator[str]:
     found = list(_ATTEMPT.finditer(stderr))
     for last in ([each for each in found if each[2]] or found)[-1:]:
         why = f"HTTP status {last[2]}" if last[2] else (last[3] or "").strip()
-        yield f"its attempt {last[1]} had failed{f': {why}' if why else ''}"
+        yield f"attempt {last[1]} had failed{f': {why}' if why else ''}"
 
 
 _NOT_DONE = (

@@ -261,7 +261,7 @@ def line_end_changes(before: str | None, after: str) -> Iterator[str]:
     elif was and becomes and was != becomes:
         yield f"line endings change from {was} to {becomes}"
     elif becomes == _CRLF:
-        yield r"\r\n at all line ends"
+        yield r"all lines end with \r\n"
     if after and not after.endswith("\n"):
         removed = before is not None and before.endswith("\n")
         yield "the newline at the end is removed" if removed else "no newline at the end"

@@ -46,7 +46,7 @@ _MOST_LINES = 2_000
 """The most lines of a hunk that are printed."""
 _SUBJECT = 72
 """The longest first line of a commit message, in characters."""
-_GONE = "no longer in the files"
+_GONE = "this change is no longer in the files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,7 +323,11 @@ def owner_words(owner: HunkOwner) -> str:
 
 def changed_words(hunk: ReviewHunk) -> str:
     """Describe in a clause whose lines a hunk replaced; "" if no other author's."""
-    return f"changed lines by {', '.join(map(owner_words, hunk.changed))}" if hunk.changed else ""
+    return (
+        f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
+        if hunk.changed
+        else ""
+    )
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:

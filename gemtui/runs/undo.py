@@ -423,7 +423,7 @@ def _state_text(store: CheckpointStore, state: FileState) -> StateText:
         return StateText(None, state.why)
     data = _text(store, state.content)
     if data is None:
-        return StateText(None, "no longer kept")
+        return StateText(None, "no longer stored")
     if state.kind == LINK:
         return StateText(f"{os.fsdecode(data)}\n", "a link")
     if b"\0" in data:

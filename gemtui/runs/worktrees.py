@@ -311,7 +311,7 @@ def _text(store: CheckpointStore, state: FileState) -> tuple[str | None, str]:
     try:
         data = store.content(state.content)
     except KeyError:
-        return None, "no longer kept"
+        return None, "no longer stored"
     if state.kind == LINK:
         return None, f"a link to {os.fsdecode(data)}"
     if b"\0" in data:
@@ -415,9 +415,9 @@ class AppliedWorktree:
 
 _WHY = {
     "deleted since": "deleted in the repository",
-    "created again since": "also created in the repository",
+    "recreated since": "also created in the repository",
     "edited since it was created": "edited in the repository",
-    "edited since in the same lines": "edited in the repository in the same lines",
+    "the same lines have been edited since": "the same lines were edited in the repository",
 }
 """Maps an undo's reasons for leaving a file alone to words for a worktree."""
 
@@ -530,7 +530,7 @@ class Losses(NamedTuple):
     def lines(self) -> Iterator[str]:
         """Yield a sentence for the user if changes to files would or might be lost."""
         if self.files is None:
-            yield "It is unknown which of its changes have been applied."
+            yield "It is unknown which of the worktree's changes have been applied."
         elif self.files:
             names = ", ".join(self.files[:_MOST_NAMES])
             rest = len(self.files) - _MOST_NAMES

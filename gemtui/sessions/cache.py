@@ -349,7 +349,7 @@ def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
     application, version = application_and_version(database)
     marked = version and version >= rows.first_marked
     if application != (rows.application + version if marked else 0):
-        raise Damaged("its version can't be")
+        raise Damaged("its version is not valid")
     if version > rows.version:
         raise Newer
     return version

@@ -93,8 +93,8 @@ class ProjectPatch:
                 found = FilePatch(
                     path=path,
                     unknown=(
-                        "another file in the patch has the same name, or a name that would be its "
-                        "folder"
+                        "another file in the patch has the same name, or its name is also the name "
+                        "of a folder"
                     ),
                 )
             elif found.text:

@@ -169,7 +169,7 @@ class SessionLog:
             raise NotASession(f"{self.path} is empty", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
             raise NotASession(
-                f"{self.path} ends before its first message; it may be still being written, so "
+                f"{self.path} ends before its first message; it may not be complete yet, so "
                 "try again",
                 path=self.path,
             )

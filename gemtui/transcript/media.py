@@ -117,11 +117,13 @@ def image_bytes(image: Image) -> bytes:
     """
     if not image.data:
         where = f": its URL is {clean_line(image.uri)}" if image.uri else ""
-        raise MediaDamaged(f"Only its name is stored, not its contents{where}")
+        raise MediaDamaged(f"Only the attachment's name is stored, not its contents{where}")
     try:
         return binascii.a2b_base64("".join(image.data.split()), strict_mode=True)
     except ValueError as error:
-        raise MediaDamaged(f"Its data is corrupt and can't be decoded ({error})") from None
+        raise MediaDamaged(
+            f"The attachment's data is corrupt and can't be decoded ({error})"
+        ) from None
 
 
 def file_name_of(image: Image) -> str:

@@ -93,7 +93,7 @@ def test_settings_that_are_not_read_are_left_out_and_named() -> None:
     assert command.turn_limit == 3
     assert "--approval-mode=default" in command.argv
     turns, clean_up = command.notes
-    assert turns == "gemtui itself counts the turns and stops the run after 3: why"
+    assert turns == "gemtui itself counts turns and stops the run after 3, because why"
     assert "keeps a copy" in clean_up
 
 

@@ -371,7 +371,7 @@ def test_a_kill_before_a_folder_is_removed_leaves_it_in_no_files_way(
         assert tree_of(session.root) == {**session.trees[0], b"g": ("file", 0o644, b"mine")}
     assert done.notes == (
         "First, an interrupted undo in this folder was completed.",
-        "It left g alone: has just changed",
+        "That undo left g alone: has just changed",
     )
 
 

@@ -119,7 +119,7 @@ def test_a_person_is_asked(cli: Path, tmp_path: Path) -> None:
     for key, installed in (("n", False), ("y", True)):
         words = [sys.executable, "-m", "gemtui", "extension", "install"]
         with Terminal(words, environ=dict(os.environ), folder=tmp_path, columns=80) as terminal:
-            terminal.shows("Install it?")
+            terminal.shows("Install the extension?")
             terminal.press(key, "\r")
             assert terminal.wait() == (0 if installed else 1)
         assert extension_dir().exists() is installed

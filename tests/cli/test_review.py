@@ -76,9 +76,11 @@ def test_later_lines_that_a_revert_leaves_are_named(
     told = gemtui("review", ID, "--json").json
     first, second = next(each["hunks"] for each in told["files"] if each["path"] == "b.txt")
     assert (first["changed"], second["changed"]) == ([], [first["call"]])
-    assert "tee b.txt, changed lines by run_shell_command: sed" in gemtui("review", ID).out
+    assert "tee b.txt, changed lines written by run_shell_command: sed" in gemtui("review", ID).out
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
-    assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines by" in done.out
+    assert (
+        "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
+    )
     assert second["id"] in done.out
     assert gemtui("redo", "--yes").code == 0
     both = [word for each in (first, second) for word in ("--revert", each["id"])]
@@ -94,7 +96,7 @@ def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemt
     id = found["a.txt", "tool"]
     done = gemtui("review", ID, "--revert", id, "--revert", found["b.txt", "shell"], "--yes")
     assert done.code == 1
-    assert f"left alone: {id}: no longer in the files" in done.out
+    assert f"left alone: {id}: this change is no longer in the files" in done.out
     assert (project / "a.txt").read_text() == text
     assert (project / "b.txt").read_text() == "old\n"
     assert gemtui("review", ID, "--revert", "nonsense", "--yes").code == 2

@@ -236,7 +236,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
-        "gemtui: stopping; press ctrl+c again to kill it",
+        "gemtui: stopping the run; press ctrl+c again to kill it",
         "gemtui: the run was stopped: continue the session (gemtui run --resume s1), "
         "or run it again",
     ]
@@ -518,7 +518,8 @@ def test_a_run_goes_on_in_a_fork(
         if resumed:
             id = resumed[0].removeprefix("--resume=")
             assert id != old
-            assert f"before prompt 2 as {id}" in answer.err
+            assert "before prompt 2 of" in answer.err
+            assert f" to {id}" in answer.err
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
     assert (

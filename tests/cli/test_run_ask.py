@@ -83,7 +83,9 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
-        terminal.shows("The file has changed since this was shown:", "-meanwhile")
+        terminal.shows(
+            "A file has changed since this call was shown. Check the call again:", "-meanwhile"
+        )
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")

@@ -170,7 +170,7 @@ def test_what_holds_less_is_not_overwritten(twice: RunFolder, real: Path, gemtui
     answer = gemtui("runs", "restore", ID)
     assert answer.code == 1
     assert f"{real} contains less than {twice.path}" in answer.err
-    assert "move it away" in answer.err
+    assert f"move {real.name} away" in answer.err
     assert real.read_bytes() == GHOST
 
 

@@ -113,7 +113,7 @@ def test_a_second_answer_says_so(asker: Asker, gemtui: Gemtui) -> None:
     assert "not now" in refused["reason"]
     again = gemtui("runs", "answer", "run", "1", "allow", "--json")
     assert (again.code, again.json["counted"]) == (1, False)
-    assert "it has already been answered: denied" in again.complaint
+    assert "the question has already been answered: denied" in again.complaint
 
 
 def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> None:
@@ -129,7 +129,7 @@ def test_similar_calls_pass_after_one_answer(asker: Asker, gemtui: Gemtui) -> No
     ("words", "what"),
     [
         (["run", "7", "allow"], "run run has no question 7"),
-        (["run", "first", "allow"], "'first' is not the name of a question"),
+        (["run", "first", "allow"], "'first' is not a question's number or id"),
         (["latest", "1", "allow"], "'latest' may mean another run by now"),
         (["run", "1", "allow", "--because", "x"], "--because works only with deny"),
         (["run", "1", "deny", "--similar"], "--similar works only with allow"),

@@ -116,7 +116,7 @@ def test_one_project_is_searched_if_it_is_named(store: Path, gemtui: Gemtui) -> 
 def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("search", "--everywhere", "qqxxyyzz")
     assert (answer.code, answer.out) == (1, "")
-    assert answer.complaint == "gemtui: no matches: --dropped searches dropped messages"
+    assert answer.complaint == "gemtui: no matches: to search dropped messages, add --dropped"
     answer = gemtui("search", "--everywhere", "--json", "qqxxyyzz")
     assert answer.code == 1
     assert answer.json == {

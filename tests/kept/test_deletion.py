@@ -366,7 +366,7 @@ def test_of_two_with_one_name_in_the_trash_the_right_one_comes_back(home: Path) 
     assert restore_trashed(second, home) == ()
     assert path.read_bytes() == content
     [(item, why)] = restore_trashed(first, home)
-    assert "another file has taken its place" in why
+    assert "another file is now in its place" in why
     assert path.read_bytes() == content
     assert item.place is not None
     assert len(item.place.read_bytes()) > len(content)

@@ -172,7 +172,7 @@ def test_a_moment_in_the_past_and_the_state_before_the_first_change(tmp_path: Pa
     assert marked(recovered(tmp_path, *history, at=15)) == ["1"]
     before = recovered(tmp_path, *history, at=5)
     assert marked(before) == ["?0"]
-    assert "before the next change" in before.notes[0]
+    assert "before the next recorded change" in before.notes[0]
 
 
 def test_line_ends_are_those_that_were_recorded(tmp_path: Path) -> None:

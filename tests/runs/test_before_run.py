@@ -43,7 +43,7 @@ def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_p
         [f"GIT_EXTERNAL_DIFF in {env}", "This variable can make programs run without asking."],
         [
             f".env in {env}",
-            "Runs load variables from it: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
+            "Runs load variables from this file: TOKEN, GIT_EXTERNAL_DIFF, GOOGLE_GEMINI_BASE_URL.",
         ],
     ]
     told.remember()

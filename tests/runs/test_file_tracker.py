@@ -396,7 +396,7 @@ def test_the_difference_of_a_seen_file(project: Project) -> None:
     }
     assert [each.why for each in found.values()] == [
         "",
-        "It no longer exists; these are its contents from before the run.",
+        "The file no longer exists; these are its contents from before the run.",
         "",
     ]
 
@@ -410,7 +410,7 @@ def test_where_what_was_is_not_known_the_text_is_shown_and_why(project: Project)
     assert (found.diff, found.text) == (None, "one\n")
     assert "unknown" in found.why
     gone = project.tracker.difference(project.path / "gone.txt", ())
-    assert gone.why == "It no longer exists, and its contents before the run are unknown."
+    assert gone.why == "The file no longer exists, and its contents before the run are unknown."
     (project.path / "a.bin").write_bytes(b"\0")
     assert project.tracker.difference(project.path / "a.bin", ()).why.endswith("not text.")
 

@@ -193,5 +193,5 @@ def test_a_subagent_and_a_saved_chat_become_sessions_of_their_own(tmp_path: Path
 def test_a_session_of_an_unknown_project_is_refused_with_a_way_out(tmp_path: Path) -> None:
     path = logs.write(tmp_path / "elsewhere.jsonl", talk(uuid(1)))
     summary = Index(tmp_path / "home", cache=None).find(str(path))
-    with pytest.raises(ForkFailed, match="copy the file to the folder chats"):
+    with pytest.raises(ForkFailed, match="copy the file to the chats folder"):
         fork_session(summary, tmp_path / "home")

@@ -299,9 +299,9 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
     for program in (tmp_path / "on" / "lint", tmp_path / "off" / "lint"):
         program.parent.mkdir()
         program.touch(0o755)
-    assert judged("on/lint").why.startswith("Shells run it as the command lint")
+    assert judged("on/lint").why.startswith("Shells run this file as the command lint")
     for named in ("rules/a.toml", "none.toml", "named.toml"):
-        assert judged(named).why == "Later runs of Gemini CLI read their rules from it."
+        assert judged(named).why == "Later runs of Gemini CLI read their rules from this file."
     for named in (
         "tools/other.sh",
         "server.js",

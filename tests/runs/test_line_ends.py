@@ -11,7 +11,7 @@ from gemtui.runs.proposal import comparable, line_end_changes
     ("before", "after", "told"),
     [
         ("a\n", "b\n", []),
-        (None, "a\r\n", [r"\r\n at all line ends"]),
+        (None, "a\r\n", [r"all lines end with \r\n"]),
         ("a\n", "a\r\n", [r"line endings change from \n to \r\n"]),
         ("a\r\nb\r\n", "a\nb\r\n", [r"mixed line ends: ␍ marks \r\n"]),
         ("a\n", "a", ["the newline at the end is removed"]),

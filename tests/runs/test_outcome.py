@@ -85,8 +85,8 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "json_fmt": (Status.INCOMPLETE, NO_RESULT),
     "loop_text": (Status.WARNING, LOOP),
     "loop_tools": (Status.WARNING, LOOP),
-    "malformed_fc": (Status.FAILED, "Gemini made a tool call that can't be read"),
-    "malformed_json": (Status.FAILED, "Gemini sent something that can't be read"),
+    "malformed_fc": (Status.FAILED, "Gemini made a malformed tool call"),
+    "malformed_json": (Status.FAILED, "Gemini sent a response that can't be parsed"),
     "maxturns": (Status.TURN_LIMIT, TURNS),
     "maxturns0": (Status.TURN_LIMIT, TURNS),
     "maxturns_flag": (Status.FAILED, NO_OPTION),
@@ -212,7 +212,7 @@ def test_a_login_that_is_missing_names_all_three_ways() -> None:
 def test_a_refused_account_has_its_own_words() -> None:
     words = "IneligibleTierError: This client is no longer supported for individual accounts."
     found = said(code=1, stderr=words)
-    assert found.headline == "Google refuses this account for Gemini CLI"
+    assert found.headline == "Google does not allow this account to use Gemini CLI"
     assert "individual accounts" in found.detail
     assert "start gemini once" not in " ".join(found.ways_out)
 
@@ -394,9 +394,7 @@ def test_a_time_limit_behind_retries_names_their_status() -> None:
     stderr = (STREAMS / "err503always.stderr").read_text()
     found = said(INIT, code=0, limit=Limit.TIMEOUT, limit_seconds=10, stderr=stderr)
     assert found.headline == "The run took too long"
-    assert re.search(
-        r"timed out after 10s\nits attempt \d+ had failed: HTTP status 503", found.detail
-    )
+    assert re.search(r"timed out after 10s\nattempt \d+ had failed: HTTP status 503", found.detail)
 
 
 @pytest.mark.parametrize("code", [-9, 137])

@@ -47,7 +47,7 @@ async def test_an_env_file_above_the_project_reaches_programs_but_not_settings(
             pass
     assert (gated.project / "seen.txt").read_text() == "yes\n"
     assert (gated.project / "server.txt").read_text() == "$SEEN yes yes\n"
-    assert f".env in {env}: Runs load variables from it: SEEN." in told.lines()
+    assert f".env in {env}: Runs load variables from this file: SEEN." in told.lines()
 
 
 def write(path: str) -> Any:

@@ -160,7 +160,7 @@ def test_edits_of_the_person_survive_what_is_applied(top: Path) -> None:
     assert found["removed"] == ["gone"]
     assert found["written"] == ["link", "new/file", "other", "script"]
     assert {each["path"]: each["why"] for each in found["kept"]} == {
-        "tracked": "edited in the repository in the same lines",
+        "tracked": "the same lines were edited in the repository",
         "d/tracked": "edited in the repository",
     }
     assert (top / "ten").read_text() == TEN.replace("0", "mine").replace("9", "nine")

@@ -112,7 +112,7 @@ def why_not_searched(folder: Path) -> str | None:
     if found is None:
         return None
     if found.name != ".git":
-        return "its folder looks like a bare git repository, which has a configuration of its own"
+        return "its folder looks like a bare git repository, which has its own configuration"
     for config in _configs(found):
         try:
             if _SHOWS_ELSEWHERE.search(read_small(config)):
@@ -232,14 +232,14 @@ def _repository(folder: Path) -> Path | None:
 
 def _why_odd(git: Path) -> str | None:
     if git.name != ".git" or git.is_symlink() or not git.is_dir():
-        return "its git repository is bare, a symbolic link or a worktree of another one"
+        return "the git repository is bare, a symbolic link or a worktree of another one"
     if not ((git / "objects").is_dir() and (git / "refs").is_dir()):
-        return "its `.git` is not a repository"
+        return "the folder's `.git` is not a repository"
     if not _HEAD.match(read_small(git / "HEAD")):
-        return "its `.git` is not a repository"
+        return "the folder's `.git` is not a repository"
     odd = ("commondir", "objects/info/alternates", "objects/info/http-alternates")
     if any(os.path.lexists(git / name) for name in odd):
-        return "its git repository depends on another one"
+        return "the git repository depends on another one"
     return None
 
 

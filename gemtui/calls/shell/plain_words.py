@@ -34,7 +34,7 @@ _WHY: Final = {
     ")": "it contains parentheses outside of quotes",
     "{": "it contains braces outside of quotes",
     "}": "it contains braces outside of quotes",
-    "&": "it starts something in the background",
+    "&": "it starts a process in the background",
     "'": "it contains an unclosed quote",
     "\\": "it contains a line break after a backslash",
 }
@@ -100,12 +100,12 @@ def plain_commands(text: str) -> tuple[tuple[PlainWord, ...], ...]:
                 commands.append(_checked(words))
                 words = []
             elif last not in _CAN_FOLLOW_NOTHING:
-                raise Unclear("part of it has no command")
+                raise Unclear("one of its parts has no command")
     words += reader.finish()
     if words:
         commands.append(_checked(words))
     elif last not in _CAN_END or not commands:
-        raise Unclear("part of it has no command")
+        raise Unclear("one of its parts has no command")
     return tuple(commands)
 
 

@@ -44,7 +44,7 @@ NEVER: Final = {
         taskset chrt numactl prlimit setarch valgrind perf hyperfine unbuffer chronic caffeinate
         fakeroot proot firejail bwrap direnv dotenv nix nix-shell rlwrap wine""",
     ),
-    "find": "it can run and delete (-exec, -delete)",
+    "find": "it can run commands and delete files (-exec, -delete)",
     **_never(
         _SENDS,
         "curl wget nc ncat netcat telnet ftp sftp socat ssh scp http https aria2c",

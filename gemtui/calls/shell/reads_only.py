@@ -219,7 +219,7 @@ READERS: Final[Mapping[str, Reader]] = {
         operands=Operands.WORDS,
     ),
     "uniq": Reader(
-        could="write to its second file",
+        could="write to a second file",
         flags="Dcdiuz",
         valued="fsw",
         long=long_options(
@@ -354,9 +354,9 @@ _FIND_VALUED: Final = _names(
 )
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
 _SED: Final = (
-    "sed can write files and run programs; gemtui recognizes only `sed -n 1,5p FILE` as read-only"
+    "sed can write files and run programs; gemtui recognises only `sed -n 1,5p FILE` as read-only"
 )
-_NOT_READING: Final = "gemtui does not know it as a command that only reads"
+_NOT_READING: Final = "gemtui does not recognise it as a read-only command"
 
 
 def is_known_program(words: Sequence[PlainWord]) -> bool:
@@ -392,7 +392,7 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """
     name = program(words)
     if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):
-        return "its program is not in a folder of the system"
+        return "its program is not in a system folder"
     if name == "git":
         return _why_git_acts(words, place)
     if name == "find":
@@ -434,7 +434,7 @@ def why_reader_acts(reader: Reader, words: Sequence[PlainWord], place: CommandPl
         elif text == "-" or not text.startswith("-"):
             operands.append(word)
         elif not _is_option(reader, text, left):
-            return f"it is not known whether it only reads with `{_shown(word)}`"
+            return f"with `{_shown(word)}`, it may do more than read"
     if reader.most is not None and len(operands) > reader.most:
         return f"with `{_shown(operands[reader.most])}` it could {reader.could}"
     return next(filter(None, (_why_operand(reader, word, place) for word in operands)), None)
@@ -498,7 +498,7 @@ def _why_pattern_acts(word: PlainWord, glob: int, place: CommandPlace) -> str | 
 def _why_git_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     reader = GIT_READERS.get(git_subcommand(words))
     if reader is None:
-        return "gemtui does not know it as a git command that only reads"
+        return "gemtui does not recognise it as a read-only git command"
     left = [word for word in words[1:] if word.text != "--no-pager"]
     return why_reader_acts(reader, left[1:], place)
 
@@ -514,7 +514,7 @@ def _why_find_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | Non
                 return _pattern(value)
         elif word.text.startswith("-"):
             if word.text not in _FIND_TESTS:
-                return f"it is not known whether it only reads with `{_shown(word)}`"
+                return f"with `{_shown(word)}`, it may do more than read"
         elif word.text not in ("!", "(", ")", ",") and place.is_outside(word.text):
             return _outside(word)
     return None

@@ -27,7 +27,7 @@ from gemtui.calls.shell.reads_only import (
 )
 from gemtui.calls.shell.unasked import why_commands_act
 
-_MORE: Final = "its options or arguments could do more than similar commands may"
+_MORE: Final = "its options or arguments could do more than “allow similar” permits"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ _BUILDS: Final = _Covered(
         most=2,
     ),
     odd=re.compile(r"://|\Agit@|\Agithub\.com"),
-    opens="in folders of the project; it runs code, in a container",
+    opens="in folders of the project; the build runs code in a container",
 )
 _COVERED: Final[Mapping[str, _Covered]] = {
     "date": _Covered(
@@ -111,7 +111,7 @@ _COVERED: Final[Mapping[str, _Covered]] = {
             ),
             operands=Operands.WORDS,
         ),
-        opens="with any words, and any options after --; it can run any code of packages",
+        opens="with any names, and any options after --; packages can run any code",
         passes_on=True,
     ),
     **{

@@ -23,7 +23,7 @@ from gemtui.files import resolved
 
 OUTSIDE: Final = "it writes outside of the project"
 NAMES_OUTSIDE: Final = "it names a file outside of the project"
-LEAVES: Final = "what follows it runs outside of the project"
+LEAVES: Final = "the commands after it run outside of the project"
 LATER: Final = "it changes a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "its file names are too many or too long to check"

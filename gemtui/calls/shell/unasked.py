@@ -77,7 +77,7 @@ def command_place(project: Path, dir_path: str) -> CommandPlace | str:
     if not dir_path:
         return CommandPlace(project=root, folder=root)
     if first_unseen_character(dir_path) or "%" in dir_path or dir_path.startswith(("@", "~")):
-        return "the name of its folder can be read in two ways"
+        return "its folder's name is ambiguous"
     folder = resolved(root / dir_path)
     if not folder.is_relative_to(root):
         return "its folder is outside of the project"

@@ -212,7 +212,7 @@ def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
     checker = read_checker(table)
     refuses = "denies every call that it matches"
     if checker.external:
-        text = f'there are no external checkers, so "{checker.name}" {refuses}'
+        text = f'Gemini CLI has no external checkers, so "{checker.name}" {refuses}'
         yield warned("safety_checker", text, "write a deny rule instead")
     elif checker.name == "allowed-path" and "environment" not in (
         ("environment",) if checker.context is None else checker.context
@@ -285,7 +285,7 @@ def _read_file(path: Path) -> _Read:
     except UnicodeDecodeError as error:
         found = _read(data.decode("utf-8", "replace"), path)
         line = data.count(b"\n", 0, error.start) + 1
-        text = f"line {line} is not valid UTF-8: Gemini CLI reads different characters there"
+        text = f"line {line} is not valid UTF-8, so Gemini CLI reads different characters there"
         return replace(found, drafts=((0, warned("", text, "save it as UTF-8")), *found.drafts))
 
 

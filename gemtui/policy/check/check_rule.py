@@ -111,7 +111,7 @@ def _shell_fields(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft
         yield FindingDraft(
             field,
             f'{field} works only with toolName = "{SHELL}" alone, not in a list: otherwise Gemini '
-            "CLI reports an error and searches for it in the arguments of all tools in the rule",
+            "CLI reports an error and searches for the text in the arguments of all these tools",
             f'write a separate rule for the shell, with toolName = "{SHELL}"',
         )
     if len(given) == 2:

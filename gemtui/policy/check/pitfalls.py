@@ -259,7 +259,7 @@ def _path(rule: Rule) -> Iterator[Pitfall]:
 
 def _description(rule: Rule) -> Iterator[Pitfall]:
     if SHELL in rule.tools and '"description"' in _arguments(rule):
-        said = "the parts of a chain such as a && b are checked without their description"
+        said = "each command of a chain such as a && b is checked without the description"
         yield warned("argsPattern", said, 'match "command" alone'), None
 
 
@@ -305,7 +305,7 @@ def _hidden_message(rule: Rule) -> Iterator[Pitfall]:
     if rule.subagent is not None or all(name in per_call for name in rule.tools):
         return
     way_out = (
-        'with argsPattern = ".", the tool stays visible and the model is told why it is denied'
+        'write argsPattern = ".": the tool then stays visible, and the model reads the denyMessage'
     )
     yield warned("denyMessage", HIDDEN_MESSAGE, way_out), replace(rule, args_pattern=".")
 

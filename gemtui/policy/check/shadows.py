@@ -175,7 +175,7 @@ def _never_applies(rule: Rule, by: Sequence[Rule]) -> FindingDraft:
     verb = "is" if len(by) == 1 else "are"
     equal = all(each.effective == rule.effective for each in by)
     why = "loaded first and has the same priority" if equal else "checked first"
-    said = f"this rule never applies: {names.replace(' or ', ' and ')}{more} {verb} {why}"
+    said = f"this rule never applies, because {names.replace(' or ', ' and ')}{more} {verb} {why}"
     return warned("", said, "delete it, or give it a higher priority")
 
 

@@ -309,11 +309,13 @@ def _lock(text: str, pieces: Sequence[LineBlock]) -> str:
             return f"{place}{error}; correct it in an editor"
     if entangled:
         return (
-            "its rules are not [[rule]] tables, one after the other; change that in an editor, "
-            "then the rules can be edited here"
+            "its rules are not consecutive [[rule]] tables; once you have changed that in an "
+            "editor, the rules can be edited here"
         )
     if _fields_of_none(pieces):
-        return "after a disabled rule, some fields belong to no rule; sort them in an editor"
+        return (
+            "after a disabled rule, some fields belong to no rule: move or delete them in an editor"
+        )
     return ""
 
 

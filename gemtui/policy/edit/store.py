@@ -141,7 +141,7 @@ def open_policy(file: Path | PolicyFile) -> Opened:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise PolicyError(
-            f"{file.path} is not valid UTF-8 (line {line}): convert it in an editor",
+            f"{file.path} is not valid UTF-8 (line {line}): save it as UTF-8 in an editor",
             path=file.path,
         ) from None
     document = Document.parse(text, source=str(file.path))
@@ -290,7 +290,9 @@ def delete_policy(path: Path) -> None:
 
 def _check_ours(path: Path, what: str) -> None:
     if _origin(path) is not Origin.OURS:
-        raise PolicyError(f"{path} is not a gemtui policy that is {what}", path=path)
+        raise PolicyError(
+            f"{path} is not one of gemtui's own policies, so it can't be {what} here", path=path
+        )
     if not os.path.lexists(path):
         raise PolicyNotFound(f"there is no policy file {path}: check the name", path=path)
 

@@ -179,7 +179,7 @@ def _finding(source: str, rule: int, field: str, message: str) -> Finding:
 
 def _read(path: Path, tier: Tier) -> Policy:
     files, why = _files(path)
-    missing = (_finding(str(path), 0, "", f"{why}, so no rules are read there"),) if why else ()
+    missing = (_finding(str(path), 0, "", f"{why}, so no rules are read from it"),) if why else ()
     return reduce(add, (_read_file(file, tier) for file in files), Policy(findings=missing))
 
 

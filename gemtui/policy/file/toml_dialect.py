@@ -169,7 +169,7 @@ class _Reader:
     def _error(self, message: str) -> TomlError:
         line = self._text.count("\n", 0, self._at) + 1
         column = self._at - self._text.rfind("\n", 0, self._at)
-        end = ", at its end" if self._at >= len(self._text) else ""
+        end = ", at the end of the file" if self._at >= len(self._text) else ""
         return TomlError(f"{message}{end}", line=line, column=column, key=self._key)
 
     # --- tables ------------------------------------------------------------------------------

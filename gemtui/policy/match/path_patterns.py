@@ -58,7 +58,7 @@ def locate_in_project(path: str, project: Path | None) -> WrittenFile | str:
             return "it is outside of the project"
     relative = posixpath.normpath(path.removeprefix(root))
     if relative in (".", "") or relative.startswith("/"):
-        return "no file is named"
+        return "the call names no file"
     guarded = next((part for part in relative.split("/") if part in _GUARDED), None)
     if guarded is not None:
         return f"files in {guarded} affect what is run or allowed later"

@@ -270,7 +270,7 @@ def unsafe(source: str) -> str | None:
     for char, after in zip(source, f"{source[1:]} ", strict=False):
         if char == ")":
             if held and after in "*+?{":
-                return "a repeated group holds a repetition, and `(?` counts as one"
+                return "a repeated group contains another repetition; `(?` counts as one"
             opened = False
         elif char == "(":
             opened = True

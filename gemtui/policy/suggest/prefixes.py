@@ -51,7 +51,7 @@ class NoPrefix:
 
 
 _ANYTHING = "with any arguments"
-_CHECKS = "with any arguments; some, such as --fix, change files, and plugins run code"
+_CHECKS = "with any arguments; options such as --fix change files, and plugins run code"
 _CODE = "with any arguments; it runs code, which can do anything that a program can do"
 
 
@@ -199,8 +199,8 @@ def _third(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
 
 def _only(name: str) -> str:
     if name == "kubectl":
-        return "with any arguments; some, such as --kubeconfig, can run programs"
-    return "with any arguments; some, such as --output, can write a file"
+        return "with any arguments; options such as --kubeconfig can run programs"
+    return "with any arguments; options such as --output can write a file"
 
 
 def _installs(word: str) -> str:

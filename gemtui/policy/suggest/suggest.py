@@ -184,7 +184,7 @@ class Evidence:
         what = (
             "everything"
             if lowest is None
-            else f"{_place(lowest)}, which protects against other calls"
+            else f"{_place(lowest)}, which must still apply to other calls"
         )
         for done in plan.evidence:
             why = f"its rule would need a higher priority than {what}"

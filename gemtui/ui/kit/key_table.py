@@ -107,7 +107,7 @@ _BEFORE_PROMPT = (
 _ANSWERS: tuple[KeyRow, ...] = (
     ("yes", "y", CHANGE, "Allow", "Allow this call, once you have seen all of it"),
     ("all_run", "a", CHANGE, "Allow similar", "Allow this and similar calls in this run"),
-    ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in “Ask me” runs"),
+    ("always", "A", CHANGE, "Always allow", "Allow this and similar calls in all “Ask me” runs"),
     ("no", "n", CHANGE, "Deny", "Deny this call; the run continues"),
     (
         "no_because",
@@ -173,7 +173,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("open", "enter,right,l", OPEN, "Open", "Open this session"),
         ("filter", "slash", SEARCH, "Search", "Filter by words, #tag, tool: file: after: is:"),
         ("clear", "escape", SEARCH, "Clear", "Clear the selection, then the filter"),
-        ("select", "space", CHANGE, "Select", "Select, for e, E, d, m, p and A"),
+        ("select", "space", CHANGE, "Select", "Select this session for e, E, d, m, p or A"),
         ("select_to", "v", CHANGE, "Select to here", "Extend the selection to this session"),
         ("scope", "a", VIEW, "Scope", "Switch between this project and all projects"),
         ("sort", "s", VIEW, "Sort", "Choose the sort order"),
@@ -250,8 +250,8 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         ("close", "escape,q,t", OPEN, "Back", "Return to the sessions"),
     ),
     Where.SEARCH: (
-        ("open", "enter", OPEN, "Open", "Open the session at this hit"),
-        *_steers("hit"),
+        ("open", "enter", OPEN, "Open", "Open the session at this match"),
+        *_steers("match"),
         ("complete", "tab", SEARCH, "Complete", "Insert the suggested field or value"),
         ("scope", "ctrl+r", VIEW, "Scope", "Switch between this project and all projects"),
         ("dropped", "ctrl+t", VIEW, "Dropped", "Search rewound and failed messages instead"),
@@ -285,7 +285,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
         _BACK,
     ),
     Where.UNDO: (
-        ("confirm", "y", CHANGE, "Confirm", "Make the changes that are shown"),
+        ("confirm", "y", CHANGE, "Confirm", "Apply the changes shown"),
         ("scope", "s", VIEW, "Scope", "Choose files and chat, files only, or chat only"),
         ("diff", "d", OPEN, "Diff", "Show this file's diff and its versions"),
         ("go_on", "c", OPEN, "Continue", "Continue the chat in the run pane"),
@@ -387,7 +387,7 @@ TABLE: dict[Where, tuple[KeyRow, ...]] = {
             "p",
             CHANGE,
             "Other policies",
-            "Send its prompt under other policies instead",
+            "Send its prompt under other policies",
         ),
         ("other_part", "tab,shift+tab", MOVE, "Other part", "Switch between list and changes"),
         ("reload", "f5,ctrl+r", APP, "Reload", "Compare the files again"),

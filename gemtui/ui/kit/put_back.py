@@ -116,7 +116,7 @@ def _words(done: Restored) -> Iterator[str]:
         files = counted(len(done.removed), "file")
         yield f"{files} moved to the vault, so that Gemini CLI does not delete the session again"
     for path, copy in done.in_the_way.items():
-        yield f"{path} exists but has less in it than {copy}. Move it away, then try again"
+        yield f"{path} contains less than {copy}. Move {path.name} away, then try again"
 
 
 def _of_runs(runs: Path, name_of: Callable[[str], str | None]) -> list[tuple[LastCopy, str]]:

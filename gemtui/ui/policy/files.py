@@ -117,8 +117,8 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
             (
                 clean_line(short_path(file.path)),
                 Clean(""),
-                Clean("Gemini CLI loads this file in every session, not only in runs"),
-                Clean("from here. The old version is kept next to it as .bak."),
+                Clean("Gemini CLI loads this file in every session, not only in runs that"),
+                Clean("gemtui starts. The old version is kept next to it as .bak."),
             ),
             (
                 Choice("no", Clean("Don't save")),

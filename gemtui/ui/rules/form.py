@@ -225,7 +225,7 @@ class RuleForm(FormScreen[Rule]):
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
             yield Content.styled(words, style)
             if finding.way_out:
-                key = "  (ctrl+f applies it)" if finding in self._looked.fixable else ""
+                key = "  (ctrl+f to apply)" if finding in self._looked.fixable else ""
                 yield Content.styled(f"  {clean_line(finding.way_out)}{key}", "dim")
 
     def _wrong(self, problem: FieldProblem) -> Content:

@@ -316,7 +316,7 @@ async def _stop(app: AppBase, run: Run) -> None:
     with app.reporting("The run's result could not be saved"):
         ended = await asyncio.to_thread(stop_run, run)
         app.show_message(
-            "Stopped" if ended else "Some of the run's processes could not be stopped."
+            "Stopped" if ended else "Some of the run's processes could not be stopped. Try again."
         )
 
 
@@ -409,7 +409,7 @@ async def start_run(
             return None
         about = run.run.request.about or {}
         if "worktree" in about and about["notes"]:
-            app.show_message(f"The run {'; '.join(about['notes'])}.")
+            app.show_message(f"Run started: {'; '.join(about['notes'])}.")
         return run
 
 

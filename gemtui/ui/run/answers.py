@@ -99,7 +99,7 @@ _KEPT = {
 
 def _back() -> str:
     keys = (BY_ID[each].footer() for each in ("question.leave", "run.take_back"))
-    return f"Press {', then '.join(keys)}, to revoke this"
+    return f"To revoke this, press {', then '.join(keys)}"
 
 
 async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:

@@ -42,10 +42,10 @@ def switched(app: AppBase, options: AgentOptions) -> AgentOptions:
     """
     here = worktree_of(options.cwd or current_folder())
     if here is not None:
-        app.show_message(f"Runs here use worktree {here.name}. Press ctrl+n to leave it.")
+        app.show_message(f"Runs here use worktree {here.name}. Press ctrl+n to leave the worktree.")
         return options
     if options.worktree:
-        app.show_message("The next run will work in the folder itself.")
+        app.show_message("The next run will work in the folder itself, not in a worktree.")
     else:
         app.show_message(
             "The next run will work in a new git worktree. Press F7 to list worktrees."

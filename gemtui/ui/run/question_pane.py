@@ -492,7 +492,7 @@ class QuestionPane(Vertical):
         if below := self.view.below:
             self.view.page_down()
             more = counted(below, "more line")
-            self._tell(f"Not answered yet: {more} below. Keep reading, then press again.")
+            self._tell(f"Not answered yet: {more} below. Keep reading, then press the key again.")
         elif self._left_out:
             self._tell(f"Not answered yet: {self._more()}.")
         else:

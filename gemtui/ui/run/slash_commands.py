@@ -50,7 +50,7 @@ OWN = (
     _own("queue", "queue"),
     _own("quit", "app.quit"),
     _own("redo", "redo"),
-    _own("resume", "app.sessions", "Go to the stored sessions (c continues one)"),
+    _own("resume", "app.sessions", "Go to the stored sessions; c there continues one"),
     _own("retry", "again"),
     _own("review", "review"),
     _own("runs", "runs"),

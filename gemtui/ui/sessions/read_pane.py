@@ -452,7 +452,7 @@ def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
-        return "Its file no longer exists."
+        return "The session's file no longer exists."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return str(error)

@@ -258,7 +258,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
     def _empty(self) -> Clean:
         if self.searching.dropped:
-            return own("No matches in dropped messages. Press ctrl+t to search the others.")
+            return own("No matches in dropped messages. Press ctrl+t to search current messages.")
         if self.searching.everywhere or self.project is None:
             return own("No matches. Press ctrl+t to search dropped messages.")
         return own("No matches in this project. Press ctrl+r to search all projects.")

@@ -65,7 +65,7 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
     if stats.total.priced:
         yield BLANK
         words = (
-            f"Costs are estimates based on list prices of {stats.prices.date}. "
+            f"Costs are estimates based on list prices as of {stats.prices.date}. "
             "A + means that a part is unknown: a model has no price, or an answer no token count."
         )
         yield from wrap((Piece(own(words), look[Role.MUTED]),), look.width)

@@ -183,7 +183,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         total = self.searched.total
         said = [found_text(self.searched) or counted(total, "call")]
         glyphs = self.gemtui.glyphs
-        said.append(f"results in the sessions: {glyphs.ok} succeeded  {glyphs.failed} failed")
+        said.append(f"recorded results: {glyphs.ok} succeeded  {glyphs.failed} failed")
         if self._calls > total:
             said.append(f"the first of {self._calls:,}")
         self.show_status(*said)
@@ -245,7 +245,7 @@ class CallScreen(SimulatorScreen):
         recorded = self._recorded
         session = self._history.session(recorded.session)
         title = clean_line(recorded.session if session is None else session.title)
-        self.show_status(f"it {recorded.ended}", title)
+        self.show_status(f"the call {recorded.ended}", title)
         self.situation_changed()
 
     @work(exclusive=True, group="answer")

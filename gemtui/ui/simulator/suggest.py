@@ -162,8 +162,8 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         if row is None or isinstance(row, RowHeading):
             return
         found = row.suggestion if isinstance(row, ProposalRow) else row
-        what = "it would allow" if isinstance(row, ProposalRow) else "was left out"
-        title = Clean(f"examples of what {what}")
+        what = "this rule would allow" if isinstance(row, ProposalRow) else "get no rule"
+        title = Clean(f"examples of calls that {what}")
         screen = MatchingCallsScreen(
             self.simulation, self.history, title, found.examples, calls=found.calls
         )

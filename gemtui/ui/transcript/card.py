@@ -375,7 +375,7 @@ _BEYOND = {
     None: "",
     Beyond.RUN: ", and similar calls in this run",
     Beyond.ALWAYS: ", and similar calls from now on",
-    Beyond.TAKEN_BACK: "; no longer for similar calls",
+    Beyond.TAKEN_BACK: "; similar calls need approval again",
 }
 _LONG = 300
 """Maximum number of characters of a reason to show."""

@@ -292,7 +292,7 @@ def test_a_prefix_over_more_than_a_command_allows_nothing(command: str) -> None:
         (prefix(ALLOW, "rm"), '"rm" allows everything that rm can do'),
         (prefix(ALLOW, "bash -c"), "it can run any other command"),
         (prefix(ALLOW, "find ."), "disables the check for dangerous commands"),
-        (pattern(ALLOW, '"description":"x"', SHELL), "without their description"),
+        (pattern(ALLOW, '"description":"x"', SHELL), "without the description"),
         (pattern(ALLOW, '"file_path":"package\\.json"'), "package.json is a build file"),
         (pattern(ALLOW, '"file_path":"[a-z]*\\.md'), "leaves the folder with .."),
     ],

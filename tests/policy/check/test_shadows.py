@@ -57,14 +57,16 @@ NEVER = [
 def test_a_rule_below_one_that_covers_it_never_applies(first: Rule, second: Rule) -> None:
     ((number, message),) = said(first, second)
     assert number == 2
-    assert f"never applies: rule 1 (priority {first.priority}, deny) is" in message
+    assert f"never applies, because rule 1 (priority {first.priority}, deny) is" in message
     way = "loaded first and has the same priority" if first.priority == 100 else "checked first"
     assert message.endswith(way)
 
 
 def test_the_order_of_the_file_does_not_matter_where_priorities_differ() -> None:
     found = said(rule(ALLOW, 100, "glob"), rule(DENY, 300, "glob"))
-    assert found == [(1, "this rule never applies: rule 2 (priority 300, deny) is checked first")]
+    assert found == [
+        (1, "this rule never applies, because rule 2 (priority 300, deny) is checked first")
+    ]
 
 
 def test_each_tool_of_a_rule_may_be_covered_by_another_rule() -> None:
@@ -190,7 +192,7 @@ def test_many_rules_with_many_tools_each_are_compared_by_what_they_share() -> No
     assert said(*rules, rule(ASK, 100, "t7_7")) == [
         (
             401,
-            "this rule never applies: rule 8 (priority 100, deny) is loaded first and has the same "
-            "priority",
+            "this rule never applies, because rule 8 (priority 100, deny) is loaded first and has "
+            "the same priority",
         )
     ]

@@ -304,9 +304,9 @@ def test_one_of_ours_is_renamed_and_deleted(own_places: None) -> None:
 def test_what_is_not_ours_is_neither_renamed_nor_deleted(users: Path) -> None:
     path = users / "u.toml"
     path.write_text(TEXT)
-    with pytest.raises(PolicyError, match="not a gemtui policy"):
+    with pytest.raises(PolicyError, match="not one of gemtui's own policies"):
         store.delete_policy(path)
-    with pytest.raises(PolicyError, match="not a gemtui policy"):
+    with pytest.raises(PolicyError, match="not one of gemtui's own policies"):
         store.rename_policy(path, "x")
     assert path.read_text() == TEXT
 

@@ -96,7 +96,7 @@ def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(
         0,
         Severity.ERROR,
     )
-    assert finding.message == f"{said}, so no rules are read there"
+    assert finding.message == f"{said}, so no rules are read from it"
 
 
 def test_a_folder_that_can_not_be_read_gives_a_finding(

@@ -231,7 +231,7 @@ async def test_what_a_command_did_to_files_and_what_was_in_them(
         await me.press("enter")
         await me.sees("A new.txt +1 by shell", "1 + fresh")
         await me.press("escape", "down", "d")
-        await me.sees("D old.txt", "It no longer exists; these are", "1 − what was in it")
+        await me.sees("D old.txt", "The file no longer exists; these are", "1 − what was in it")
         await me.press("escape", "o")
         await me.until(lambda: any("no longer exists" in said for said in me.said))
 

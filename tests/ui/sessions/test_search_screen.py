@@ -118,7 +118,7 @@ async def test_what_was_dropped_is_searched_apart(tmp_path: Path) -> None:
         await me.press("ctrl+t")
         await me.sees("dropped messages", "in 1 session")
         await me.type(" zzzz")
-        await me.sees("No matches in dropped messages. Press ctrl+t to search the others.")
+        await me.sees("No matches in dropped messages. Press ctrl+t to search current messages.")
         await me.press(*["backspace"] * 5)
         await me.sees("in 1 session")
         await me.press("enter")

@@ -222,7 +222,7 @@ async def test_what_came_meanwhile_is_not_written_over(store: Path, trash: Path)
         await said(me, "u to undo")
         gone.path.write_text("newer")
         await me.press("u")
-        await me.sees("not restored", "another file has taken its place", "Trash")
+        await me.sees("not restored", "another file is now in its place", "Trash")
         assert gone.path.read_text() == "newer"
         gone.path.unlink()
         await me.press("escape", "u")

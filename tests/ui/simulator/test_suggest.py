@@ -74,7 +74,7 @@ async def test_examples_are_a_key_away(tmp_path: Path) -> None:
         while "files below src/" not in me.line("▌"):
             await me.press("down")
         await me.press("enter")
-        await me.sees("examples of what it would allow", "src/moon.py")
+        await me.sees("examples of calls that this rule would allow", "src/moon.py")
         await me.press("enter")
         await me.sees("Call details", "Arguments of write_file")
 
