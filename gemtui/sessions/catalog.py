@@ -53,7 +53,7 @@ class Catalog:
     def learn(self, paths: Iterable[str]) -> None:
         """Add absolute paths that may be the folders of projects known only by a hash.
 
-        Old sessions name their project only by the hash of its path. If one of `paths` has that
+        Old sessions name their project only by the hash of its path. If a path in `paths` has that
         hash, it is the project's folder.
         """
         if self._projects.learn(paths):
@@ -124,7 +124,10 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Add a session's paths as possible folders of projects known only by a hash."""
+        """Add a session's paths as candidates for projects known only by a hash.
+
+        If such a hash equals that of a path, the path is the project's folder.
+        """
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)

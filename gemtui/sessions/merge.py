@@ -49,7 +49,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
-        """Return the representative of the group of marks that this mark belongs to."""
+        """Return the mark that represents this mark's group, as in a union-find."""
         while above.setdefault(mark, mark) != mark:
             above[mark] = mark = above[above[mark]]
         return mark

@@ -50,8 +50,8 @@ def _never() -> bool:
 class SessionLog:
     """One session file, and the conversation in the part that has been read.
 
-    `refresh` reads the new part, and the properties return the current state. `keep`: how many
-    bytes of a log's lines stay parsed, for callers that read all bodies at once. `refresh` raises
+    `refresh` reads the new part, and the properties return the current state. `keep`: cache parsed
+    lines up to this many bytes, for callers that read all bodies at once. `refresh` raises
     NotASession, SessionTooLarge, or OSError; corrupt lines are only added to `problems`. Not
     thread-safe, except that bodies may be read from `source` while `refresh` is running.
     """
@@ -121,7 +121,7 @@ class SessionLog:
         return changed
 
     def _continues(self, info: os.stat_result) -> bool:
-        """Return whether the file is the one read before, with at most new bytes added."""
+        """Return whether the file is the one read before, possibly with bytes appended."""
         source = self._source
         if not isinstance(source, LineSource) or info.st_size < self.size:
             return False

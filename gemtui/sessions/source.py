@@ -57,7 +57,7 @@ class LineSource:
 
     The most recently parsed lines that contain message lists are cached: at most four, or one if
     lines are large. The file is closed by `close`, or when nothing refers to this object any more.
-    `keep`: how many bytes of lines to keep parsed, for callers that read all bodies at once.
+    `keep`: also cache parsed lines up to this many bytes, for callers that read all bodies at once.
     """
 
     _LISTS = 4
@@ -138,7 +138,7 @@ class RewrittenSource:
         return None if record is None else self._change(record)
 
     def close(self) -> None:
-        """Close the other source."""
+        """Close the source whose records are changed."""
         self._source.close()
 
 

@@ -70,9 +70,9 @@ def trees() -> list[Path]:
 
 
 def in_tree(tree: Path, path: Path) -> Path:
-    """Return where in one of the vault's trees the file with this path is kept.
+    """Return the path of the copy of a file in one of the vault's trees.
 
-    `path`: the file's original, absolute path.
+    `path`: the file's original, absolute path. The copy need not exist.
     """
     return Path(f"{tree}{path}")
 

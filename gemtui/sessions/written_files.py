@@ -177,7 +177,7 @@ def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[Recor
 
 
 def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
-    """Return all sessions, those that wrote the file at `path` before the others.
+    """Return all sessions, those that wrote the file at `path` before the rest.
 
     Whether a session wrote the file is taken from its summary.
     """
