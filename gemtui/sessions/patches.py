@@ -141,7 +141,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """Return how often the file was changed by anything but a write, between two writes."""
+        """Return how often anything but a write changed the file between two writes."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

@@ -125,7 +125,7 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text the user typed or the model answered, in Markdown."""
+    """Text that the user typed or the model answered, in Markdown."""
 
     text: str
 
@@ -168,10 +168,10 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Consent(StrEnum):
-    """The user's decision on whether a call may be made.
+    """The user's decision on whether a tool call may be made.
 
-    The user allows or denies the call, or stops the run. The run's approval gate records the
-    outcome.
+    In a run that asks for approval, the user allows or denies each call, or stops the run. gemtui's
+    approval gate, which asks the user, records the outcome.
     """
 
     WAITS = "waits"
@@ -198,7 +198,7 @@ class Beyond(StrEnum):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The user's answer to the question whether a call may be made.
+    """The user's answer when asked whether a tool call may be made.
 
     `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
     the model with a denial. `subagent`: whether a subagent made the call; the CLI's output doesn't
@@ -384,7 +384,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return a text's first non-empty line, at most 200 characters of it.
+    """Return a string's first non-empty line, truncated to 200 characters.
 
     Whitespace is collapsed to single spaces.
     """

@@ -54,7 +54,7 @@ def apply_diff(before: str, diff: str) -> str:
     """Return the text that results from applying a unified diff to `before`.
 
     `diff`: may have any header before its first `@@`, as stored by Gemini CLI. Raises NoPatch if
-    the diff does not fit, is truncated, or contains more than its hunks.
+    the diff does not fit, is truncated, or has anything besides its hunks.
     """
     old, new, at = _lines(before), list[str](), 0
     for hunk in hunks_of_diff(diff):
@@ -93,10 +93,10 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
-    """Remove the first hunk's lines from the rest of a diff and return them.
+    """Remove one hunk's lines from the start of `rest`; return (old lines, new lines).
 
-    Returns (old lines, new lines). `taken`, `given`: how many of them the hunk's header announces.
-    Raises NoPatch if there are fewer or more.
+    `rest`: the lines of a diff after the hunk's header. `taken`, `given`: how many old and new
+    lines the header announces. Raises NoPatch if there are fewer or more.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()

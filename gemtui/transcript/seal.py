@@ -34,8 +34,9 @@ def new_seal() -> str:
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
     """Return a call's arguments with the token, replacing an earlier token.
 
-    The CLI checks each part of a shell command by `command` and `dir_path` alone. So in shell
-    calls, the token is a component of `dir_path`, followed by `..`; the component need not exist.
+    When the CLI checks the parts of a shell command one by one, it only passes on `command` and
+    `dir_path`. So in shell calls, the token is put into `dir_path`, as a component followed by
+    `..`, which cancels it out; no such folder need exist.
     """
     plain = unsealed(arguments)
     if tool != _SHELL:
@@ -79,8 +80,8 @@ def is_sealed(arguments: object) -> bool:
 def changed_by_hook(output: str) -> bool:
     """Return whether the CLI's output says that a hook changed the arguments.
 
-    In stored calls that have the token, gemtui removes this notice, because adding the token was
-    the change.
+    In stored calls that have the token, gemtui removes this notice, because the change was gemtui's
+    own: it added the token.
     """
     return _CHANGED.search(output) is not None
 
