@@ -79,7 +79,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, with those of its messages that are indexed and won't change."""
+    """A growing log, with its messages that are already indexed and won't change."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)

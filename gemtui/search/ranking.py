@@ -88,8 +88,8 @@ class Matches:
     """The matches in several text indexes, and the number of matches in each file.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
-    from which ages are measured; None means the present. Only some matches are fetched; the others
-    are counted separately, which takes as long again.
+    from which ages are measured; None means the current time. Only some matches are fetched; the
+    rest are counted separately, which takes as long again.
     """
 
     def __init__(
@@ -117,9 +117,10 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        `files`: the document numbers of the files to search; None means all files in the index, of
-        which only matches in `source.files` are added. In this case, matches may be missing if
-        those in other files take up the number that is fetched.
+        `files`: the document numbers of the files to search. None searches the whole index and
+        discards matches that are not in `source.files`; because only a limited number of matches is
+        fetched, discarded ones may then have taken the place of others. In that case, nothing is
+        added.
         """
         known = source.files
         ask_engine = partial(
@@ -176,8 +177,8 @@ class Matches:
 def _score(found: FoundDocument, now: float) -> float:
     """Return a match's score, based on its relevance, author, length, and age.
 
-    Half of the score decreases with age, over months. Very long texts lose more than half of their
-    score.
+    Half of the score decreases with age, over months. Very long documents lose more than half of
+    their score.
     """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
     brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)
