@@ -187,7 +187,7 @@ class FileList:
         replaced: Iterable[int],
         removed: Iterable[int],
     ) -> None:
-        """Add files with their document numbers and remove deleted ones, in one transaction.
+        """Add and remove files with their document numbers, in one transaction.
 
         `taken`: the files to add. `gone`: paths of files to remove from the list. `replaced`:
         document numbers that no longer belong to any file. `removed`: previously replaced numbers

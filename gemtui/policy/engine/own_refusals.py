@@ -64,7 +64,7 @@ def tool_refuses(
     `roots`: the folders that tools may use, the workspace first; () means unknown, so that only
     relative paths are judged. `on_disk`: follow links on this disk. If False, as for a recorded
     call, paths are judged by their spelling only, and paths outside the workspace are not judged,
-    because the call's run may have had other folders.
+    because the call may have been made in a run that could use more folders.
     """
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")

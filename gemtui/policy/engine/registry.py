@@ -34,7 +34,7 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool that a call names, whether or not it exists.
+    """The tool named in a call, which may not exist.
 
     `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name
     without its server. `also`: other names by which settings can exclude the tool.

@@ -2,7 +2,7 @@
 
 A level that allows or asks becomes a rule with priority 997, one that denies a rule with priority
 999. All of these rules apply only to headless runs (`interactive = false`), because they are
-written for one run in which nobody can be asked.
+written for a single run in which the user can't be asked.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability means "ask" because it has no level and there is no mode."""
+        """Whether any capability has no level although there is no mode, and thus means ask."""
         return (
             self.mode is None
             and self.levels is not None
@@ -154,7 +154,10 @@ def check_near_misses(permissions: Permissions) -> None:
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """Yield for each tool name the option, the position in that option, and the name."""
+    """Yield each tool name as (option, position, name).
+
+    An example is `("only_tools", "allowedTools[2]", "glob")`.
+    """
     for option, field in (
         ("only_tools", "allowedTools"),
         ("approved_tools", "approvedTools"),

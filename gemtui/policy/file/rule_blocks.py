@@ -56,7 +56,7 @@ class LineBlock:
 
 
 def blocks_of(text: str) -> tuple[LineBlock, ...]:
-    """Split a policy file's contents into blocks; joined, they are the contents again."""
+    """Split a policy file's contents into blocks that, joined, yield the same contents."""
     lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
     off = {
@@ -128,10 +128,11 @@ def _is_off(line: str) -> bool:
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
     """Return the index of the line that follows a rule and its comments.
 
-    `end`: the index of the line after the rule's last field. Comments directly below the last field
-    belong to the rule, unless something other than a blank line follows them; then they belong to
-    that. `off`: the indexes of the lines of disabled rules. Any other line marked `#off` belongs to
-    the rule above it, so that disabling and enabling that rule leaves the line unchanged.
+    `end`: the index of the line after the rule's last field. The comments directly below that field
+    belong to the rule if a blank line or the end of the file follows them; otherwise they belong to
+    whatever follows. `off`: the indexes of the lines of disabled rules. A line that is marked
+    `#off` but isn't in `off` always belongs to the rule above it, so that disabling and enabling
+    that rule leaves the line unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -174,8 +175,10 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
     """Return whether a line ends the rule above it.
 
-    `rule`: the kind of that rule. `kind`: OFF if the line is disabled, otherwise RULE. `what`: what
-    the line contains. A line marked `#off` that belongs to no disabled rule ends nothing.
+    `rule`: whether that rule is enabled (RULE) or disabled (OFF). `kind`: the same for the line.
+    `what`: what the line contains. A `[[rule]]` line always ends the rule, and so does the header
+    of any other table. A disabled rule also ends at the first line that isn't disabled. A line
+    marked `#off` that belongs to no disabled rule ends nothing.
     """
     return (
         what is _Line.RULE

@@ -1,6 +1,6 @@
 """Group calls by what one rule would allow, and plan a rule for each group.
 
-A group is a program's commands, the files in a folder, or the calls of another tool.
+A group is a program's commands, the files in a folder, or the calls to any other tool.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ def _commands(
 ) -> list[RulePlan]:
     """Return a plan for each program, with a prefix for each of its subcommands.
 
-    There is also a plan for each command that agents ran in forms that no prefix covers. Groups for
-    which there is no plan are added to `left`.
+    A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
+    gets a plan of its own. Groups for which there is no plan are added to `left`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -194,10 +194,11 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the prefix of the command proper, if only a pattern can allow the group.
+    """Return the command at the core of a group's calls, if no prefix can allow them.
 
-    An example is `cd src && npm test | tail`, for which this returns `npm test`. Returns None if
-    prefixes suffice, or if no pattern fits. `found`: the result of `_prefixes` for the group.
+    For example, this returns the prefix `npm test` for `cd src && npm test | tail`, which can be
+    allowed by a pattern for that command. Returns None if prefixes suffice, or if no pattern fits.
+    `found`: the result of `_prefixes` for the group.
     """
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
