@@ -159,7 +159,7 @@ def _situations(rule: Rule) -> _Situations:
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Return whether `one` applies wherever `other` does, apart from tool and arguments.
+    """Return whether `one` applies wherever `other` does, tools and arguments aside.
 
     That is, `one` must cover all modes, kinds of runs, callers, MCP servers and annotations of
     `other`. Priorities are not compared.

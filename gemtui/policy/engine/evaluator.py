@@ -258,5 +258,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether a subject (the tool and the caller of calls) is for the shell tool."""
+    """Return whether a subject (a tool and its caller) is about the shell tool."""
     return subject.names[0] == SHELL

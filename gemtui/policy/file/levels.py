@@ -108,7 +108,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether any capability has no level although there is no mode, and thus means ask."""
+        """Whether any capability means ask because there is neither a level nor a mode."""
         return (
             self.mode is None
             and self.levels is not None

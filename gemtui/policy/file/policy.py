@@ -220,11 +220,11 @@ def text_at(file: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """Return the policy files the CLI reads at a path, and the reason if it can read none.
+    """Return the policy files the CLI reads at a path, and the reason for having none.
 
-    The reason is "" unless the path is unsuitable; a folder without policies is not. A folder's
-    files are sorted by their names' bytes. A symbolic link is read if `path` itself is the link,
-    but not inside a folder.
+    The reason is "" for a folder, even if it contains no policies. A folder's files are sorted by
+    their names' bytes. A symbolic link is read if `path` itself is the link, but not inside a
+    folder.
     """
     try:
         if path.is_dir():

@@ -56,7 +56,7 @@ class LineBlock:
 
 
 def blocks_of(text: str) -> tuple[LineBlock, ...]:
-    """Split a policy file's contents into blocks that, joined, yield the same contents."""
+    """Split a policy file's contents into blocks; joined, they give the same contents."""
     lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
     off = {

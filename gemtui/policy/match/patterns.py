@@ -240,7 +240,7 @@ def _literals(tree: Node) -> _Literals:
 
 
 def _row(node: Node) -> Iterator[Node]:
-    """Yield the items of a sequence; a group that isn't repeated is replaced by its items."""
+    """Yield the items of a sequence, replacing unrepeated groups by their items."""
     if isinstance(node, Concatenation):
         for item in node.items:
             yield from _row(item)
