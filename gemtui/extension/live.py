@@ -369,7 +369,7 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
     No hook reports the answer. After a “no”, no hook is called, but the session's file changes.
     After a “yes”, no hook is called until the call ends. `heard`: when a hook reported the
-    question. `told`: the contents of the live file.
+    question. `told`: what the hooks last reported about the process.
     """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
