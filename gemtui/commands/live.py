@@ -41,7 +41,7 @@ class _Live(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the session as JSON values.
 
-        null means that a value is unknown, or that there is no such thing.
+        null means that a value is unknown or doesn't apply.
         """
         told = self.reported
         asks = None if told is None or told.question is None else told.question.to_dict()

@@ -125,7 +125,7 @@ class Show:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def resolve_writes(self, folder: Path) -> None:
-        """Look at the files to find out whether writes with an unknown outcome happened.
+        """Find out from the files whether writes with an unknown outcome happened.
 
         `folder`: the folder in which the run worked.
         """
@@ -158,9 +158,9 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota is renewed if the run ended because it was exhausted.
+        """Return when the quota is renewed, if the run ended because of an exhausted quota.
 
-        Returns None if the run ended for another reason. `stderr`: as in `close`.
+        Returns None if the run ended for a different reason. `stderr`: as in `close`.
         """
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until

@@ -170,7 +170,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Return why a question can no longer be answered, as a clause; None if it can."""
+    """Return why a question can no longer be answered, as a clause; None if it still can."""
     settled = question.settled
     if settled is not None and settled.again:
         return f"the run asked again as question {settled.again}: {settled.reason}"

@@ -55,7 +55,7 @@ def undo(
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Reverse the newest undo in this folder; return 1 if a file was left alone."""
+    """Reverse the newest undo in this folder; return 1 if a file was left unchanged."""
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:

@@ -85,7 +85,7 @@ def command(event: str, folder: Path) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path for the shell, with each `$` separated from the name that follows it.
+    """Quote a path for the shell, separating `$` from the name that follows it.
 
     Otherwise the CLI would replace `${…}` and `$GEMINI_…` in the command.
     """

@@ -89,7 +89,7 @@ class Redactor:
         return text
 
     def replaced(self) -> list[Replaced]:
-        """Return the secrets that `apply` has replaced, in the order in which they were found."""
+        """Return the secrets that `apply` has replaced, in the order they were found."""
         return [
             Replaced(kind, placeholder, _shortened(secret), self._counts[placeholder])
             for secret, (kind, placeholder) in self._secrets.items()

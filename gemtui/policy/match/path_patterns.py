@@ -178,7 +178,7 @@ def _named_anywhere(pattern: str) -> str | None:
 
 
 def _beginnings(rest: str) -> list[str]:
-    """Return the paths in a file pattern, such as `src/` and `test/` for `(src|test)/`.
+    """Return the paths in a file pattern: `src/` and `test/` for `(src|test)/`.
 
     `rest`: what follows the key in an argsPattern. Returns [] if it has other pattern characters.
     """
