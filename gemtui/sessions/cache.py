@@ -76,8 +76,8 @@ class SessionLine(Struct, frozen=True, array_like=True, gc=False):
     """The cached output of `gemtui sessions --json` for a session with one file.
 
     `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the project
-    named in the JSON; if the session belongs to another project by now, the cached JSON must not be
-    used. `project_hash`: as in the session's header.
+    named in the JSON; if the session now belongs to a different project, the cached JSON must not
+    be used. `project_hash`: as in the session's header.
     """
 
     when: float
@@ -454,9 +454,9 @@ SUMMARIES: CachedRows[Known] = CachedRows(
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return `[(place, known)]` if a file's reading result may be cached, else `[]`.
+    """Return `[(place, known)]` if the result of reading a file may be cached, else `[]`.
 
-    A result isn't cached if reading the unchanged file again may give another result: a temporary
+    A result isn't cached if reading the unchanged file again may give a different one: a temporary
     problem, or a summary of only the file's beginning.
     """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):

@@ -44,7 +44,7 @@ class Catalog:
         return not self._partial
 
     def use(self, projects: Projects) -> None:
-        """Replace the known projects, and determine every session's project again."""
+        """Replace the mapping to projects, and determine every session's project again."""
         self._projects = projects
         for _, summary in self._files.values():
             self._learn(summary)
@@ -69,7 +69,7 @@ class Catalog:
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """Return one file's own summary, before merging; None if the file is not known."""
+        """Return one file's own summary, before merging; None if it isn't in the catalog."""
         known = self._files.get(path)
         return None if known is None else known[1]
 

@@ -210,7 +210,7 @@ class Index:
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
         """Return the sessions that these files belong to, newest first.
 
-        Files that are not known yet are read. Hidden sessions are included.
+        Files that haven't been read yet are read now. Hidden sessions are included.
         """
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
@@ -239,7 +239,7 @@ class Index:
     def lines(self) -> dict[str, SessionLine]:
         """Return the cached JSON of sessions, by the path of their file.
 
-        Files that have changed since are left out.
+        Files that have changed since they were cached are left out.
         """
         files = self.files()
         lines = zip(files, self._cache.lines(files), strict=True)
@@ -375,9 +375,9 @@ class Index:
         ]
 
     def _when(self, place: ChatFile) -> float:
-        """Return the latest time at which the session in a file may have been updated.
+        """Return an upper bound for the time at which the session in a file was last updated.
 
-        The time is in seconds since 1970.
+        The time is in seconds since 1970. It is exact if the whole file has been read.
         """
         known = self._catalog.file(place.name)
         if known is None or known.partial:

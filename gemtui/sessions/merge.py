@@ -92,7 +92,7 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session in `files`, which is one group from `apart`.
+    """Return the summary of the session in `files`, one of the groups that `apart` returns.
 
     It is the summary of the highest-ranked file (`_rank`); the other files are its copies. Its
     project is the first one that any of the files names.
@@ -115,8 +115,8 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
 def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
     """Yield all sessions, marking those that are waiting for a live subagent as live.
 
-    The call of a subagent is stored only when the call ends. Until then, the last update of its
-    parent session is older than the start of the subagent.
+    The call of a subagent is stored only when the call ends. Until then, the parent session's file
+    doesn't change, so by its own file alone, the parent would not seem to be live.
     """
     busy: dict[str, datetime] = {}
     for each in sessions:

@@ -162,9 +162,10 @@ def _live_since() -> float:
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether one of the files may be a live subagent's.
+    """Return whether one of the files may belong to a live subagent.
 
-    The parent session of a live subagent is live as well.
+    If so, the subagent's parent session is live as well, which can't be seen from the parent's
+    file.
     """
     since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)

@@ -150,7 +150,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     def hidden(self) -> bool:
         """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
 
-        Lists hide such sessions by default.
+        A ghost is an empty file that a resume left behind. Lists hide such sessions by default.
         """
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 
