@@ -48,7 +48,7 @@ def call_text(call: ToolCall) -> str:
 
     The text is raw and untrusted. Search covers the same text, so that a card can highlight every
     hit. The names of a built-in tool and of its arguments are left out, because they are the same
-    in every call of the tool.
+    in every call to the tool.
     """
     asked, gave = _asked_text(call), _given_text(call)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))

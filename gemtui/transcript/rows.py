@@ -1,6 +1,6 @@
 """Insert messages that are missing from a run's output into its transcript.
 
-These are prompts that the user queued, and calls by subagents that the user was asked about.
+These are prompts that the user queued, and subagents' calls that the user was asked to approve.
 """
 
 from __future__ import annotations

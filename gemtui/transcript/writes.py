@@ -171,7 +171,7 @@ def writing_calls(
 
 
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
-    """Return the overall change of one file, determined from its calls."""
+    """Return the overall change to one file, determined from its calls."""
     done = [call for call in calls if call.status is ToolStatus.SUCCESS]
     before, after = text_before(done), text_after(done)
     diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
