@@ -2,8 +2,8 @@
 
 The index is kept in gemtui's cache folder, private to the user, and can be deleted at any time. Its
 folder contains a list of files (`file_list.py`), a folder named in that list with the text index
-(`text_index.py`), and the writer's lock. Documents are committed before the list, so everything the
-list names exists, and nothing else is ever found.
+(`text_index.py`), and the writer's lock. Documents are committed before the list, so the list never
+names documents that are missing. Documents that the list doesn't name are never found.
 """
 
 from __future__ import annotations

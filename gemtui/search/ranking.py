@@ -66,7 +66,7 @@ class SearchRequest(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The maximum number of matches to fetch."""
+        """The maximum number of matches to fetch, which is more than the number to show."""
         most = max(2 * self.limit, _RANKED)
         return most if self.page is None or self.page.after is None else 2 * most
 
