@@ -69,7 +69,10 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
 
 
 class _Earlier:
-    """The rules that the engine tries earlier, except those that never apply."""
+    """The rules that the engine tries before the one in question.
+
+    Rules that never apply are left out.
+    """
 
     def __init__(self) -> None:
         self._by_case: defaultdict[tuple[str, _Condition], list[Rule]] = defaultdict(list)

@@ -236,7 +236,8 @@ class Evaluator:
         """Return whether rules hide a tool, and which rule does.
 
         Arguments, aliases and subagents are ignored. A deny rule with a pattern is skipped; any
-        other rule with a pattern makes the tool visible. If no rule decides, the default does.
+        other rule with a pattern makes the tool visible. If no rule decides, the tool is hidden if
+        the mode's default decision is to deny.
         """
         annotations = {**known.annotations, "_serverName": known.server} if known.server else None
         subject = Subject(names=(known.name,), server=known.server, annotations=annotations)

@@ -1,6 +1,6 @@
 """The tools that exist in a setup; only these can be offered, hidden or called.
 
-A call of any other tool fails as not found, whatever the rules say
+A call to any other tool fails as not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
 """
 
@@ -100,7 +100,10 @@ class Registry:
         return found
 
     def _in_core(self, name: str) -> bool:
-        """Return whether tools.core permits the tool; it always permits `activate_skill`."""
+        """Return whether the setting `tools.core` permits the tool.
+
+        It always permits `activate_skill`.
+        """
         if self._core is None or name == "activate_skill":
             return True
         own = (name, CLASSES.get(name) or TRACKER[name])

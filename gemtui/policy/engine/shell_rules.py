@@ -33,7 +33,7 @@ class ShellRules:
         self.yolo = mode is ApprovalMode.YOLO
 
     def check(self, rules: RuleSequence, args: Mapping[str, Any]) -> Evaluation:
-        """Return the decision for a call of the shell tool with these arguments.
+        """Return the decision for a call to the shell tool with these arguments.
 
         `rules`: the rules that apply to the shell tool, sorted.
         """

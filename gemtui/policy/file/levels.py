@@ -63,7 +63,10 @@ class PermissionPolicy:
     network_access: Level | str | None = None
 
     def __post_init__(self) -> None:
-        """Convert strings to levels; a misspelt "deny" must not silently deny nothing."""
+        """Convert strings to levels, so that an invalid string raises OptionError.
+
+        Otherwise, a misspelt "deny" would silently deny nothing.
+        """
         for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
@@ -142,10 +145,10 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError for a name that is recognised as a mistake for a tool's name.
+    """Raise OptionError for a name that was evidently meant to name a different tool.
 
-    Such names are class names, older names and misspelt names. Any other name is accepted, because
-    it may belong to a tool from elsewhere.
+    These are class names of tools, former names that are no longer valid, and misspelt names. Any
+    other name is accepted, because it may belong to a tool that gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):

@@ -1,8 +1,8 @@
 """A policy: the rules in files as the CLI loads them, and the parts it drops.
 
 A file with invalid TOML or an invalid schema is dropped as a whole. If only a rule's pattern is
-unusable, only that rule is dropped. A rule with an empty name makes the CLI exit at its start; it
-is kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
+unusable, only that rule is dropped. A rule with an empty name makes the CLI exit on startup; it is
+kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class LineBlock:
 
     @property
     def toml(self) -> str:
-        """The lines as TOML, without the marks of a disabled rule."""
+        """The lines as TOML, without the `#off ` marks of a disabled rule."""
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
@@ -73,7 +73,7 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
 
 
 def comment_out(text: str) -> str:
-    """Return a rule's lines marked as disabled, except the comments above the rule."""
+    """Return a rule's lines with `#off ` marks, except for the comments above the rule."""
     lines = toml_lines(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -82,7 +82,7 @@ def comment_out(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
-    """Return a disabled rule's lines without the marks."""
+    """Return a disabled rule's lines without their `#off ` marks."""
     return "".join(_without_mark(line) for line in toml_lines(text))
 
 

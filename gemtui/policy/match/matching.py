@@ -228,7 +228,7 @@ def _tools_text(rule: Rule) -> str:
 
 
 class RuleSequence:
-    """The rules that apply to calls of one tool, in the engine's order.
+    """The rules that apply to calls to one tool, in the engine's order.
 
     Optimised for many calls: because few patterns match a call, a single search first finds out
     whether the arguments contain the fixed beginning of any pattern.

@@ -2,7 +2,7 @@
 
 The engine searches a string that contains paths as the model sent them, with a NUL before and after
 each key-value pair (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, but
-it has to exclude `..` itself.
+the pattern itself has to reject paths that contain `..`.
 """
 
 from __future__ import annotations
