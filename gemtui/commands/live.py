@@ -136,7 +136,7 @@ def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Cle
 
 
 def _line(row: tuple[Clean, ...]) -> Clean:
-    """Join a row's cells as aligned columns; only the last cell is never truncated."""
+    """Join a row's cells as aligned columns; all but the last may be truncated."""
     cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
     padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
     return Clean("  ".join((*padded, row[-1])).rstrip())

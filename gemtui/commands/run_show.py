@@ -136,7 +136,10 @@ class Show:
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Show the retries that the CLI reports in whole lines of its stderr."""
+        """Print a progress line for each retry that the CLI reports in `text`.
+
+        `text`: whole lines of the CLI's stderr.
+        """
         if words := retry_words(text):
             self.progress(words)
 
@@ -158,7 +161,7 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota is renewed, if the run ended because of an exhausted quota.
+        """Return when the quota is renewed, if the run ended because it was exhausted.
 
         Returns None if the run ended for a different reason. `stderr`: as in `close`.
         """
