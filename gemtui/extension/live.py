@@ -250,8 +250,8 @@ _FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
 def _fields(data: bytes) -> Part:
     """Return the string fields at the beginning of truncated JSON.
 
-    If a field occurs twice, the first one counts: hooks write their own fields before the CLI's
-    input.
+    If a field occurs twice, the first one counts, which is the hook's own: hooks write their fields
+    before those of the CLI.
     """
     found: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
@@ -380,10 +380,11 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
 
 def _keeps_drawing(pid: int, heard: float) -> bool:
-    """Return whether the CLI is printing after its question must have been drawn.
+    """Return whether the CLI is still printing after its question has been drawn.
 
-    Output right after a key press doesn't count, because it may be an echo. `heard`: when a hook
-    reported the question.
+    If so, the question has been answered, because the CLI prints nothing while it is asking. Output
+    right after a key press doesn't count, because it may be an echo. `heard`: when a hook reported
+    the question.
     """
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS
