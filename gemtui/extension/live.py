@@ -40,7 +40,7 @@ Of a larger file, only the first fields are read, which include everything but t
 """
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
-"""Seconds to keep a process's file after a normal end, and after it vanished."""
+"""Seconds to keep a process's file: after a normal end, and after the process vanished."""
 _HEAD = 64_000
 _LONGEST = 4_000
 """Maximum number of characters in an id, a path, a tool's name, or a message."""

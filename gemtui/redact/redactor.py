@@ -165,7 +165,7 @@ class Redactor:
             made.append({**value, "text": "".join((*pieces, joined[at:end]))})
         return made
 
-    # --- texts -------------------------------------------------------------------------------
+    # --- strings -------------------------------------------------------------------------------
 
     def _learn_text(self, text: str, name: str, env: bool) -> None:
         plain, _ = _uncoloured(text)

@@ -28,7 +28,7 @@ _RANKED = 2000
 If there are more, only the newest are ranked.
 """
 _BRIEF = 50
-"""Number of words up to which a text counts as brief."""
+"""Number of words up to which a document counts as brief."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {
     DocumentKind.USER: 1.5,
@@ -78,7 +78,7 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index's files from which the whole index is searched.
+"""If at least this share of an index's files is to be searched, the whole index is searched.
 
 Removing the matches in other files afterwards is then faster.
 """

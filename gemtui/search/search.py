@@ -252,8 +252,9 @@ class Search:
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
         """Return the matches of a search request, or else of a less strict search.
 
-        If nothing matches, and all terms that occur nowhere are suitable for it, they are searched
-        as misspelt words; if that also finds nothing, they are searched inside other words.
+        If nothing matches, the terms that occur nowhere are searched as misspelt words and, if that
+        finds nothing either, inside other words. Each of these searches is skipped if it isn't
+        suitable for all of these terms, for example because a word is too short.
         """
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)

@@ -30,7 +30,7 @@ _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Maximum stored length of a text in words; longer texts count as this long."""
+"""Maximum stored length of a document in words; longer ones count as this long."""
 LATEST = 2**53
 """A time in seconds that is later than any real one."""
 _MOST_FILES = 60_000

@@ -454,9 +454,9 @@ SUMMARIES: CachedRows[Known] = CachedRows(
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return `[(place, known)]` if the result of reading a file may be cached, else `[]`.
+    """Return `[(place, known)]` if what was read from a file may be cached, else `[]`.
 
-    A result isn't cached if reading the unchanged file again may give a different one: a temporary
+    It isn't cached if reading the unchanged file again may give something different: a temporary
     problem, or a summary of only the file's beginning.
     """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):

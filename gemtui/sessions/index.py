@@ -375,9 +375,10 @@ class Index:
         ]
 
     def _when(self, place: ChatFile) -> float:
-        """Return an upper bound for the time at which the session in a file was last updated.
+        """Return an upper bound for the time of a session's last update.
 
-        The time is in seconds since 1970. It is exact if the whole file has been read.
+        `place`: the session's file. The time is in seconds since 1970. It is exact if the whole
+        file has been read.
         """
         known = self._catalog.file(place.name)
         if known is None or known.partial:

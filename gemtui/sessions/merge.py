@@ -92,7 +92,7 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session in `files`, one of the groups that `apart` returns.
+    """Return the summary of the session in `files`, a group returned by `apart`.
 
     It is the summary of the highest-ranked file (`_rank`); the other files are its copies. Its
     project is the first one that any of the files names.

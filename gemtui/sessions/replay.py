@@ -224,7 +224,7 @@ class Replay:
         kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
-    # --- present state -----------------------------------------------------------------------
+    # --- current state -----------------------------------------------------------------------
 
     @property
     def entries(self) -> list[ReplayedMessage]:

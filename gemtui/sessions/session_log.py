@@ -342,7 +342,7 @@ class SessionLog:
         if len(self._problems) < PROBLEMS:
             self._problems.append(Problem(path=self.path, line=line, what=what))
 
-    # --- present state -----------------------------------------------------------------------
+    # --- current state -----------------------------------------------------------------------
 
     @property
     def metadata(self) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ class Flag(StrEnum):
     FAILED_PROMPT = "failed_prompt"
     """All prompts failed and were removed again, but the log still has their text."""
     BURIED = "buried"
-    """The log holds messages that it later replaced by others and never restored."""
+    """The log holds messages that were later replaced by different ones and never restored."""
     TORN = "torn"
     """The last line is truncated, or a legacy file was read half-written."""
     DUPLICATE = "duplicate"

@@ -20,9 +20,9 @@ BASIC = (
 )  # fmt: skip
 """The sixteen basic terminal colours, with the values Gemini CLI stores."""
 LIMIT = 1_000_000
-"""Maximum length, in characters, of a text whose colours are parsed."""
+"""Maximum length, in characters, of a string whose colours are parsed."""
 SEQUENCES = 5_000
-"""Maximum number of colour changes in a text whose colours are parsed.
+"""Maximum number of colour changes in a string whose colours are parsed.
 
 Each of them takes as long as hundreds of characters.
 """

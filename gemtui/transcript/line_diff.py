@@ -9,9 +9,9 @@ from difflib import Match, SequenceMatcher
 from typing import Any
 
 _MOST = 2000
-"""Maximum number of lines, in both texts, to compare with `difflib` at a time.
+"""Maximum number of lines, in both strings, to compare with `difflib` at a time.
 
-Longer texts are divided at lines that occur once in both. A part that is still longer is replaced
+Longer strings are divided at lines that occur once in both. A part that is still longer is replaced
 as a whole.
 """
 

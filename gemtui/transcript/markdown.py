@@ -15,11 +15,11 @@ from gemtui.text import Clean
 LONGEST = 50_000
 """Maximum number of characters of Markdown to parse.
 
-A longer text becomes a code block, because parsing hostile text takes more than linear time.
+Longer Markdown becomes a code block, because parsing hostile input takes more than linear time.
 """
 
 BRACKETS = 1_000
-"""Maximum number of opening brackets; a text with more becomes a code block.
+"""Maximum number of opening brackets; Markdown with more becomes a code block.
 
 Each bracket may begin a link, and takes as long to parse as hundreds of other characters.
 """

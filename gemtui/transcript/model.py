@@ -177,7 +177,7 @@ class Consent(StrEnum):
     WAITS = "waits"
     ALLOWED = "allowed"
     CHANGED = "changed"
-    """The call was allowed with other arguments."""
+    """The call was allowed with arguments that the user changed."""
     DENIED = "denied"
     STOPPED = "stopped"
     """The call was denied, and the run was ended."""

@@ -10,9 +10,9 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Number of lines, before and after together, above which a file is replaced.
+"""Maximum number of lines, before and after together, for comparing a file line by line.
 
-Comparing lines takes more than linear time.
+A longer file is replaced as a whole, because comparing lines takes more than linear time.
 """
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
@@ -154,7 +154,7 @@ def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:
     head = f"diff --git {old} {new}\n"
     head += "new file mode 100644\n" if is_new else "deleted file mode 100644\n" if gone else ""
     if changed:
-        end = "\t" if " " in name else ""  # other programs than git need it
+        end = "\t" if " " in name else ""  # programs other than git need it
         head += "--- /dev/null\n" if is_new else f"--- {old}{end}\n"
         head += "+++ /dev/null\n" if gone else f"+++ {new}{end}\n"
     return head

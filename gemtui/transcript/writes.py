@@ -44,7 +44,7 @@ class Doer(StrEnum):
     """The last known author of a change to a file."""
 
     TOOL = ""
-    """A call of a tool that writes files."""
+    """A call to a tool that writes files."""
     SHELL = "by shell"
     """The file changed while a shell command of the run was running."""
     SEEN = "seen"

@@ -19,7 +19,7 @@ from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
 
 _Condition = tuple[str | None, str | None]
-"""A command prefix and a pattern, at most one of which is given."""
+"""A command prefix and a pattern; at most one of them is given."""
 _NONE: _Condition = (None, None)
 """The condition of a rule that applies to any arguments."""
 _Situations = frozenset[tuple[str, bool]]

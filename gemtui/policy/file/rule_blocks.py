@@ -73,7 +73,7 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
 
 
 def comment_out(text: str) -> str:
-    """Return a rule's lines with `#off ` marks, except for the comments above the rule."""
+    """Return a rule's lines with `#off ` marks, except those of comments above it."""
     lines = toml_lines(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
