@@ -83,8 +83,8 @@ def is_live(file: Summary, now: datetime) -> bool:
     """Return whether a session has been written to within the last minute.
 
     Both the file's modification time and the session's own last update must be recent, because the
-    file may just have been copied. Future times don't count. Sessions read only in part and files
-    in the vault are never live.
+    file may just have been copied. Future times don't count. Sessions read only in part, and files
+    in the vault (gemtui's archive of sessions), are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
@@ -133,8 +133,8 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
     """Return a sort key that ranks the file in use highest.
 
-    If all else is equal, the CLI's own file ranks above a copy in the vault, and a file in a folder
-    named by a slug ranks above one in a folder named by a hash.
+    If all else is equal, the CLI's own file ranks above a copy in the vault (gemtui's archive), and
+    a file in a folder named by a slug ranks above one in a folder named by a hash.
     """
     return (
         summary.spoken > 0,

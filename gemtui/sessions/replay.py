@@ -237,7 +237,10 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return a message's outline, including calls only named in `functionCall` parts."""
+        """Return a message's outline, including calls only named in `functionCall` parts.
+
+        An outline holds the facts about a message that stay in memory without its body.
+        """
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)

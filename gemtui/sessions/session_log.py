@@ -389,7 +389,11 @@ class SessionLog:
 
     @property
     def outlines(self) -> Sequence[Outline]:
-        """The conversation's messages, without session context and mere tool results."""
+        """The outlines of the conversation's messages.
+
+        An outline holds the facts that stay in memory without a message's body. Session context and
+        mere tool results are left out.
+        """
         replay = self._replay
         return [
             replay.outline(entry)
@@ -399,7 +403,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """The messages that are no longer in the conversation, each with the reason."""
+        """The outlines of messages no longer in the conversation, each with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped

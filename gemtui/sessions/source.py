@@ -28,7 +28,7 @@ class RecordSource(Protocol):
     """Reads stored records by their position in a session file."""
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record at this slot, or None if it can't be read any more."""
+        """Return the record at this position, or None if it can't be read any more."""
 
     def close(self) -> None:
         """Release the file; later reads return None."""
@@ -44,7 +44,7 @@ class WholeSource:
         return len(self._records)
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record at a slot's index in the list."""
+        """Return the record at a position, which is an index in the list of records."""
         return self._records[slot.place] if 0 <= slot.place < len(self._records) else None
 
     def close(self) -> None:
@@ -100,7 +100,11 @@ class LineSource:
         return self._file.fileno()
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record on a line, or one message if the line has a list of them."""
+        """Return the record at a position.
+
+        If the line contains a list of messages, this is one of them; otherwise, it is the whole
+        line.
+        """
         if slot.place < 0:
             line = self._parsed(slot)
             return line if isinstance(line, dict) else None
