@@ -362,7 +362,7 @@ EXCERPT = 200
 
 
 def outline(message: Message) -> Outline:
-    """Return the outline for a message in memory.
+    """Return the outline of a message that is in memory.
 
     Its `errors`, `writes`, and `tools` are left empty; they are known for stored messages only.
     """

@@ -27,7 +27,7 @@ _CHANGED = re.compile(
 
 
 def new_seal() -> str:
-    """Return a new random token, which can't be guessed."""
+    """Return a new random token for one run, which can't be guessed."""
     return f"gemtui-{secrets.token_hex(16)}"
 
 
@@ -49,13 +49,19 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
 
 
 def seal_pattern(seal: str, *, shell: bool) -> str:
-    """Return the regular expression by which a policy rule recognises the token."""
+    """Return the pattern by which a policy rule recognises calls that contain `seal`.
+
+    `shell`: whether the rule is for shell calls, which hold the token in a different argument.
+    """
     carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"
 
 
 def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments without the token; the same object if there is none."""
+    """Return a call's arguments without the token that gemtui added to them.
+
+    If there is no token, the same object is returned.
+    """
     folder, mark = arguments.get(_FOLDER), arguments.get(PROPERTY)
     found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
     marked = isinstance(mark, str) and re.fullmatch(_MARK, mark) is not None
@@ -73,7 +79,7 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_sealed(arguments: object) -> bool:
-    """Return whether a call's arguments contain a token."""
+    """Return whether a call's arguments contain a token that gemtui added to them."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 

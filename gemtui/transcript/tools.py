@@ -200,7 +200,8 @@ def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 def stored_args(value: object) -> Part:
     """Return a stored call's arguments as a mapping, whatever their form.
 
-    Arguments stored as JSON text are parsed, and the token of a gated run is removed. Never raises.
+    Arguments stored as JSON text are parsed. The token that gemtui adds in runs that ask for
+    approval is removed. Never raises.
     """
     if isinstance(value, str):
         try:
