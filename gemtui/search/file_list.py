@@ -175,7 +175,7 @@ class FileList:
     def replaced(self) -> list[int]:
         """Return the document numbers that no file uses any more.
 
-        Their documents still have to be deleted.
+        The documents with these numbers still have to be deleted from the index.
         """
         return [number for (number,) in self._database.execute("select number from replaced")]
 
