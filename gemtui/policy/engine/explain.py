@@ -156,7 +156,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
     """Yield the rules in the order in which they are tried, with whether each matches.
 
     Rules after the deciding one are included. Built-in rules are included only if they apply to the
-    tool in this situation.
+    tool in this situation. `evaluation`: the decision for the call.
     """
     if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return

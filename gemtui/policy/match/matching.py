@@ -186,7 +186,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
 
 
 def is_about(ready: CompiledRule, subject: Subject) -> bool:
-    """Return whether a compiled rule is for the subject's tool, by name or wildcard."""
+    """Return whether a compiled rule is for the tool of `subject`, even by wildcard."""
     return any(_names(ready, name, subject.server) for name in subject.names)
 
 

@@ -164,10 +164,11 @@ def _allow(tools: Sequence[str]) -> Rule:
 def _commands(
     dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
-    """Return a plan for each program, with a prefix for each of its subcommands.
+    """Plan a rule for each program, with a prefix for each of its subcommands.
 
     A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
-    gets a plan of its own. Groups for which there is no plan are added to `left`.
+    gets a plan of its own. `dones`: the groups of shell calls. Groups for which there is no plan
+    are added to `left`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -214,7 +215,7 @@ def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
 
 
 def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
-    """Return a plan that allows a command in all forms in which agents run it."""
+    """Plan a rule that allows a command in all forms in which agents run it."""
     words = tuple(prefix.text.split())
     rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
     beware = prefix.opens.partition("; ")[2]
@@ -228,7 +229,7 @@ def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
-    """Return the prefixes needed to allow a command, one per part.
+    """Return the prefixes needed to allow a group's command, one per part.
 
     Parts that are already allowed need none. Returns a RefusedGroup if there is no suitable prefix.
     """
@@ -309,9 +310,10 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return a plan per top-level folder of a project, and one for the other files.
+    """Plan a rule for each top-level folder of a project, and one for other files.
 
-    Groups for which there is no plan are added to `left`.
+    `dones`: the groups of calls that write files. Groups for which there is no plan are added to
+    `left`.
     """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
@@ -333,9 +335,10 @@ _Found = Sequence[tuple[CallGroup, WrittenFile]]
 
 
 def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
-    """Return one plan for these files, or several if one pattern would be too long.
+    """Plan one rule for these files, or several if one pattern would be too long.
 
-    `top`: the top-level folder; "" means files outside folders.
+    `top`: the top-level folder; "" means files outside folders. `found`: the groups of calls, each
+    with its file. Groups for which there is no plan are added to `left`.
     """
     plan = _folder_plan(top, found)
     if len(plan.rule.args_pattern or "") <= LENGTH:
@@ -400,9 +403,9 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return one plan per tool, using the tool's current name.
+    """Plan one rule for each tool, using the tool's current name.
 
-    Groups for which there is no plan are added to `left`.
+    `dones`: the groups of calls. Groups for which there is no plan are added to `left`.
     """
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:
