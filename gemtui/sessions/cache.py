@@ -237,7 +237,7 @@ class Cache(Generic[T]):
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Store each file's data, replacing earlier data of the same files."""
+        """Cache each file's data, replacing what was cached for the same file before."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             if (data := _packed(each)) is not None:

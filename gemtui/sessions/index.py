@@ -111,7 +111,7 @@ class Index:
             self._catalog.learn(names)
 
     def add_known(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
-        """Add summaries that another index of the same store has read."""
+        """Add summaries that another index of the same store has already read."""
         for place, summary in known:
             self._take(place, summary)
 

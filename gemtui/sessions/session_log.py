@@ -359,7 +359,7 @@ class SessionLog:
 
     @property
     def replay(self) -> Replay:
-        """The state of the replay: entries, dropped messages, and calls by id."""
+        """The replayed conversation: its entries, dropped messages, and calls by id."""
         return self._replay
 
     @property

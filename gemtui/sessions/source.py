@@ -137,7 +137,7 @@ class RewrittenSource:
         self._source, self._change = source, change
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the changed record."""
+        """Return the record at a position, with the change applied."""
         record = self._source.at(slot)
         return None if record is None else self._change(record)
 

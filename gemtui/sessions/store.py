@@ -201,7 +201,12 @@ class Store:
         kind: SessionKind,
         parent: str | None = None,
     ) -> list[os.DirEntry[str]]:
-        """Add the files that may be sessions; return all other entries."""
+        """Add those of a folder's entries that may be sessions; return all other entries.
+
+        `key`: the name of the project's folder under `tmp`. `kind`: the kind of session that is
+        stored in this folder. `parent`: the id of the session to which subagents in this folder
+        belong.
+        """
         match_name, add = _NAMES[kind].fullmatch, self._files.append
         others: list[os.DirEntry[str]] = []
         for entry in entries:
@@ -331,5 +336,5 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def refused(path: Path, error: OSError) -> Problem:
-    """Return the problem for a path that the system refuses to open."""
+    """Return a Problem that says why the system refuses to open a path."""
     return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
