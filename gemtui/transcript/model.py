@@ -189,7 +189,7 @@ class Consent(StrEnum):
 
 
 class Beyond(StrEnum):
-    """How long an approval of one call also covers similar calls."""
+    """For how long the approval of one call also applies to similar calls."""
 
     RUN = "run"
     ALWAYS = "always"
@@ -317,6 +317,7 @@ class Transcript:
 
     `read(i)` returns the message for `outlines[i]`. It may read from the disk (a few hundred
     microseconds) and never raises; a message that can't be read any more is replaced by a notice.
+    `revision`: a number that differs between versions of the same transcript.
     """
 
     outlines: Sequence[Outline]
@@ -325,7 +326,10 @@ class Transcript:
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, revision: int = 0) -> Transcript:
-        """Return a transcript of messages that are in memory."""
+        """Return a transcript of messages that are in memory.
+
+        `revision`: a number that differs between versions of the same transcript.
+        """
         return cls(
             outlines=tuple(outline(message) for message in messages),
             read=messages.__getitem__,

@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """The letter for the overall change to a file since before the run."""
+    """A letter for how a file has changed since before the run, such as A if created."""
 
     CREATED = "A"
     MODIFIED = "M"
