@@ -100,7 +100,7 @@ class SnapshotScope:
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> bool:
-        """Return whether this scope was created from these arguments."""
+        """Return whether this scope was created from these arguments and can be reused."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
