@@ -147,7 +147,7 @@ def _covering_names(tool: str) -> tuple[str, ...]:
 
 
 def _cases(rule: Rule) -> Iterator[tuple[str, _Condition]]:
-    """Yield each tool of a rule with each of its conditions."""
+    """Yield all pairs of one of a rule's tools and one of its conditions."""
     prefixes = rule.command_prefixes
     if not rule.prefix_list:
         prefixes = tuple(filter(None, prefixes))

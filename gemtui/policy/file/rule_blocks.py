@@ -148,7 +148,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """The kinds of lines in a policy file; EMPTY includes comments."""
+    """The kinds of lines in a policy file; a comment counts as EMPTY."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
@@ -158,7 +158,7 @@ class _Line(StrEnum):
 
 
 def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
-    """Yield the rules, without the comments around them."""
+    """Yield the position of each rule in `lines`, without the comments around it."""
     current: _Body | None = None
     for at, (kind, what) in enumerate(_kinds(lines)):
         if current is not None and _ends(current.kind, kind, what):
