@@ -260,7 +260,10 @@ _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-valu
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
-    """Return the rules that may match a string, judging by their hints."""
+    """Return the rules that may match a string: those with a hint that it contains.
+
+    `lowered`: the string in lower case.
+    """
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 
 
