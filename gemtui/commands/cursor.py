@@ -20,7 +20,7 @@ This leaves enough room for a path, which has at most 4,096 bytes.
 
 
 def write_cursor(kind: str, *values: Any) -> str:
-    """Return a cursor that contains these values, which must be valid in JSON.
+    """Return a cursor that contains these values, which must be valid JSON values.
 
     `kind`: identifies the kind of list, so that `read_cursor` rejects other lists' cursors.
     """

@@ -41,7 +41,7 @@ class _Live(Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the session as JSON values.
 
-        null means that a value is unknown, or that there is no such thing.
+        null means that a value is unknown or doesn't apply.
         """
         told = self.reported
         asks = None if told is None or told.question is None else told.question.to_dict()
@@ -136,7 +136,7 @@ def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Cle
 
 
 def _line(row: tuple[Clean, ...]) -> Clean:
-    """Join a row's cells as aligned columns; only the last cell is never truncated."""
+    """Join a row's cells as aligned columns; all but the last may be truncated."""
     cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
     padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
     return Clean("  ".join((*padded, row[-1])).rstrip())

@@ -47,7 +47,8 @@ def run(*, project: Path | None, everywhere: bool) -> int:
 def _let_stderr_go() -> None:
     """Discard everything written to stderr if it is a pipe or a socket.
 
-    If the program at the other end never reads it, it fills up, and the server would block.
+    If the program at the other end never reads from it, its buffer fills up, and the server would
+    wait forever.
     """
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind):

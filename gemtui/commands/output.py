@@ -153,7 +153,7 @@ def require_terminal() -> None:
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a function to call with the number of sessions done so far.
+    """Return a function that shows progress, given how many sessions are done.
 
     It prints a line on stderr if that is a terminal. `doing`: what is being done, such as
     "writing". `total`: the number of all sessions.

@@ -62,7 +62,10 @@ def _all(index: Index) -> tuple[Summary, ...]:
 
 
 def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
-    """Add a note to the error for each session whose id or file name is in `among`."""
+    """Add a note to the error for each candidate, with its last use and its title.
+
+    The candidates are the sessions whose id or file name is in `among`.
+    """
     now, named = datetime.now(UTC), set(among)
     found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
     for name, each in found[:CANDIDATES]:

@@ -209,7 +209,7 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """A request to `gemtui policy check` to replay recorded calls, too.
+    """A request to `gemtui policy check` to also replay recorded calls.
 
     `since`: only calls made since this time. `which`: the sessions whose calls to use. `mode`: the
     approval mode to assume.

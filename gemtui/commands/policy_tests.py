@@ -132,7 +132,7 @@ def replay_since(
 ) -> Replayed:
     """Decide the calls that succeeded since a time, by these policy files alone.
 
-    No settings are applied either. The run is assumed to be headless and in this mode. Raises
+    Settings are ignored. The run is assumed to be headless and in this mode. Raises
     SessionNotFound, SessionAmbiguous, StoreUnreadable.
     """
     found = read_which(which)

@@ -69,8 +69,8 @@ def _write(name: str, rules: Sequence[Rule]) -> tuple[str, int]:
 def _by_tool(rules: Sequence[Rule], mode: ApprovalMode) -> Iterator[tuple[str, str, bool]]:
     """Yield each tool's name, its decision, and whether the model sees the tool.
 
-    The decision is that of these rules and the built-in ones, in this mode and headless, for a call
-    whose arguments are placeholders.
+    The decision is for a sample call with placeholder arguments, in a headless run in this mode.
+    Only `rules` and the CLI's built-in rules apply.
     """
     engine = Engine(of(rules), mode=mode)
     for tool in TOOLS:

@@ -106,9 +106,10 @@ async def _follow_all(
 
 
 def report_before_run(options: AgentOptions) -> None:
-    """Report what the run's folder allows a run to do without asking the user.
+    """Report what a run will do without asking the user, because of settings.
 
-    The report is stored, so that the next one can say what has changed since.
+    The settings include those of the run's folder, and its `.env` files. The report is stored, so
+    that the next one can say what has changed since.
     """
     told = before_run_report(options)
     for words in told.lines():
@@ -233,7 +234,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
 class Stop:
     """Ends runs on signals: the first one makes runs stop, the second kills them.
 
-    If a signal arrives before a run has begun, the run is ended as soon as it begins.
+    If a signal arrives before a run has started, the run is ended as soon as it starts.
     """
 
     def __init__(self, show: Show) -> None:
@@ -244,7 +245,7 @@ class Stop:
         """Set once a signal has arrived, or `now` has been called."""
 
     def add_run(self, run: GeminiRun) -> None:
-        """Add a run that signals end; if one has already arrived, end the run now."""
+        """Add a run to end when a signal arrives; if one already has, end the run now."""
         self._runs.append(run)
         for _ in range(self._asked):
             run.abort()
@@ -263,7 +264,7 @@ class Stop:
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """While the block runs, end the runs when a signal that ends a command arrives.
+        """End the runs if a terminating signal arrives while the block runs.
 
         If nohup, or a script that runs this in the background, has made the process ignore SIGINT
         or SIGHUP, these stay ignored. SIGTERM is always handled.

@@ -147,7 +147,7 @@ class TerminalQuestions:
             gone.set()
 
     async def ask(self, question: Question) -> None:
-        """Show a call and ask about it until it is answered, here or in another gemtui."""
+        """Show a call and ask about it until it is answered, here or in another process."""
         if await self._is_answered(question):
             return
         asked = await asyncio.to_thread(self._talk.asked, question)
@@ -271,13 +271,16 @@ class TerminalQuestions:
             self._terminal.write((Clean(words),))
 
     def _show_rest(self) -> None:
-        """Print the rest of what `_show` began, and say that an answer is still needed."""
+        """Print the lines that `_show` left out, and say that an answer is still needed."""
         self._terminal.write(self._unread)
         self._unread = ()
         self._terminal.write((Clean("  End of the call. Your answer is still needed."),))
 
     async def _holds(self) -> bool:
-        """Return whether an earlier answer still allows similar calls; it can be revoked."""
+        """Return whether any earlier answer still allows similar calls without asking.
+
+        If so, the user can revoke it.
+        """
         return any(each.holds for each in await asyncio.to_thread(self._talk.refresh))
 
     async def _take_back(self) -> None:

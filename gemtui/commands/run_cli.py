@@ -101,7 +101,7 @@ class SetupCommand(click.Command):
 
 
 def run_command(complete_session: Callable[..., Any]) -> type[SetupCommand]:
-    """Return a command class with all options for a run, including single-run options.
+    """Return the command class of `gemtui run`, with all options for a run.
 
     `complete_session`: completes session ids in a shell.
     """

@@ -139,7 +139,10 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
 
 
 def _check_tools(options: AgentOptions) -> None:
-    """Raise click.UsageError, with the option's name, for a name no tool can have."""
+    """Raise click.UsageError if an option contains a name that no tool can have.
+
+    The message includes the option's name.
+    """
     for each in run_options():
         if each.kind is OptionKind.NAMES and each.flags:
             for name in option_value(options, each.name) or ():
@@ -171,7 +174,7 @@ def _found(wanted: str, folder: Path) -> Summary:
 
 
 def _require_here(session: Summary, folder: Path) -> None:
-    """Raise click.UsageError if a session belongs to another project than `folder`."""
+    """Raise click.UsageError if a session doesn't belong to the project of `folder`."""
     if session.project is not None and resolved(Path(session.project)) != folder:
         raise click.UsageError(
             f"session {session.id} belongs to {session.project} and can only be continued there: "

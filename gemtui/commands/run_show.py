@@ -125,7 +125,7 @@ class Show:
             click.echo(f"note: {clean_line(words)}", err=True)
 
     def resolve_writes(self, folder: Path) -> None:
-        """Look at the files to find out whether writes with an unknown outcome happened.
+        """Find out from the files whether writes with an unknown outcome happened.
 
         `folder`: the folder in which the run worked.
         """
@@ -136,7 +136,10 @@ class Show:
         self._failed = True
 
     def stderr(self, text: str) -> None:
-        """Show the retries that the CLI reports in whole lines of its stderr."""
+        """Print a progress line for each retry that the CLI reports in `text`.
+
+        `text`: whole lines of the CLI's stderr.
+        """
         if words := retry_words(text):
             self.progress(words)
 
@@ -158,9 +161,9 @@ class Show:
         return code
 
     def quota_until(self, stderr: str) -> datetime | None:
-        """Return when the quota is renewed if the run ended because it was exhausted.
+        """Return when the quota is renewed, if the run ended because it was exhausted.
 
-        Returns None if the run ended for another reason. `stderr`: as in `close`.
+        Returns None if the run ended for a different reason. `stderr`: as in `close`.
         """
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until

@@ -186,7 +186,7 @@ def _question(question: Question) -> Clean:
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
-    """Yield the lines about a written file that isn't what the user approved."""
+    """Yield lines about a file whose contents differ from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
     yield Clean(f"{'differs':<9}{visible_line(words)}")
     if difference.found is None:

@@ -170,7 +170,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
 
 
 def _too_late(run: Run, question: Question) -> str | None:
-    """Return why a question can no longer be answered, as a clause; None if it can."""
+    """Return, as a clause, why a question can no longer be answered; None if it can."""
     settled = question.settled
     if settled is not None and settled.again:
         return f"the run asked again as question {settled.again}: {settled.reason}"
@@ -299,7 +299,8 @@ def queue(id: str, prompt: str | None, as_json: bool) -> None:
 def _is_listening(run: Run) -> bool:
     """Return whether a run accepts messages: it is running, and asks the user.
 
-    The supervisor process of such a run delivers messages and queued prompts itself.
+    The supervisor, which is the gemtui process that controls such a run, delivers messages and
+    queued prompts itself.
     """
     return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
 

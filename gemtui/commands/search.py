@@ -128,8 +128,8 @@ class SearchAnswer(NamedTuple):
 def find_results(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Search, and return the results.
 
-    For speed, only the summaries of the sessions with hits are loaded if possible, otherwise all
-    summaries. Raises StoreUnreadable, MarksUnreadable.
+    `asked`: what to search for, and where. For speed, only the summaries of the sessions with hits
+    are loaded if possible, otherwise all summaries. Raises StoreUnreadable, MarksUnreadable.
     """
     try:
         return _from_index(asked, index, search)

@@ -86,7 +86,7 @@ _CURSOR = "sessions"
 
 
 class _Place(NamedTuple):
-    """A session's position in lists, which doesn't change when others come and go.
+    """A session's position in lists, which doesn't depend on other sessions.
 
     `when`: when the session was last used, in microseconds. `copy`: 0 for the session itself, 1 for
     the first of its duplicates, and so on.
@@ -221,7 +221,7 @@ def _is_wanted(asked: _Asked, archived: Set[str], session: Summary | SessionLine
 def _follows(place: _Place, other: _Place) -> bool:
     """Return whether position `place` comes after `other` in lists.
 
-    It does if its session is older, or a later duplicate of the same one.
+    It does if its session was last used earlier, or is a later duplicate of the same session.
     """
     return (place.when, place.id, -place.copy) < (other.when, other.id, -other.copy)
 
@@ -336,7 +336,7 @@ def _fitting(widths: dict[int, int], columns: int) -> dict[int, int]:
 
 
 def _used_width(widths: dict[int, int]) -> int:
-    """Return how many cells of a line are before the title."""
+    """Return the width, in cells, of the columns before the title, including gaps."""
     return sum(widths.values()) + len(_GAP) * len(widths)
 
 

@@ -42,8 +42,8 @@ def undo(
     """Undo a session's changes; return 1 if a change could not be undone.
 
     `to`: the number of the prompt before which to go back; None means the last one. `files`,
-    `chat`: what to undo. `paths`: only these files; None means all. `dry_run`: only report what
-    would be done. `yes`: don't ask for confirmation.
+    `chat`: whether to undo the changes to files, and the chat. `paths`: only these files; None
+    means all. `dry_run`: only report what would be done. `yes`: don't ask for confirmation.
     """
     session = _session(wanted)
 
@@ -55,7 +55,7 @@ def undo(
 
 
 def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Reverse the newest undo in this folder; return 1 if a file was left alone."""
+    """Reverse the newest undo in this folder; return 1 if a file was left unchanged."""
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:

@@ -269,10 +269,10 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
 
 
 def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
-    """Return the session to restore, or the folder of a run with its only copy.
+    """Return the session to restore, or the folder of the run that has its only copy.
 
-    `by_run`: `id` may also be a run's id. If several runs have a copy of the session, the newest of
-    them is returned.
+    `by_run`: `id` may also be a run's id. If several runs have a copy of the session, the folder of
+    the newest run is returned.
     """
     place = runs_dir()
     copies = [each for each in last_copies(place) if each.is_named(id)]

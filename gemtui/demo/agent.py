@@ -93,7 +93,7 @@ def main(words: list[str]) -> int:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """Exit immediately with code 0, as the CLI does when it gets such a signal."""
+    """Exit immediately with code 0, as the CLI does on SIGINT, SIGTERM, or SIGHUP."""
     os._exit(0)
 
 

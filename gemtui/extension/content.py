@@ -70,9 +70,10 @@ def command(event: str, folder: Path) -> str:
     """Return the command of a Gemini CLI hook, which the CLI runs with `bash -c`.
 
     The CLI uses a hook's stdout or, if that is empty, its stderr, even if the hook was killed.
-    Therefore, in a gated run, the command first writes a refusal to stderr, and only an answer on
-    stdout can allow the call. If the extension is removed while another session is running, the
-    hook's script is missing, and that session continues unaffected.
+    Therefore, in a gated run (one that asks the user for approval), the command first writes a
+    refusal to stderr, and only an answer on stdout can allow the call. If the extension is removed
+    while a session is running, the hook's script is missing; unless the session is a gated run, it
+    then continues unaffected.
     """
     gated = f"printf %s '{_REFUSAL}' >&2" if event == "BeforeTool" else ":"
     return (
@@ -84,7 +85,7 @@ def command(event: str, folder: Path) -> str:
 
 
 def _quoted(path: Path) -> str:
-    """Quote a path for the shell; `$` is separated from the name that follows it.
+    """Quote a path for the shell, separating `$` from the name that follows it.
 
     Otherwise the CLI would replace `${…}` and `$GEMINI_…` in the command.
     """
@@ -101,8 +102,9 @@ def offers_mcp(folder: Path) -> bool:
 def write(*, mcp: bool | None = None) -> None:
     """Write the extension's files, and create the folder for live files.
 
-    `mcp`: whether the extension provides the MCP server that reads sessions; None keeps it as it
-    is. Raises OSError.
+    Live files are the small files in which hooks report the state of CLI sessions. `mcp`: whether
+    the extension provides the MCP server that reads sessions; None keeps it as it is. Raises
+    OSError.
     """
     make_own_folder(live_dir())
     write_to(extension_dir(), mcp=offers_mcp(extension_dir()) if mcp is None else mcp)

@@ -75,7 +75,8 @@ def _require_hooks(cli: Detected) -> None:
 def remove_extension(cli: Detected, environ: Mapping[str, str] = os.environ) -> ExtensionState:
     """Unregister the extension from the CLI, and remove its folder and live files.
 
-    Archived sessions are kept in the vault. Returns the state afterwards. Raises CliNotFound,
+    Live files are the small files in which hooks report the state of CLI sessions. Archived
+    sessions are kept in the vault. Returns the state afterwards. Raises CliNotFound,
     ExtensionError, OSError.
     """
     before = extension_state(environ)

@@ -40,7 +40,7 @@ Of a larger file, only the first fields are read, which include everything but t
 """
 MOST_FILES = 1_000
 KEPT_ENDED, KEPT = 60.0, 86_400.0
-"""Seconds to keep a process's file after a normal end, and after it vanished."""
+"""Seconds to keep a process's file: after a normal end, and after the process vanished."""
 _HEAD = 64_000
 _LONGEST = 4_000
 """Maximum number of characters in an id, a path, a tool's name, or a message."""
@@ -250,8 +250,8 @@ _FIELD = re.compile(rb'"([a-z_]{1,20})"\s*:\s*("(?:[^"\\]|\\.){0,4000}")')
 def _fields(data: bytes) -> Part:
     """Return the string fields at the beginning of truncated JSON.
 
-    If a field occurs twice, the first one counts: hooks write their own fields before the CLI's
-    input.
+    If a field occurs twice, the first one counts, which is the hook's own: hooks write their fields
+    before those of the CLI.
     """
     found: dict[str, object] = {}
     for name, value in _FIELD.findall(data):
@@ -369,7 +369,7 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
     No hook reports the answer. After a “no”, no hook is called, but the session's file changes.
     After a “yes”, no hook is called until the call ends. `heard`: when a hook reported the
-    question. `told`: the contents of the live file.
+    question. `told`: what the hooks last reported about the process.
     """
     with suppress(OSError):
         if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
@@ -380,10 +380,11 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
 
 
 def _keeps_drawing(pid: int, heard: float) -> bool:
-    """Return whether the CLI is printing after its question must have been drawn.
+    """Return whether the CLI is still printing after its question has been drawn.
 
-    Output right after a key press doesn't count, because it may be an echo. `heard`: when a hook
-    reported the question.
+    If so, the question has been answered, because the CLI prints nothing while it is asking. Output
+    right after a key press doesn't count, because it may be an echo. `heard`: when a hook reported
+    the question.
     """
     typed, written = _terminal_times(pid)
     fresh = time.time() - written < _STEPS

@@ -1,7 +1,7 @@
 """The script with which hooks start gemtui, to take checkpoints in CLI sessions.
 
-When the extension's files are compared with this version of gemtui, this script is left out:
-another installation of gemtui for the same user may have written it, with another program and other
+This script isn't compared when gemtui checks whether the extension's files are up to date: a
+different installation of gemtui for the same user may have written it, with its own program and
 settings.
 """
 

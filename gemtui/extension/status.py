@@ -31,11 +31,11 @@ class HookState(StrEnum):
     MISSING = "missing"
     """The extension is not installed."""
     FOREIGN = "foreign"
-    """Another extension with this name is installed."""
+    """A different extension with this name is installed."""
     GONE = "gone"
     """The folder from which the CLI loads the extension is missing or incomplete."""
     OLDER = "older"
-    """The extension's files were written by another version of gemtui."""
+    """The extension's files were written by a different version of gemtui."""
     DISABLED = "disabled"
     """The extension is disabled in this folder, by a command of the CLI."""
     HOOKS_OFF = "hooks_off"
@@ -107,7 +107,7 @@ def _source(link: Path) -> Path | None:
     """Return the folder from which the CLI loads the extension.
 
     `link`: the extension's path in `~/.gemini`. The CLI loads the extension from there, unless a
-    file at that path names another folder. Returns None if `link` does not exist.
+    file at that path names a different folder. Returns None if `link` does not exist.
     """
     if not os.path.lexists(link):
         return None
@@ -209,8 +209,8 @@ def _is(found: tuple[Path, Any], kind: type) -> bool:
 def _matches(patterns: list[object], source: Path) -> bool:
     """Return whether one of the CLI's regular expressions is found in a path.
 
-    Returns False if an expression is invalid or takes too long. Anybody may have written a
-    project's settings, so their expressions are not trusted.
+    Returns False if an expression is invalid or takes too long. Anyone may have written a project's
+    settings, so their expressions are not trusted.
     """
     from gemtui.policy.match.patterns import compile_pattern
 

@@ -228,7 +228,7 @@ def _server(decision: Decision, words: str) -> _About:
 
 
 def _whole(decision: Decision, tools: Sequence[str]) -> _About:
-    """Return a rule for all calls of these tools, with its limits."""
+    """Return a rule for all calls to these tools, with its limits."""
     asks_all = decision is Decision.ASK_USER and _SHELL in tools
     rule = _rule(decision, tools, args_pattern='"command":' if asks_all else None)
     limits = []

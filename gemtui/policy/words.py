@@ -85,9 +85,9 @@ def rule_words(rule: Rule) -> Clean:
 
 
 def condition_result(rule: Rule, matches: bool) -> str:
-    """Return, as a clause, whether the arguments met a rule's condition.
+    """Return a clause that says whether the arguments met a rule's condition.
 
-    `matches`: whether they met it.
+    `matches`: whether they did.
     """
     if rule.prefix_list or any(rule.command_prefixes):
         shown = [f"`{prefix}`" for prefix in rule.command_prefixes[:_PREFIXES]]

@@ -1,9 +1,9 @@
 """The folder that `gemtui push` writes.
 
 A push can safely be repeated or interrupted, and several machines can push to one folder. Each file
-is written completely or not at all. Each day of a project has a data file and, next to it, a record
-of the sessions in the data file, which is written afterwards. If a push is killed between the two,
-the only cost is that this day's sessions are read again. Nothing is removed, and links are never
+is written completely or not at all. Each day of a project has a data file and a record of the
+sessions in it. The record is written after the data file; if a push is killed between the two, the
+only cost is that this day's sessions are read again. Nothing is removed, and links are never
 followed when writing.
 """
 
@@ -91,7 +91,7 @@ class PushFolder:
         return self.path / "sessions" / f"project_key={_safe(project)}" / f"day={_safe(day)}"
 
     def sources(self, day: Path) -> Sources:
-        """Return the record of a day's data file; an empty one if missing or outdated.
+        """Return the record of a day's data file, or an empty one if missing or outdated.
 
         `day`: the day's folder.
         """
@@ -198,7 +198,8 @@ def open_folder(
     """Open and lock a folder to push to, creating it if necessary.
 
     `home`: Gemini CLI's folder, which must not contain this folder. `waiting`: called if another
-    push holds the lock. Raises OSError, and PushError for a folder that contains anything else.
+    push holds the lock. Raises OSError, and PushError for a folder with anything not written by a
+    push.
     """
     if path.is_symlink():
         raise PushError(f"{path} is a symbolic link: name its target instead")

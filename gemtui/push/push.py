@@ -53,8 +53,8 @@ class Pushed:
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
     """Return the sessions to push: main sessions and subagents.
 
-    Empty sessions, ghosts and copies of sessions are left out. `since`: return only sessions used
-    since then; None returns all.
+    Empty sessions, ghosts (empty files left by a resume) and copies of sessions are left out.
+    `since`: return only sessions used since then; None returns all.
     """
     return [
         each
@@ -82,7 +82,7 @@ def push(
 
 
 def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summary]]:
-    """Map (project, UTC day) to the sessions that began on that day, by session id."""
+    """Map (project, UTC day) to the sessions that started on that day, by session id."""
     days: dict[tuple[str, str], dict[str, Summary]] = {}
     for each in sessions:
         began = each.started or each.updated

@@ -1,4 +1,4 @@
-"""Replace each secret in JSON values, always with the same placeholder.
+"""Replace secrets in JSON values; equal secrets get the same placeholder.
 
 A secret that only its context reveals, such as a password in a URL, is also replaced in other
 places. To find such secrets, `learn` reads everything first. Some secrets are not found: those
@@ -51,8 +51,8 @@ class Replaced(NamedTuple):
 class _Span(NamedTuple):
     """A secret's position in a string.
 
-    `lead`: the length of the text before the secret, such as `NAME=`, which alone shows that a
-    common word is a secret here; 0 if that isn't needed.
+    `lead`: the length of the text before the secret, such as `NAME=`, if only this text shows that
+    a common word is a secret here; otherwise 0.
     """
 
     start: int
@@ -80,7 +80,7 @@ class Redactor:
         return self._walk(value, learn=False)
 
     def clipped(self, text: str) -> str:
-        """Redact a truncated string, whose last secret may be cut off."""
+        """Redact a truncated string, even if its last secret is cut off."""
         text = self.apply(text)
         for secret, (_, placeholder) in self._secrets.items():
             for length in range(min(len(secret) - 1, len(text)), _SHORTEST_TAIL - 1, -1):
@@ -165,7 +165,7 @@ class Redactor:
             made.append({**value, "text": "".join((*pieces, joined[at:end]))})
         return made
 
-    # --- texts -------------------------------------------------------------------------------
+    # --- strings -------------------------------------------------------------------------------
 
     def _learn_text(self, text: str, name: str, env: bool) -> None:
         plain, _ = _uncoloured(text)
@@ -260,7 +260,10 @@ _ANYWHERE = frozenset(rule.kind for rule in RULES if rule.anywhere) | {"env-valu
 
 
 def _rules_for(lowered: str) -> tuple[SecretForm, ...]:
-    """Return the rules that may match a string, judging by their hints."""
+    """Return the rules that may match a string: those with a hint that it contains.
+
+    `lowered`: the string in lower case.
+    """
     return tuple(rule for rule in RULES if any(hint in lowered for hint in rule.hints))
 
 
@@ -363,7 +366,7 @@ def _is_inner(char: str) -> bool:
 def _shortened(secret: str) -> str:
     """Return a secret's first characters and its length.
 
-    That is enough for the user to recognise the secret, but not for anybody to use it.
+    That is enough for the user to recognise the secret, but not for anyone to use it.
     """
     shown = secret[: min(4, len(secret) // 3)]
     return f"{shown}… ({len(secret)} characters)"

@@ -346,7 +346,10 @@ def is_variable(value: str) -> bool:
 
 
 def is_plausible(value: str) -> bool:
-    """Return whether a value of 8 or more characters looks random, unlike code."""
+    """Return whether a value of 8 or more characters looks random, as keys do.
+
+    Names in program code, for example, don't.
+    """
     letters = any(map(str.isalpha, value))
     digits = sum(map(str.isdigit, value))
     return letters and digits > 1 and _bits(value) >= 2.75 and "::" not in value

@@ -43,7 +43,10 @@ _BLOCKS = 10
 
 
 class DocumentKind(IntEnum):
-    """Who or what wrote a document. The index stores the numbers."""
+    """Who or what wrote a document, which is one block of a message.
+
+    The index stores the numbers of the members.
+    """
 
     USER = 0
     MODEL = 1

@@ -175,7 +175,7 @@ class FileList:
     def replaced(self) -> list[int]:
         """Return the document numbers that no file uses any more.
 
-        Their documents still have to be deleted.
+        The documents with these numbers still have to be deleted from the index.
         """
         return [number for (number,) in self._database.execute("select number from replaced")]
 
@@ -187,7 +187,7 @@ class FileList:
         replaced: Iterable[int],
         removed: Iterable[int],
     ) -> None:
-        """Add files with their document numbers and remove others, in one transaction.
+        """Add and remove files with their document numbers, in one transaction.
 
         `taken`: the files to add. `gone`: paths of files to remove from the list. `replaced`:
         document numbers that no longer belong to any file. `removed`: previously replaced numbers

@@ -29,9 +29,9 @@ _LIVE = 600.0
 _OPEN = 16
 """Number of messages at the end of a log that may still change."""
 _MANY = 64
-"""More new settled messages than this get a document number of their own.
+"""If more new messages than this have settled, they get a document number of their own.
 
-Fewer of them stay with the messages that may still change.
+Otherwise, they stay with the messages that may still change.
 """
 
 
@@ -79,7 +79,7 @@ class Following:
 
 
 class _Growing:
-    """A growing log, with those of its messages that are indexed and won't change."""
+    """A growing log, with its messages that are already indexed and won't change."""
 
     def __init__(self, place: ChatFile) -> None:
         self.log = SessionLog(place.path)

@@ -2,8 +2,8 @@
 
 The index is kept in gemtui's cache folder, private to the user, and can be deleted at any time. Its
 folder contains a list of files (`file_list.py`), a folder named in that list with the text index
-(`text_index.py`), and the writer's lock. Documents are committed before the list, so everything the
-list names exists, and nothing else is ever found.
+(`text_index.py`), and the writer's lock. Documents are committed before the list, so the list never
+names documents that are missing. Documents that the list doesn't name are never found.
 """
 
 from __future__ import annotations
@@ -127,9 +127,9 @@ def remove_gone(folder: Path, home: Path) -> None:
     """Delete the indexes of stores that no longer exist.
 
     `folder`: the folder of the current index; the other indexes are in folders beside it. `home`:
-    the folder that contains the current index's store, which is recorded in `folder` so that its
-    index can be deleted in this way later. An index is not deleted while another program is writing
-    to it. Raises OSError.
+    the folder that contains the current index's store. It is recorded in `folder`, so that a later
+    call can find out whether the store still exists. An index is not deleted while another program
+    is writing to it. Raises OSError.
     """
     write_whole(folder / _HOME, [os.fsencode(home)])
     for other in folder.parent.iterdir():
@@ -144,8 +144,8 @@ def remove_gone(folder: Path, home: Path) -> None:
 class WriteIndex:
     """An index opened for updating, by the program that holds its lock.
 
-    If the index is corrupt or has another version, it is rebuilt, and `renewed` says why; otherwise
-    `renewed` is None. Raises OSError if the index can't be written.
+    If the index is corrupt or has a different version, it is rebuilt, and `renewed` says why;
+    otherwise `renewed` is None. Raises OSError if the index can't be written.
     """
 
     def __init__(self, folder: Path) -> None:

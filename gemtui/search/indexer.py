@@ -98,7 +98,7 @@ def update(
 ) -> None:
     """Index the changed files of a store, newest first, and remove deleted ones.
 
-    `following`: growing logs, of which only the new part is read; None reads every file in full.
+    `following`: the growing logs; only their new parts are read. None reads every file in full.
     `told`: called with the number of indexed files and the total. `cancelled`: once it returns
     True, indexing stops, but everything read so far is kept. Raises OSError, ValueError, or
     sqlite3.Error if the index can't be written.
@@ -251,8 +251,8 @@ def _main() -> None:
 class Indexer:
     """The process that keeps the search index of the store in `home` up to date.
 
-    `folder`: the index's folder. `told`: called with each IndexProgress, in a separate thread. When
-    the process exits, or if it can't be started, `told` is called with the state ENDED.
+    `folder`: the index's folder. `told`: called with each IndexProgress, on a background thread.
+    When the process exits, or if it can't be started, `told` is called with the state ENDED.
     """
 
     def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:

@@ -118,7 +118,7 @@ _KINDS = ("idx", "pos", "term", "store", "fast", "fieldnorm")
 
 
 def _is_whole(path: Path) -> bool:
-    """Return whether a file matches the checksum at its end."""
+    """Return whether a file's contents match the checksum at its end."""
     with open_regular(path) as stream:
         try:
             data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)

@@ -53,9 +53,9 @@ def engine_query(
     * `likeness`: how to search for the terms in `missing`; all other terms are matched exactly.
     * `dropped`: search messages that are no longer part of the conversation instead of those that
       are.
-    * `in_a_row`: if False, and the last word of a phrase is only the beginning of a word, this word
-      may occur anywhere in the document. Use this if there are more such words than the library
-      accepts in a phrase (`TooMuch`).
+    * `in_a_row`: whether the words of a phrase must be adjacent even if the last one is incomplete.
+      If False, such a last word may occur anywhere in the document. Use False if the library
+      rejects the query because too many words begin like this one (`TooMuch`).
 
     A document's score doesn't depend on other documents, so it is the same in every index.
     Conditions on sessions are left to the caller, who chooses `files` accordingly.
@@ -139,7 +139,10 @@ def _of_term(term: Term, row: list[str], likeness: Likeness, in_a_row: bool) -> 
 
 
 def _term(row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
-    """Return a query for a phrase; single words also match parts of compound names."""
+    """Return a query for the phrase `row`, a list of words.
+
+    If it is a single word, the query also matches parts of compound names.
+    """
     if len(row) > 1:
         found = _in_a_row("text", row, likeness, prefix=prefix)
         return Engine.const_score_query(found, 1.0)
@@ -163,7 +166,7 @@ def _ways(word: str, likeness: Likeness, prefix: bool) -> Iterator[tuple[Engine,
 
 
 def may_be_inside(word: str) -> bool:
-    """Return whether a word may also be searched for inside other words."""
+    """Return whether a word is neither too short nor too long to search inside others."""
     return _SHORTEST_INSIDE <= len(word.encode()) <= _LONGEST_INSIDE
 
 

@@ -28,7 +28,7 @@ _RANKED = 2000
 If there are more, only the newest are ranked.
 """
 _BRIEF = 50
-"""Number of words up to which a text counts as brief."""
+"""Number of words up to which a document counts as brief."""
 _MONTH = 30 * 24 * 3600
 _WEIGHTS = {
     DocumentKind.USER: 1.5,
@@ -66,7 +66,7 @@ class SearchRequest(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The maximum number of matches to fetch."""
+        """The maximum number of matches to fetch, which is more than the number to show."""
         most = max(2 * self.limit, _RANKED)
         return most if self.page is None or self.page.after is None else 2 * most
 
@@ -78,7 +78,7 @@ class _Match(NamedTuple):
 
 
 _NEARLY = 0.9
-"""Share of an index's files from which the whole index is searched.
+"""If at least this share of an index's files is to be searched, the whole index is searched.
 
 Removing the matches in other files afterwards is then faster.
 """
@@ -88,8 +88,8 @@ class Matches:
     """The matches in several text indexes, and the number of matches in each file.
 
     `missing`: the terms that occur nowhere, which are searched with `likeness`. `now`: the time
-    from which ages are measured; None means the present. Only some matches are fetched; the others
-    are counted separately, which takes as long again.
+    from which ages are measured; None means the current time. Only some matches are fetched; the
+    rest are counted separately, which takes as long again.
     """
 
     def __init__(
@@ -117,9 +117,10 @@ class Matches:
     def _add(self, source: SearchedIndex, ask: SearchRequest, files: Iterable[int] | None) -> bool:
         """Add the matches in these files; return False if some may be missing.
 
-        `files`: the document numbers of the files to search; None means all files in the index, of
-        which only matches in `source.files` are added. In this case, matches may be missing if
-        those in other files take up the number that is fetched.
+        `files`: the document numbers of the files to search. None searches the whole index and
+        discards matches that are not in `source.files`; because only a limited number of matches is
+        fetched, discarded ones may then have taken the place of others. In that case, nothing is
+        added.
         """
         known = source.files
         ask_engine = partial(
@@ -176,8 +177,8 @@ class Matches:
 def _score(found: FoundDocument, now: float) -> float:
     """Return a match's score, based on its relevance, author, length, and age.
 
-    Half of the score decreases with age, over months. Very long texts lose more than half of their
-    score.
+    Half of the score decreases with age, over months. Very long documents lose more than half of
+    their score.
     """
     age = max(0.0, now - found.time) / _MONTH if found.time else 12.0
     brief = 1.0 / (1.0 + log2(1.0 + found.length / _BRIEF) / 4)

@@ -54,8 +54,8 @@ class SearchScope(Protocol):
         """Split the files to search into indexed files and files to read.
 
         `rows`: the files in the index, by path. Returns the paths of the indexed files by document
-        number, and the other files, newest first. A file whose indexed version is outdated must be
-        read.
+        number, and the remaining files, newest first. A file whose indexed version is outdated must
+        be read.
         """
 
     def file(self, name: str) -> Summary:
@@ -69,7 +69,7 @@ class SearchScope(Protocol):
 
     @property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, by the path of the subagent's file."""
+        """The path of each subagent's file, mapped to that of the calling session's file."""
 
 
 # --- sessions of a snapshot ----------------------------------------------------------------------
@@ -100,7 +100,7 @@ class SnapshotScope:
     def is_of(
         self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
     ) -> bool:
-        """Return whether this scope was created from these arguments."""
+        """Return whether this scope was created from these arguments and can be reused."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
     def divided(self, rows: Mapping[str, IndexedFile]) -> tuple[dict[int, str], list[Summary]]:
@@ -131,7 +131,7 @@ class SnapshotScope:
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, by the path of the subagent's file."""
+        """The path of each subagent's file, mapped to that of the calling session's file."""
         sessions = self._sessions.items()
         return {name: session.name for name, session in sessions if session.name != name}
 
@@ -226,7 +226,7 @@ class StoreScope:
 
     @cached_property
     def askers(self) -> Mapping[str, str]:
-        """The path of the calling session's file, by the path of the subagent's file."""
+        """The path of each subagent's file, mapped to that of the calling session's file."""
         return {
             name: self._asker_of(name)
             for name, file in self._places.items()
@@ -247,7 +247,7 @@ class StoreScope:
 
     @cached_property
     def _mains(self) -> Mapping[str, Sequence[str]]:
-        """The paths of the files of sessions that called subagents, by session id."""
+        """The sessions that called subagents: the paths of their files, by session id."""
         parents = {file.parent for file in self._places.values() if file.parent}
         ids = {session_of(SessionKind.MAIN, id): id for id in parents}
         found: dict[str, list[str]] = {}

@@ -102,10 +102,11 @@ class Search:
         """Search sessions; yield the results again each time they have grown.
 
         The last results are complete unless cancelled or limited. `sessions`: where to search, as
-        in a snapshot with subagents; copies, ghosts and checkpoints are left out. `limit`: the
-        maximum number of hits. `dropped`: search rewound, replaced and failed messages instead of
-        current ones. `marks`: the sessions' marks, by id, for `tag:`, `is:pinned` and
-        `is:archived`. `page`: which hits to return; None returns the best ones. Never raises.
+        in a snapshot with subagents; copies, ghosts (empty files left by a resume) and checkpoints
+        are ignored. `limit`: the maximum number of hits. `dropped`: search rewound, replaced and
+        failed messages instead of current ones. `marks`: the sessions' marks, by id, for `tag:`,
+        `is:pinned` and `is:archived`. `page`: which hits to return; None returns the best ones.
+        Never raises.
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
@@ -251,8 +252,9 @@ class Search:
     def _loosely(self, sources: Sequence[SearchedIndex], ask: SearchRequest) -> Matches:
         """Return the matches of a search request, or else of a less strict search.
 
-        If nothing matches, the terms that occur nowhere are searched again: first among similar
-        words, then inside other words.
+        If nothing matches, the terms that occur nowhere are searched as misspelt words and, if that
+        finds nothing either, inside other words. Each of these searches is skipped if it isn't
+        suitable for all of these terms, for example because a word is too short.
         """
         found = _matches(sources, ask)
         missing = [] if found.count else _missing(sources, ask)

@@ -12,7 +12,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def typos(word: str) -> int:
-    """Return how many typos a word may have to count as similar.
+    """Return how many typos a word may have and still count as similar.
 
     The number is 0 for short words and words with digits.
     """
@@ -22,10 +22,10 @@ def typos(word: str) -> int:
 
 
 def similar_in(text: str, word: str, *, prefix: bool, most: int) -> list[str]:
-    """Return the words in a text, and parts of compound names, similar to `word`.
+    """Return the words in `text`, and parts of compound names, similar to `word`.
 
-    They are spelled as in `text`. `prefix`: include words that only begin similarly. `most`: the
-    number of words of the text to compare.
+    They are spelled as in `text`. `prefix`: include words that only begin similarly. `most`:
+    compare at most this many words of `text`.
     """
     if not (errors := typos(word)):
         return []

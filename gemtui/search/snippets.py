@@ -1,4 +1,4 @@
-"""Find the line of a text that best matches a query, and mark the matches."""
+"""Find the line of a string that best matches a query, and mark the matches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CUT = "…"
 
 
 class Snippet(NamedTuple):
-    """One line of a text, sanitized.
+    """One line of a document, sanitized.
 
     `spans`: the start and end index of each matching word.
     """
@@ -33,10 +33,9 @@ class Snippet(NamedTuple):
 
 
 def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
-    """Return a text's line with the most query words, cut to `width` characters.
+    """Return the line of `text` with the most query words, cut to `width` characters.
 
-    If the query has no words, or none of them is found, the text's first non-empty line is
-    returned.
+    If the query has no words, or none of them is found, the first non-empty line is returned.
     """
     patterns = _patterns(text, query)
     if (line := _best_line(text, patterns)) is not None:
@@ -46,7 +45,7 @@ def snippet(text: str, query: Query, *, width: int = WIDTH) -> Snippet:
 
 
 def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
-    """Return a pattern for the words by which a text matches a query.
+    """Return a pattern for the words by which `text` matches a query.
 
     Returns None if no word matches.
     """
@@ -58,7 +57,7 @@ def pattern_for(text: str, query: Query) -> re.Pattern[str] | None:
 
 
 def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
-    """Return a pattern for each term of a query that a text contains.
+    """Return a pattern for each term of a query that `text` contains.
 
     A pattern matches whole words, or else parts of words, or else similar words.
     """
@@ -90,7 +89,7 @@ def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:
-    """Return a pattern for the words in a text that are similar to a one-word term."""
+    """Return a pattern for the words in `text` that are similar to a one-word term."""
     row = words(term.text)
     if term.quoted or len(row) != 1:
         return None

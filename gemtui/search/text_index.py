@@ -30,7 +30,7 @@ _SMALL_HEAP = 16_000_000
 _KINDS = tuple(DocumentKind)
 _COLUMNS = ("file", "kind", "time", "order", "length")
 _LONG = 100_000
-"""Maximum stored length of a text in words; longer texts count as this long."""
+"""Maximum stored length of a document in words; longer ones count as this long."""
 LATEST = 2**53
 """A time in seconds that is later than any real one."""
 _MOST_FILES = 60_000
@@ -134,13 +134,13 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add documents under the document number of their file."""
+        """Add the documents of a file under the document number `file`."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))
 
     def remove(self, files: Iterable[int]) -> None:
-        """Remove all documents with these document numbers."""
+        """Remove all documents with these document numbers, which identify their files."""
         if numbers := list(files):  # deleting by term does not find unsigned numbers
             asked = tantivy.Query.term_set_query(schema(), "file", numbers)
             self._written().delete_documents_by_query(asked)
@@ -183,7 +183,7 @@ class TextReader:
 
     @property
     def count(self) -> int:
-        """The number of documents."""
+        """The number of documents in the index."""
         return self._searcher.num_docs
 
     def search(self, query: tantivy.Query, most: int) -> list[FoundDocument]:
@@ -235,7 +235,7 @@ class TextReader:
         return {int(each["key"]): each["doc_count"] for each in answer["files"]["buckets"]}
 
     def numbers(self) -> list[int]:
-        """Return the document numbers of all documents in the index."""
+        """Return all document numbers in the index, which identify the indexed files."""
         return list(self.files(tantivy.Query.all_query()))
 
     def place(self, found: FoundDocument) -> DocumentPlace:

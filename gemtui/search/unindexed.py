@@ -72,9 +72,10 @@ _ESCAPE = re.compile(rb"\\u(?!00)")
 
 
 def may_match(query: Query) -> Callable[[Path], bool]:
-    """Return a function that returns whether the file at a path may match a query.
+    """Return a test of whether the file at a path may match a query.
 
-    It returns False only for files that can't match.
+    The test returns False only for files that certainly don't match, so that they needn't be
+    indexed.
     """
     wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
     plain = [word.encode() for word in wanted if word.isascii()]

@@ -45,12 +45,12 @@ def analyzer() -> TextAnalyzer:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in order."""
+    """Return the words of a string in order."""
     return analyzer().analyze(text)
 
 
 def parts(text: str) -> str:
-    """Return the parts of all compound names in a text, each only once.
+    """Return the parts of all compound names in a string, each only once.
 
     The parts of `parseMessage` are "parse message". Only ASCII letters and digits with a capital
     inside form a compound name.
@@ -64,9 +64,10 @@ def parts(text: str) -> str:
 
 
 def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
-    """Yield the names in a text that contain a given sequence of character classes.
+    """Yield the names in `text` that contain a given sequence of character classes.
 
-    `seam`: the sequence. `classes`: the class of each character of `text`.
+    `classes`: the class of each character of `text`, such as lower case or upper case. `seam`: the
+    sequence of classes to find, such as a lower-case letter before a capital.
     """
     end = 0
     while (at := classes.find(seam, end)) >= 0:

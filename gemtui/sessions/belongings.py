@@ -46,7 +46,7 @@ def folders_beside(files: Iterable[ChatFile]) -> Iterator[Path]:
     """Yield the existing folders of tool outputs and plans for these session files.
 
     They are the folders described in `belongings`. Only the first eight characters of a session's
-    id are compared, because file names contain no more.
+    id are compared, because the names of session files contain only those.
     """
     ids: dict[str, set[str]] = {}
     for file in files:

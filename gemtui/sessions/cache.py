@@ -76,8 +76,8 @@ class SessionLine(Struct, frozen=True, array_like=True, gc=False):
     """The cached output of `gemtui sessions --json` for a session with one file.
 
     `when`, `id`: as in `Head`. `text`: the JSON, without the flag `live`. `project`: the project
-    named in the JSON; if the session belongs to another project by now, the cached JSON must not be
-    used. `project_hash`: as in the session's header.
+    named in the JSON; if the session now belongs to a different project, the cached JSON must not
+    be used. `project_hash`: as in the session's header.
     """
 
     when: float
@@ -140,7 +140,10 @@ class Cache(Generic[T]):
     # --- rows --------------------------------------------------------------------------------
 
     def get(self, places: Iterable[ChatFile]) -> dict[str, T]:
-        """Return the cached row of each file that hasn't changed since, by path."""
+        """Return the cached rows of files that haven't changed since they were cached.
+
+        The rows are keyed by the file's path.
+        """
         by_path = {os.fsencode(place.name): place for place in places}
         found: dict[str, T] = {}
         shared: dict[Any, Any] = {}
@@ -191,10 +194,10 @@ class Cache(Generic[T]):
     def _of_all(
         self, table: str, decode: Callable[[bytes], list[V | None]], places: Sequence[ChatFile]
     ) -> tuple[list[V | None], Set[bytes]]:
-        """Return a table's cached value for each file, and the paths of deleted files.
+        """Return a table's cached value for each file, and the cached files now deleted.
 
-        For each store, the table has one row with the values of all files. A value is None if it
-        isn't known for the file's current state.
+        The table has one row per store, which contains the values of all its files. A value is None
+        if none is cached for the file's current state. The deleted files are given by path.
         """
         files, renewed = _columns(places), self.renewed
         found: list[V | None] | None = None
@@ -223,14 +226,18 @@ class Cache(Generic[T]):
             self._change(insert, [(*row, _checksum(*row))])
 
     def _rows(self, database: sqlite3.Connection, paths: Sequence[bytes]) -> Iterator[Any]:
-        """Yield these files' rows, or all of the store's rows if there are many files."""
+        """Yield these files' rows, or all of the store's rows if there are many files.
+
+        If there are more than 500 files, the result includes rows of other files, which callers
+        must skip.
+        """
         if len(paths) > _AT_ONCE:
             return database.execute(f"{_SELECT} where home = ?", [self._home])
         marks = ",".join("?" * len(paths))
         return database.execute(f"{_SELECT} where path in ({marks})", paths)
 
     def put(self, known: Iterable[tuple[ChatFile, T]]) -> None:
-        """Store each file's data, replacing earlier data of the same files."""
+        """Cache each file's data, replacing what was cached for the same file before."""
         rows: list[tuple[bytes | int, ...]] = []
         for place, each in known:
             if (data := _packed(each)) is not None:
@@ -344,7 +351,8 @@ def _connect(path: Path, rows: CachedRows[Any]) -> sqlite3.Connection:
 def _version(database: sqlite3.Connection, rows: CachedRows[Any]) -> int:
     """Return the version of a cache file, or 0 if the file is new.
 
-    Raises Newer if a newer gemtui wrote the file, and Damaged if its application id doesn't fit.
+    Raises Newer if a newer gemtui wrote the file, and Damaged if the file's application id isn't
+    the one that belongs to its version.
     """
     application, version = application_and_version(database)
     marked = version and version >= rows.first_marked
@@ -446,9 +454,9 @@ SUMMARIES: CachedRows[Known] = CachedRows(
 
 
 def worth_keeping(place: ChatFile, known: Known | Problem | None) -> list[tuple[ChatFile, Known]]:
-    """Return `[(place, known)]` if a file's reading result may be cached, else `[]`.
+    """Return `[(place, known)]` if what was read from a file may be cached, else `[]`.
 
-    A result isn't cached if reading the unchanged file again may give another result: a temporary
+    It isn't cached if reading the unchanged file again may give something different: a temporary
     problem, or a summary of only the file's beginning.
     """
     if isinstance(known, Unread) or (isinstance(known, Summary) and not known.partial):

@@ -44,7 +44,7 @@ class Catalog:
         return not self._partial
 
     def use(self, projects: Projects) -> None:
-        """Replace the known projects, and determine every session's project again."""
+        """Replace the mapping to projects, and determine every session's project again."""
         self._projects = projects
         for _, summary in self._files.values():
             self._learn(summary)
@@ -53,7 +53,7 @@ class Catalog:
     def learn(self, paths: Iterable[str]) -> None:
         """Add absolute paths that may be the folders of projects known only by a hash.
 
-        Old sessions name their project only by the hash of its path. If one of `paths` has that
+        Old sessions name their project only by the hash of its path. If a path in `paths` has that
         hash, it is the project's folder.
         """
         if self._projects.learn(paths):
@@ -69,7 +69,7 @@ class Catalog:
         return known is not None and known[0] == stamp and not (whole and known[1].partial)
 
     def file(self, path: str) -> Summary | None:
-        """Return one file's own summary, before merging; None if the file is not known."""
+        """Return one file's own summary, before merging; None if it isn't in the catalog."""
         known = self._files.get(path)
         return None if known is None else known[1]
 
@@ -124,7 +124,10 @@ class Catalog:
         return newest_first(each for each in sessions if not files.isdisjoint(each.names))
 
     def _learn(self, summary: Summary) -> None:
-        """Add a session's paths as possible folders of projects known only by a hash."""
+        """Add a session's paths as candidates for projects known only by a hash.
+
+        If such a hash equals that of a path, the path is the project's folder.
+        """
         paths = list(summary.directories)
         if is_hash(summary.project_key) and self._projects.root_of(summary.project_key) is None:
             paths += ancestors(summary.files_written)

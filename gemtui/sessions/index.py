@@ -1,8 +1,8 @@
 """The index of a store's sessions: loads the newest, then all, then changes.
 
 Methods are blocking and meant for worker threads; `load` may run in one thread while `update` runs
-in another. Summaries are cached (`cache.py`), so that the next start reads hardly any session
-files.
+in a different one. Summaries are cached (`cache.py`), so that the next start reads hardly any
+session files.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Index:
             self._catalog.learn(names)
 
     def add_known(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
-        """Add summaries that another index of the same store has read."""
+        """Add summaries that another index of the same store has already read."""
         for place, summary in known:
             self._take(place, summary)
 
@@ -210,7 +210,7 @@ class Index:
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
         """Return the sessions that these files belong to, newest first.
 
-        Files that are not known yet are read. Hidden sessions are included.
+        Files that haven't been read yet are read now. Hidden sessions are included.
         """
         self._read_all(self._not_cached(files, whole=True))
         with self._lock:
@@ -239,7 +239,7 @@ class Index:
     def lines(self) -> dict[str, SessionLine]:
         """Return the cached JSON of sessions, by the path of their file.
 
-        Files that have changed since are left out.
+        Files that have changed since they were cached are left out.
         """
         files = self.files()
         lines = zip(files, self._cache.lines(files), strict=True)
@@ -262,10 +262,11 @@ class Index:
         return self._projects.root_of(file.project_key, project_hash)
 
     def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
-        """Collect the paths that may be the folders of projects known only by a hash.
+        """Collect paths that may be the folders of projects known only by a hash.
 
-        These are the paths in session headers, and the paths of files written by sessions whose
-        folder is named by the hash of an unknown project. `heads`: the result of `Index.heads`.
+        These are the folders named in session headers. If a folder under `tmp` is still named by
+        the hash of an unknown project, the paths of files that its sessions wrote are collected as
+        well. `heads`: the result of `Index.heads`.
         """
         named = chain.from_iterable(head.directories for _, head in heads if head.directories)
         with self._lock:
@@ -374,9 +375,10 @@ class Index:
         ]
 
     def _when(self, place: ChatFile) -> float:
-        """Return the latest time at which the session in a file may have been updated.
+        """Return an upper bound for the time of a session's last update.
 
-        The time is in seconds since 1970.
+        `place`: the session's file. The time is in seconds since 1970. It is exact if the whole
+        file has been read.
         """
         known = self._catalog.file(place.name)
         if known is None or known.partial:
@@ -470,9 +472,11 @@ class Index:
             log.close()
 
     def _turn_to_kept(self, path: Path) -> None:
-        """Add the vault's copies of a file whose content the store no longer has.
+        """Use the vault's copies of a session file that the store has lost.
 
-        Copies of content that the store still has are forgotten.
+        The vault is the folder in which gemtui saves sessions that Gemini CLI may delete. Copies
+        whose content is still in the store are removed from the index. `path`: the file's path in
+        the store.
         """
         kept = {place.name: place for place in kept_at(path, self.home)}
         for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
@@ -576,7 +580,10 @@ class Index:
             )
 
     def _state(self, store: Store) -> StoreState:
-        """Return the store's state; if any session file is known now, the state is OK."""
+        """Return the store's state, which is OK if the index has any session files.
+
+        This includes files in the vault, which may remain when the CLI's own store is gone.
+        """
         if self._places:
             return StoreState.OK
         return StoreState.EMPTY if store.state is StoreState.OK else store.state

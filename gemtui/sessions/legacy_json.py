@@ -30,8 +30,8 @@ _MESSAGE_END = b"\n    }"
 def parse_legacy(data: bytes) -> tuple[dict[str, Any], bool] | None:
     """Return (object, truncated) from a file's `data`; None if nothing is readable.
 
-    A JSON list is a checkpoint of an older CLI, which consists of only the history. The CLI
-    rewrites the file in place, so a reader may see a half-written file. In that case, `truncated`
+    A file that contains a JSON list is a checkpoint of an older CLI; the list is its history. The
+    CLI rewrites files in place, so a reader may see a half-written one. In that case, `truncated`
     is true, and the object has everything up to the last complete message.
     """
     try:
@@ -132,9 +132,9 @@ class _Waiting:
     def answer(self, id: str, name: str) -> str | None:
         """Return the id of the call that a reply belongs to; mark the call as answered.
 
-        Returns None if there is no such call. `id`, `name`: as in the reply. A reply without an id
-        may belong to any call of the tool `name`. A reply with an id may also belong to a call that
-        had no id.
+        Returns None if there is no such call. `id`, `name`: as in the reply. A reply with an id
+        belongs to the call with this id, or else to a call of the tool `name` that had no id. A
+        reply without an id may belong to any call of this tool.
         """
         for key in (("id", id), ("made", name)) if id else (("name", name),):
             queue = self._queues[key]

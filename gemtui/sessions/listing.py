@@ -264,7 +264,7 @@ class Heading(Struct, frozen=True):
 
 
 class DayHeading(Struct, frozen=True):
-    """The heading of a day or month, of the pinned sessions, or of all others.
+    """The heading of a day or month, of the pinned sessions, or of all unpinned ones.
 
     `count`: the number of sessions under the heading. The cursor skips this row.
     """

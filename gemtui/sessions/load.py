@@ -241,10 +241,11 @@ def _mark_in_flight(items: list[_Item], replay: Replay) -> None:
 def _dropped_items(replay: Replay, shown: Iterable[ReplayedMessage]) -> Iterator[_Item]:
     """Yield the messages to build for dropped records, showing each call only once.
 
-    A message restored under another id contains the same calls. In sessions over ACP (the protocol
-    between the CLI and editors), one record collects the calls of other messages. So a call that is
-    not part of the conversation is shown only with the answer that names it. Messages that have
-    nothing left to show are skipped.
+    The same call may be in several records, because a message restored under a new id contains the
+    calls of the old one, and because in sessions over ACP (the protocol between the CLI and
+    editors), one record collects the calls of other messages. A call that the current conversation
+    already shows is left out. Any other call is shown only with the answer that names it. Messages
+    that have nothing left to show are skipped.
     """
     dropped = replay.dropped
     home = {id: "" for entry in shown for id in _call_ids(entry)} if dropped else {}
@@ -280,7 +281,7 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
     """Return whether a replayed record is shown in the transcript.
 
     Messages are shown. A record with only tool replies is shown if one of the replies belongs to no
-    recorded call, which happens when a call was denied over ACP.
+    recorded call, which happens when a call was denied over ACP, the protocol for editors.
     """
     kind = entry.facts.kind
     return kind is RecordKind.MESSAGE or (
@@ -344,9 +345,8 @@ def _of_calls(outline: Outline, calls: Sequence[CallFact]) -> Outline:
 class _Late:
     """The calls that are shown later than the record that contains them.
 
-    `moved`: for the index of a record, the indexes of its calls that are shown elsewhere. `after`:
-    for the index of a message, the calls that are shown after it, as pairs of a record and the
-    indexes of its calls.
+    `moved` maps a record's index to the indexes of its calls that are shown elsewhere. `after` maps
+    a message's index to the calls to show after it: pairs of a record and the indexes of its calls.
     """
 
     moved: dict[int, frozenset[int]]
@@ -376,11 +376,11 @@ def _late_calls(entries: Sequence[ReplayedMessage]) -> _Late:
 
 
 def _follows(latest: list[datetime], index: int, time: datetime) -> int:
-    """Return the index of the last message before `time`, at least `index`.
+    """Return the index of the last message before `time`; never less than `index`.
 
-    The search ends at the first message after `index` that is not before `time`. `latest`: for each
-    message, the latest time of it and all messages before it, so that a message without a time has
-    the time of the previous one.
+    Messages after `index` are searched in order, up to the first one that isn't before `time`.
+    `latest`: for each message, the latest time among it and all earlier messages, so that a message
+    without a time has the time of the previous one.
     """
     if index + 1 == len(latest) or latest[index + 1] >= time:
         return index

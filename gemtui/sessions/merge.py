@@ -49,7 +49,7 @@ def apart(files: Collection[Summary], projects: Projects) -> list[Collection[Sum
     above: dict[str, str] = {}
 
     def top(mark: str) -> str:
-        """Return the representative of the group of marks that this mark belongs to."""
+        """Return the mark that represents this mark's group, as in a union-find."""
         while above.setdefault(mark, mark) != mark:
             above[mark] = mark = above[above[mark]]
         return mark
@@ -83,8 +83,8 @@ def is_live(file: Summary, now: datetime) -> bool:
     """Return whether a session has been written to within the last minute.
 
     Both the file's modification time and the session's own last update must be recent, because the
-    file may just have been copied. Future times don't count. Sessions read only in part and files
-    in the vault are never live.
+    file may just have been copied. Future times don't count. Sessions read only in part, and files
+    in the vault (gemtui's archive of sessions), are never live.
     """
     if file.partial or Flag.KEPT in file.flags or not timedelta() <= now - file.modified < LIVE_FOR:
         return False
@@ -92,7 +92,7 @@ def is_live(file: Summary, now: datetime) -> bool:
 
 
 def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Summary:
-    """Return the summary of the session in `files`, which is one group from `apart`.
+    """Return the summary of the session in `files`, a group returned by `apart`.
 
     It is the summary of the highest-ranked file (`_rank`); the other files are its copies. Its
     project is the first one that any of the files names.
@@ -115,8 +115,8 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
 def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
     """Yield all sessions, marking those that are waiting for a live subagent as live.
 
-    The call of a subagent is stored only when the call ends. Until then, the last update of its
-    parent session is older than the start of the subagent.
+    The call of a subagent is stored only when the call ends. Until then, the parent session's file
+    doesn't change, so by its own file alone, the parent would not seem to be live.
     """
     busy: dict[str, datetime] = {}
     for each in sessions:
@@ -133,8 +133,8 @@ def with_busy_parents(sessions: Sequence[Summary]) -> Iterator[Summary]:
 def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, datetime, str]:
     """Return a sort key that ranks the file in use highest.
 
-    If all else is equal, the CLI's own file ranks above a copy in the vault, and a file in a folder
-    named by a slug ranks above one in a folder named by a hash.
+    If all else is equal, the CLI's own file ranks above a copy in the vault (gemtui's archive), and
+    a file in a folder named by a slug ranks above one in a folder named by a hash.
     """
     return (
         summary.spoken > 0,

@@ -132,7 +132,8 @@ def _calls(
 ) -> list[ToolCall]:
     """Return the record's tool calls.
 
-    `named`: also return the calls that exist only as `functionCall` parts.
+    `calls`, `only`: as in `message_of`. `named`: also return the calls that exist only as
+    `functionCall` parts.
     """
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))

@@ -34,7 +34,7 @@ class NewestSessions:
     """The sessions of an index, newest first, without reading all summaries.
 
     `ids`: the ids of all sessions. `unreadable`: how many files and folders are unreadable.
-    Creating an instance raises Unsure or StoreUnreadable.
+    Creating an instance may raise Unsure or StoreUnreadable.
     """
 
     def __init__(self, index: Index) -> None:
@@ -102,9 +102,9 @@ class NewestSessions:
     def _wanted(
         self, project: Path | None, *, hidden: bool
     ) -> list[tuple[float, str, list[ChatFile]]]:
-        """Return each session to list as (time, id, files), in no order.
+        """Return the sessions to list as (time, id, files), unsorted.
 
-        Some of the sessions may turn out to be hidden or to belong to another project.
+        Some of the sessions may turn out to be hidden or to belong to a different project.
         """
         inside = None if project is None else {each.name for each in self._index.files(project)}
         wanted = [
@@ -153,14 +153,19 @@ def _line_of(session: Summary) -> SessionLine | None:
 
 
 def _live_since() -> float:
-    """Return the time, in nanoseconds, after which a live session's file was written."""
+    """Return the earliest time at which a live session's file can have been written.
+
+    A file last written before that can't belong to a live session. The time is in nanoseconds, as
+    in `stat`.
+    """
     return (time.time() - LIVE_FOR.total_seconds()) * 1e9
 
 
 def _is_busy(files: Iterable[ChatFile]) -> bool:
-    """Return whether one of the files may be a live subagent's.
+    """Return whether one of the files may belong to a live subagent.
 
-    The parent session of a live subagent is live as well.
+    If so, the subagent's parent session is live as well, which can't be seen from the parent's
+    file.
     """
     since = _live_since()
     return any(file.mtime_ns > since and file.kind is SessionKind.SUBAGENT for file in files)

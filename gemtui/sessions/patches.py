@@ -24,8 +24,9 @@ class FilePatch(Struct, frozen=True, kw_only=True):
     """The changes to one file as one patch.
 
     `text`: the patch for `git apply`; "" if the file hasn't changed, or if the patch can't be
-    determined, in which case `unknown` gives the reason. `gaps`: how often something other than the
-    tool calls changed the file between two calls; those changes are included in the patch.
+    determined, in which case `unknown` gives the reason. `gaps`: how often the file was changed
+    between two tool calls by something other than a tool call; those changes are included in the
+    patch.
     """
 
     path: PurePath
@@ -140,7 +141,7 @@ class _Changes:
         return FilePatch(path=path, text=text, gaps=self._gaps())
 
     def _gaps(self) -> int:
-        """Return how often something else changed the file between two writes."""
+        """Return how often anything but a write changed the file between two writes."""
         steps = sorted(self._steps, key=lambda each: each.when)
         return sum(
             one.after is not None and other.before is not None and one.after != other.before

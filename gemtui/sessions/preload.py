@@ -1,4 +1,4 @@
-"""Read a store's newest sessions while the rest of the program is being loaded."""
+"""Read a store's newest sessions while the rest of the program is loading."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StorePreload:
     def first(self) -> Future[Snapshot]:
         """Return a future for a snapshot of the newest sessions.
 
-        They are read in a daemon thread, so that reading doesn't keep the app from exiting.
+        They are read on a daemon thread, so that reading doesn't keep the app from exiting.
         """
         rows: Future[Snapshot] = Future()
         Thread(target=self._give, args=(rows,), daemon=True).start()

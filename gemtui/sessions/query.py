@@ -164,8 +164,8 @@ def _parsed(text: str, now: datetime) -> Query:
 def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
     """Yield the search terms for a word or phrase in the query.
 
-    `name`: text before a colon that isn't the name of a field, and is searched as a word. `ends`:
-    whether the word is at the end of the query, where it may be incomplete.
+    `name`: the text before a colon in the query if that isn't a field's name; it is searched as a
+    word. `ends`: whether the word is at the end of the query, where it may be incomplete.
     """
     excluded = match["minus"] is not None
     plain, quoted = match["plain"], match["quoted"]
@@ -213,9 +213,10 @@ def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
 
 
 def _time(field: Field, value: str, now: datetime) -> datetime:
-    """Return the start of a day, month, or year, or the time a given period ago.
+    """Parse a field's date or period; return the time at which it starts.
 
-    `field`: the field with this value, for the error message.
+    A day, month, or year starts at its midnight; a period such as `7d` starts that long before
+    `now`. `field`: the field with this value, for the error message. Raises _Malformed.
     """
     found = period(value, now)
     if found is None:
@@ -241,7 +242,7 @@ def is_of_sessions(narrowed: Narrowed) -> bool:
 def can_tell(narrowed: Narrowed) -> bool:
     """Return whether `fits` can evaluate a field from a session's summary.
 
-    It can't evaluate `in:` and the value `thought`, because summaries don't contain these facts.
+    It can't evaluate `in:` or `is:thought`, because summaries don't contain these facts.
     """
     return narrowed.field is not Field.IN and narrowed.value != "thought"
 

@@ -35,11 +35,11 @@ def read_cached(
 ) -> Iterator[tuple[Summary, T | Problem]]:
     """Yield each session with the result of `read`, or the reason it can't be read.
 
-    Cached sessions come first, then the others, each roughly in the given order. `rows`: how
-    results are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache folder; None
-    reads all files. `program`: a module that reads the same data in several processes
-    (`readers.py`), used for large amounts. `progress`: called with the number of finished files.
-    `cancelled`: called between files and within large ones; once it returns True, reading stops.
+    Cached sessions come first, then the rest, each roughly in the given order. `rows`: how results
+    are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache folder; None reads
+    all files. `program`: a module that reads the same data in several processes (`readers.py`),
+    used for large amounts. `progress`: called with the number of finished files. `cancelled`:
+    called between files and within large ones; once it returns True, reading stops.
     """
     with closing(Cache(cache, home, rows)) as cached:
         places = {each.name: _place(each, home) for each in sessions}

@@ -185,7 +185,7 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
-    """Return a tool's name; all calls of the tool share one string object."""
+    """Return a tool's name; to save memory, equal names are the same string object."""
     return intern(string(raw.get("name"))[:_LONGEST_NAME])
 
 

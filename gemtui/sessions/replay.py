@@ -196,9 +196,9 @@ class Replay:
     def _without_twins(self, gone: list[ReplayedMessage]) -> list[ReplayedMessage]:
         """Return those of the dropped messages that were not restored under a new id.
 
-        When an interactive request is cancelled, the CLI rewrites the whole history with new ids. A
-        message's twin has the same content and appeared later. The twin takes over the fields that
-        only the dropped message has.
+        When an interactive request is cancelled, the CLI rewrites the whole history with new ids,
+        so a dropped message may have a twin: a message that has the same content and appeared
+        later. The twin gets those of the dropped message's fields that it lacks.
         """
         if not gone:
             return []
@@ -224,7 +224,7 @@ class Replay:
         kept = _with_outline(entry, old.facts.outline)
         self._entries[entry.id] = self._seen[entry.id] = kept
 
-    # --- present state -----------------------------------------------------------------------
+    # --- current state -----------------------------------------------------------------------
 
     @property
     def entries(self) -> list[ReplayedMessage]:
@@ -237,7 +237,10 @@ class Replay:
         return sorted(self._dropped.values(), key=lambda item: item[0].birth)
 
     def outline(self, entry: ReplayedMessage) -> Outline:
-        """Return a message's outline, including calls only named in `functionCall` parts."""
+        """Return a message's outline, including calls only named in `functionCall` parts.
+
+        An outline holds the facts about a message that stay in memory without its body.
+        """
         if not entry.facts.part_ids:
             return entry.facts.outline
         known = tuple(id in self.calls or id in self.replies for id in entry.facts.part_ids)
@@ -297,8 +300,9 @@ def _why(turn: list[ReplayedMessage]) -> Dropped:
 def _enriched(entry: ReplayedMessage, old: ReplayedMessage, *, restored: bool) -> ReplayedMessage:
     """Return `entry` with its lost fields restored from the earlier record `old`.
 
-    `restored`: whether the message was restored from `old`. If not, its line replaces the earlier
-    record, so it gets only the fields that `old` had itself taken from a still earlier record.
+    `restored`: whether a resume restored the message from `old`, so that all of its fields are
+    wanted. If not, the entry's line replaces the earlier record, and the entry gets only the fields
+    that were missing from that record, too, and were restored from a still earlier one.
     """
     if entry.facts.outline.author is not old.facts.outline.author:
         return entry

@@ -33,7 +33,8 @@ def newest_files_first(places: Iterable[ChatFile]) -> list[ChatFile]:
 def name_fits(place: ChatFile, wanted: str) -> bool:
     """Return whether a file's name is compatible with this session id or prefix.
 
-    The name of a main session's file contains only the first eight characters of its id.
+    The name of a main session's file contains only the first eight characters of its id, so a file
+    whose name fits may still contain a different session.
     """
     if place.kind is SessionKind.MAIN:
         return not place.name_id or place.name_id.startswith(wanted[:_SHORT])

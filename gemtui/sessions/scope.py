@@ -60,8 +60,9 @@ def sessions_with_calls(
     """Return the sessions with tool calls, newest first, each before its subagents.
 
     `session`: return only this session and its subagents. `project`: return only sessions of this
-    folder. Ghosts, copies, and checkpoints are left out, because they repeat other files. Subagents
-    are included, because policies apply to them; those without a listed session come last.
+    folder. Ghosts (empty files left by a resume), copies, and checkpoints are left out, because
+    they repeat other files. Subagents are included, because policies apply to them; those whose
+    parent session isn't listed come last.
     """
     subagents: dict[str | None, list[Summary]] = {}
     for each in filter(_is_subagent, snapshot.sessions):

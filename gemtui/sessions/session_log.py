@@ -50,8 +50,8 @@ def _never() -> bool:
 class SessionLog:
     """One session file, and the conversation in the part that has been read.
 
-    `refresh` reads the new part, and the properties return the current state. `keep`: how many
-    bytes of a log's lines stay parsed, for callers that read all bodies at once. `refresh` raises
+    `refresh` reads the new part, and the properties return the current state. `keep`: cache parsed
+    lines up to this many bytes, for callers that read all bodies at once. `refresh` raises
     NotASession, SessionTooLarge, or OSError; corrupt lines are only added to `problems`. Not
     thread-safe, except that bodies may be read from `source` while `refresh` is running.
     """
@@ -121,7 +121,7 @@ class SessionLog:
         return changed
 
     def _continues(self, info: os.stat_result) -> bool:
-        """Return whether the file is the one read before, with at most new bytes added."""
+        """Return whether the file is the one read before, possibly with bytes appended."""
         source = self._source
         if not isinstance(source, LineSource) or info.st_size < self.size:
             return False
@@ -342,7 +342,7 @@ class SessionLog:
         if len(self._problems) < PROBLEMS:
             self._problems.append(Problem(path=self.path, line=line, what=what))
 
-    # --- present state -----------------------------------------------------------------------
+    # --- current state -----------------------------------------------------------------------
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -359,7 +359,7 @@ class SessionLog:
 
     @property
     def replay(self) -> Replay:
-        """The state of the replay: entries, dropped messages, and calls by id."""
+        """The replayed conversation: its entries, dropped messages, and calls by id."""
         return self._replay
 
     @property
@@ -389,7 +389,11 @@ class SessionLog:
 
     @property
     def outlines(self) -> Sequence[Outline]:
-        """The conversation's messages, without session context and mere tool results."""
+        """The outlines of the conversation's messages.
+
+        An outline holds the facts that stay in memory without a message's body. Session context and
+        mere tool results are left out.
+        """
         replay = self._replay
         return [
             replay.outline(entry)
@@ -399,7 +403,7 @@ class SessionLog:
 
     @property
     def dropped(self) -> Sequence[Outline]:
-        """The messages that are no longer in the conversation, each with the reason."""
+        """The outlines of messages no longer in the conversation, each with the reason."""
         return [
             self._replay.intern(replace(self._replay.outline(entry), dropped=why))
             for entry, why in self._replay.dropped

@@ -28,7 +28,7 @@ class RecordSource(Protocol):
     """Reads stored records by their position in a session file."""
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record at this slot, or None if it can't be read any more."""
+        """Return the record at this position, or None if it can't be read any more."""
 
     def close(self) -> None:
         """Release the file; later reads return None."""
@@ -44,7 +44,7 @@ class WholeSource:
         return len(self._records)
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record at a slot's index in the list."""
+        """Return the record at a position, which is an index in the list of records."""
         return self._records[slot.place] if 0 <= slot.place < len(self._records) else None
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class LineSource:
 
     The most recently parsed lines that contain message lists are cached: at most four, or one if
     lines are large. The file is closed by `close`, or when nothing refers to this object any more.
-    `keep`: how many bytes of lines to keep parsed, for callers that read all bodies at once.
+    `keep`: also cache parsed lines up to this many bytes, for callers that read all bodies at once.
     """
 
     _LISTS = 4
@@ -100,7 +100,11 @@ class LineSource:
         return self._file.fileno()
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the record on a line, or one message if the line has a list of them."""
+        """Return the record at a position.
+
+        If the line contains a list of messages, this is one of them; otherwise, it is the whole
+        line.
+        """
         if slot.place < 0:
             line = self._parsed(slot)
             return line if isinstance(line, dict) else None
@@ -133,12 +137,12 @@ class RewrittenSource:
         self._source, self._change = source, change
 
     def at(self, slot: Slot) -> Record | None:
-        """Return the changed record."""
+        """Return the record at a position, with the change applied."""
         record = self._source.at(slot)
         return None if record is None else self._change(record)
 
     def close(self) -> None:
-        """Close the other source."""
+        """Close the source whose records are changed."""
         self._source.close()
 
 

@@ -52,8 +52,8 @@ class ChatFile(NamedTuple):
     outside the store. `name_id`: the part of the file name that identifies the session: the first
     eight characters of a session's id, the whole id of a subagent, the tag of a checkpoint, or "".
     `parent`: for a subagent, the id of the session that its folder is named after. `size`: in
-    bytes. `mode`: as in `stat`. `kept`: whether the file is in the vault but not in the store
-    (`vault_files.py`).
+    bytes. `mode`: as in `stat`. `kept`: whether the file is in the vault, gemtui's archive, but not
+    in the store (`vault_files.py`).
 
     This is a plain tuple with a string for the path, because a store may have 10,000 files, and a
     list can't be shown before all of them are known.
@@ -138,7 +138,7 @@ class Store:
         return tuple(self._folders)
 
     def add(self, files: Iterable[ChatFile]) -> None:
-        """Add files from elsewhere, such as the vault."""
+        """Add files from elsewhere, such as the vault (gemtui's archive of sessions)."""
         self._files += files
 
     def _state(self) -> StoreState:
@@ -201,7 +201,12 @@ class Store:
         kind: SessionKind,
         parent: str | None = None,
     ) -> list[os.DirEntry[str]]:
-        """Add the files that may be sessions; return all other entries."""
+        """Add those of a folder's entries that may be sessions; return all other entries.
+
+        `key`: the name of the project's folder under `tmp`. `kind`: the kind of session that is
+        stored in this folder. `parent`: the id of the session to which subagents in this folder
+        belong.
+        """
         match_name, add = _NAMES[kind].fullmatch, self._files.append
         others: list[os.DirEntry[str]] = []
         for entry in entries:
@@ -331,5 +336,5 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def refused(path: Path, error: OSError) -> Problem:
-    """Return the problem for a path that the system refuses to open."""
+    """Return a Problem that says why the system refuses to open a path."""
     return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")

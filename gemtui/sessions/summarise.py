@@ -179,9 +179,9 @@ def _title(
 def _first_prompt(outlines: Sequence[Outline], dropped: Sequence[Outline]) -> Outline | None:
     """Return the session's first prompt, or None.
 
-    Prompts still in the conversation come first, then buried ones, then other dropped ones.
-    Commands, and the summary that a compression leaves behind, are returned only if there is no
-    other prompt.
+    Prompts still in the conversation come first, then those replaced by rewritten messages
+    (`Dropped.BURIED`), then those dropped for other reasons. Commands, and the summary that a
+    compression leaves behind, are returned only if there is no other prompt.
     """
     in_order = (*outlines, *sorted(dropped, key=lambda line: line.dropped is not Dropped.BURIED))
     prompts = [line for line in in_order if line.prompt and line.excerpt]

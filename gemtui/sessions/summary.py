@@ -29,7 +29,7 @@ class Flag(StrEnum):
     FAILED_PROMPT = "failed_prompt"
     """All prompts failed and were removed again, but the log still has their text."""
     BURIED = "buried"
-    """The log holds messages that it later replaced by others and never restored."""
+    """The log holds messages that were later replaced by different ones and never restored."""
     TORN = "torn"
     """The last line is truncated, or a legacy file was read half-written."""
     DUPLICATE = "duplicate"
@@ -150,7 +150,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     def hidden(self) -> bool:
         """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
 
-        Lists hide such sessions by default.
+        A ghost is an empty file that a resume left behind. Lists hide such sessions by default.
         """
         return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
 

@@ -24,7 +24,7 @@ TEMPORARY = (".new-", ".hook-", ".put-")
 
 
 def store_with_kept(home: Path) -> Store:
-    """Return the CLI's store together with the vault's files."""
+    """Return the CLI's store together with the files in the vault, gemtui's archive."""
     store = Store(home)
     if found := trees():
         store.add(tuple(_not_in_store(store, found)))
@@ -44,9 +44,9 @@ def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
 
 
 def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
-    """Return the vault's copies of the store's file at `path`.
+    """Return the copies of a session file in the vault, gemtui's archive of sessions.
 
-    A copy is left out if the store still has its content.
+    A copy is left out if the store still has its content. `path`: the file's path in the store.
     """
     there = None
     with suppress(OSError):
@@ -62,7 +62,10 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
 
 
 def trees() -> list[Path]:
-    """Return the vault's existing trees; the tree of updated copies comes last."""
+    """Return the existing trees of the vault; the tree of updated copies comes last.
+
+    The vault is gemtui's archive of sessions. Each tree mirrors absolute paths.
+    """
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
         return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
@@ -70,15 +73,18 @@ def trees() -> list[Path]:
 
 
 def in_tree(tree: Path, path: Path) -> Path:
-    """Return where in one of the vault's trees the file with this path is kept.
+    """Return the path of the copy of a file in one of the vault's trees.
 
-    `path`: the file's original, absolute path.
+    `path`: the file's original, absolute path. The copy need not exist.
     """
     return Path(f"{tree}{path}")
 
 
 def place_in_store(kept: Path) -> Path:
-    """Return the original path of a file in the vault."""
+    """Return the original path of a file in the vault.
+
+    `kept`: the file's path in the vault, which ends with the original path.
+    """
     return Path("/", *kept.relative_to(vault_dir()).parts[1:])
 
 

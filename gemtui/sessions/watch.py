@@ -3,7 +3,7 @@
 The watch uses the system's events if possible; otherwise it polls every two seconds and reports
 why. The store may not exist yet, may vanish, and may come back; while it is missing, its nearest
 existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
-report that, and it drops all folders after an unreadable one. So every folder is passed to
+report that, and it ignores all folders listed after an unreadable one. So every folder is passed to
 watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
 Each time, gemtui also tests whether the system would still watch one more folder.
 """
@@ -36,7 +36,7 @@ _NETWORK = frozenset(
 def network_file_system(path: Path) -> str | None:
     """Return the type of the network or shared file system that `path` is on.
 
-    Returns None for a local file system, or if the type can't be determined.
+    Returns None if the file system is local or its type can't be determined.
     """
     import psutil  # takes 20 ms, needed only for watching
 
@@ -106,7 +106,7 @@ async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
 
 
 async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
-    """Yield changes reported by the system, until other folders must be watched.
+    """Yield changes reported by the system, until the folders to watch change.
 
     That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
     changes its permissions. Raises OSError if not all folders can be watched.

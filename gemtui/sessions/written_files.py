@@ -24,7 +24,7 @@ from gemtui.transcript.tools import WRITING, asked_path, kind_of
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
-    """A recorded call of a tool that writes a file.
+    """A recorded call to a tool that writes a file.
 
     `name`: the path, which may be relative. `message`, `block`: the id of the message with the
     call, and the call's index in it. `time`: when the result arrived, or else when the answer with
@@ -45,7 +45,7 @@ class Write(Struct, frozen=True, array_like=True, gc=False):
 
 
 class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
-    """A call of a tool that writes a file, in a session of the store.
+    """A call to a tool that writes a file, in a session of the store.
 
     `path`: absolute if the session's folder is known. `session`: the id of the user's session.
     `source`: that session, or one of its subagents, which have their own files. `change`: the
@@ -177,7 +177,7 @@ def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[Recor
 
 
 def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
-    """Return all sessions, those that wrote the file at `path` before the others.
+    """Return all sessions, those that wrote the file at `path` before the rest.
 
     Whether a session wrote the file is taken from its summary.
     """

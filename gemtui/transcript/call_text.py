@@ -48,7 +48,7 @@ def call_text(call: ToolCall) -> str:
 
     The text is raw and untrusted. Search covers the same text, so that a card can highlight every
     hit. The names of a built-in tool and of its arguments are left out, because they are the same
-    in every call of the tool.
+    in every call to the tool.
     """
     asked, gave = _asked_text(call), _given_text(call)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
@@ -72,7 +72,10 @@ def _asked_text(call: ToolCall) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return an argument as text: a string unchanged, others as JSON without escapes."""
+    """Return an argument as text: strings unchanged, others as JSON without escapes.
+
+    The result is for display and search, and need not be valid JSON.
+    """
     if isinstance(value, str):
         return value
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
@@ -123,9 +126,10 @@ def lines_asked(call: ToolCall) -> str:
 
 
 def only_reason(call: ToolCall) -> str:
-    """Return why a call failed if its card shows nothing else of the result; else "".
+    """Return a failed call's error if its card shows no other part of the result.
 
-    The reason is the error the model received, or else the error that the CLI displayed.
+    Returns "" for other calls. The error is the one the model received, or else the one that the
+    CLI displayed.
     """
     if call.status not in _REASON_ONLY:
         return (call.error or "") if shown_display(call) is None else ""
@@ -157,7 +161,8 @@ def shown_display(call: ToolCall) -> Display | None:
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
     """Return whether a card shows what the model received, not what the CLI displayed.
 
-    This is the case if the CLI displayed at most a single line, and the model received more.
+    This is the case if the CLI displayed at most a single line, and the model received more; for
+    some kinds of tools, such as the shell, what the CLI displayed is always preferred.
     """
     if not display.strip():
         return kind is not ToolKind.SHELL
@@ -248,7 +253,10 @@ def _todo_state(status: str) -> str:
 
 
 def _changes(diff: str) -> str:
-    """Return a unified diff's lines without signs, file names, and line numbers."""
+    """Return a unified diff's changed and unchanged lines as plain text.
+
+    The signs before the lines, the file names, and the line numbers are left out.
+    """
     found = hunks(diff)
     if not found:
         return "" if _HEADS.sub("", diff).strip() == "" else diff

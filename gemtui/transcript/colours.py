@@ -20,9 +20,9 @@ BASIC = (
 )  # fmt: skip
 """The sixteen basic terminal colours, with the values Gemini CLI stores."""
 LIMIT = 1_000_000
-"""Maximum length, in characters, of a text whose colours are parsed."""
+"""Maximum length, in characters, of a string whose colours are parsed."""
 SEQUENCES = 5_000
-"""Maximum number of colour changes in a text whose colours are parsed.
+"""Maximum number of colour changes in a string whose colours are parsed.
 
 Each of them takes as long as hundreds of characters.
 """
@@ -33,9 +33,9 @@ _OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 27: ("inverse"
 
 
 def coloured(text: str) -> ScreenDisplay | None:
-    """Return a text as a coloured terminal screen.
+    """Return a string as a coloured terminal screen.
 
-    Returns None if the text has no colours, is too long, or has too many colour changes.
+    Returns None if the string has no colours, is too long, or has too many colour changes.
     """
     if len(text) > LIMIT or not 0 < _sequences(text) <= SEQUENCES:
         return None
@@ -89,7 +89,10 @@ def _codes(parameters: str) -> Iterator[int]:
 
 
 def _sequences(text: str) -> int:
-    """Count the colour changes in a text, at most one more than is permitted."""
+    """Count the colour changes in a string, stopping once there are too many.
+
+    The result is at most one more than is permitted.
+    """
     return sum(1 for _ in islice(COLOUR.finditer(text), SEQUENCES + 1))
 
 

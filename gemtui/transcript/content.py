@@ -91,7 +91,7 @@ def typed(record: Mapping[str, Any]) -> UserParts:
 
 
 def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
-    """Split leading context blocks off a text.
+    """Split the leading context blocks off a string.
 
     Returns the remaining text, whether any block was session context, and the name and text of each
     hook context.
@@ -107,18 +107,18 @@ def _without_context(text: str) -> tuple[str, bool, list[tuple[str, str]]]:
 
 
 def _begins_references(text: str, words: list[str]) -> bool:
-    """Return whether the files that the CLI appended begin with this text part.
+    """Return whether a text part is the start of the files that the CLI appended.
 
-    `words`: the texts of the parts before it.
+    `text`: the part's text. `words`: the texts of the parts before it.
     """
     begins = text.lstrip().startswith(_REFERENCED)
     return begins and (bool("".join(words).strip()) or _END in text)
 
 
 def _cut_references(text: str) -> tuple[str, str]:
-    """Split a text into the user's prompt and the files that the CLI appended to it.
+    """Split a text part into the user's prompt and the files the CLI appended to it.
 
-    If the CLI appended none to this text, the second string is empty.
+    If no files were appended to this part, the second string is empty.
     """
     at = text.find("\n" + _REFERENCED)
     return (text, "") if at < 0 or _END not in text[at:] else (text[:at], text[at:])
@@ -142,8 +142,9 @@ def _referenced_files(texts: list[str]) -> list[tuple[str, str]]:
 def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
     """Pair each media part with the @name of its file in the prompt, or with None.
 
-    Names of a kind are used only if the prompt has as many as there are media of that kind. The CLI
-    appends files in the order of their names (assets/gemini-cli.md#messages).
+    For each kind of media (images, sounds, ...), the names are assigned only if the prompt has as
+    many names of such files as there are media. The CLI appends files in the order of their names
+    (assets/gemini-cli.md#messages).
     """
     if not media:
         return ()
@@ -156,7 +157,8 @@ def _named(media: list[Part], text: str) -> tuple[tuple[str | None, Part], ...]:
 def _names(asked: list[str], kind: str, number: int) -> list[str | None]:
     """Return the names, from `asked`, of `number` media of one kind.
 
-    If they can't be assigned with certainty, every item is None. Files are sorted by absolute path.
+    If they can't be assigned with certainty, every item is None. This is also the case if several
+    names include one outside the project, because the media are sorted by absolute path.
     """
     found = [name for name in asked if main_type_of_file(name) == kind]
     outside = any(name.startswith(("/", "..", "~")) for name in found)

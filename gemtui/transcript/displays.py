@@ -263,8 +263,7 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
 
     CLIs up to version 0.20 stored no diff. `old`: the replaced text; None if a whole file was
     written, whose previous contents are unknown. In that case, `removed` is None unless the file is
-    new. The lines of a replaced text are numbered from 1, because its position in the file is
-    unknown.
+    new. The replaced lines are numbered from 1, because their position in the file is unknown.
     """
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)

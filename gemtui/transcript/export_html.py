@@ -114,7 +114,7 @@ def _message(message: Message) -> Iterator[str]:
 def message_head(message: Message) -> str:
     """Return the start of a message's `<article>`, with its author and time.
 
-    It also says why the message was dropped from the conversation, if it was.
+    If the message was dropped from the conversation, it also says why.
     """
     dropped = " dropped" if message.dropped else ""
     head = " ".join(_head(message))

@@ -208,7 +208,7 @@ def call_words(call: ToolCall) -> Clean:
 def ended_badly(call: ToolCall) -> bool:
     """Return whether a call is a failed command that is stored as a success.
 
-    Such a command has a nonzero exit code.
+    Such a command exited with a nonzero exit code, although its recorded status is success.
     """
     return call.status is ToolStatus.SUCCESS and bool(call.exit_code)
 

@@ -1,4 +1,4 @@
-"""The output of reading a file, without the lines Gemini CLI adds for the model.
+"""The output of a file-reading call, without lines added by Gemini CLI.
 
 See assets/gemini-cli.md#tool-calls.
 """
@@ -36,10 +36,11 @@ class FileLines(NamedTuple):
 def lines_read(output: str, shown: str, args: Mapping[str, Any]) -> FileLines | None:
     """Return the lines of a file that a read call returned; None for any other output.
 
-    `output`: the output that the model received, which may also be just a message. `shown`: what
+    `output`: the output that the model received, which may also be merely a message. `shown`: what
     the CLI displayed. `args`: the call's arguments. If a read returns only part of a file, the CLI
-    puts a notice for the model before it, which is removed. Because the file may itself begin with
-    such a notice, the result is None unless `shown` has the same line numbers as the notice.
+    puts a notice for the model before the lines; this notice is removed. Because the file may
+    itself begin with such a notice, the result is None unless `shown` has the same line numbers as
+    the notice.
     """
     if shown.strip() and not shown.startswith("Read lines "):
         return None

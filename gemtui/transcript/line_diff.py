@@ -1,4 +1,4 @@
-"""Compare texts line by line, including long texts."""
+"""Compare strings line by line, including long ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from difflib import Match, SequenceMatcher
 from typing import Any
 
 _MOST = 2000
-"""Maximum number of lines, in both texts, to compare with `difflib` at a time.
+"""Maximum number of lines, in both strings, to compare with `difflib` at a time.
 
-Longer texts are divided at lines that occur once in both. A part that is still longer is replaced
+Longer strings are divided at lines that occur once in both. A part that is still longer is replaced
 as a whole.
 """
 
 
 def hunks_of(old: str, new: str) -> Iterator[str]:
-    """Yield the hunks of a unified diff of two texts, as lines with line endings.
+    """Yield the hunks of a unified diff of two strings, as lines with line endings.
 
-    A missing newline at the end of a text is ignored.
+    A missing newline at the end of a string is ignored.
     """
     before, after = _lines(old), _lines(new)
     if before == after:
@@ -45,7 +45,7 @@ def _step(tag: str, old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
 
 
 class _Compared(SequenceMatcher[str]):
-    """A SequenceMatcher for long lists of lines, which it divides before comparing."""
+    """A SequenceMatcher for long lists of lines, which are compared in shorter parts."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__()
@@ -71,10 +71,10 @@ class _Compared(SequenceMatcher[str]):
 def _alike_blocks(
     before: Sequence[str], after: Sequence[str], at: int = 0, to: int = 0, *, part: bool = False
 ) -> Iterator[Match]:
-    """Yield the blocks of equal lines of two texts, in order.
+    """Yield the blocks of equal lines of `before` and `after`, in order.
 
     Two blocks may be adjacent. `at`, `to`: numbers to add to the positions in `before` and `after`.
-    `part`: whether the given lines are a part of divided texts; if so, they are not divided again.
+    `part`: whether the lines are already a part of longer lists; if so, they are not divided again.
     """
     head = _alike(before, after)
     tail = _alike(before[head:][::-1], after[head:][::-1])
@@ -91,10 +91,10 @@ def _alike_blocks(
 def _around(
     marks: Sequence[tuple[int, int]], old: Sequence[str], new: Sequence[str], at: int, to: int
 ) -> Iterator[Match]:
-    """Divide two texts at known equal lines, and yield the blocks of equal lines.
+    """Divide two lists of lines at equal lines, and yield the blocks of equal lines.
 
-    `marks`: the positions of the known equal lines in `old` and `new`. `at`, `to`: as in
-    `_alike_blocks`.
+    `marks`: the positions in `old` and `new` of the equal lines at which to divide. `at`, `to`: as
+    in `_alike_blocks`.
     """
     start, begin = 0, 0
     for end, stop in [*marks, (len(old), len(new))] if marks else ():
@@ -104,9 +104,9 @@ def _around(
 
 
 def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the (old, new) positions of lines at which two texts can be divided.
+    """Return the (old, new) positions of lines at which two lists can be divided.
 
-    They are the longest sequence of lines that each occur once in each text and are in the same
+    They are the longest sequence of lines that each occur once in each list and are in the same
     order in both.
     """
     once = {line for line, count in Counter(old).items() if count == 1}
@@ -127,7 +127,7 @@ def _landmarks(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _alike(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the number of equal lines at the beginning of two texts."""
+    """Return the number of equal lines at the beginning of two lists of lines."""
     pairs = enumerate(zip(first, second, strict=False))
     differs = (at for at, (one, other) in pairs if one != other)
     return next(differs, min(len(first), len(second)))

@@ -15,11 +15,11 @@ from gemtui.text import Clean
 LONGEST = 50_000
 """Maximum number of characters of Markdown to parse.
 
-A longer text becomes a code block, because parsing hostile text takes more than linear time.
+Longer Markdown becomes a code block, because parsing hostile input takes more than linear time.
 """
 
 BRACKETS = 1_000
-"""Maximum number of opening brackets; a text with more becomes a code block.
+"""Maximum number of opening brackets; Markdown with more becomes a code block.
 
 Each bracket may begin a link, and takes as long to parse as hundreds of other characters.
 """
@@ -34,7 +34,7 @@ _BACKTICKS = re.compile("`+")
 
 
 def fenced(text: Clean, language: str = "") -> str:
-    """Return text as a code block, with a longer fence than any in the text."""
+    """Return text as a code block, with a fence longer than any inside the text."""
     fence = "`" * max(3, longest_run(text) + 1)
     return f"{fence}{language}\n{text.strip(chr(10))}\n{fence}"
 
@@ -45,7 +45,7 @@ def longest_run(text: str) -> int:
 
 
 def is_costly(text: Clean) -> bool:
-    """Return whether parsing a text may take seconds."""
+    """Return whether parsing this Markdown may take seconds."""
     return len(text) > LONGEST or text.count("[") > BRACKETS
 
 
@@ -108,7 +108,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
     """Lower one Markdown heading in place, so that it is at `LEVEL` or below.
 
     An underlined heading becomes one with number signs. `first`, `end`: the lines of the heading.
-    `level`: its present level.
+    `level`: its current level.
     """
     sign = "#" * min(6, level + LEVEL - 1)
     match = _HEADING.match(lines[first])
@@ -125,7 +125,7 @@ def _lower(lines: list[str], first: int, end: int, *, level: int) -> None:
 
 
 def _closing(tokens: Sequence[Token], lines: list[str]) -> Iterable[str]:
-    """Yield a closing fence if the last code block of the text has none."""
+    """Yield a closing fence if the last code block of the Markdown has none."""
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _lines_of(last)[1] >= len(lines):
         ends = lines[-1].strip()

@@ -125,7 +125,7 @@ def usage_sum(usages: Iterable[Usage | None]) -> Usage:
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """Text the user typed or the model answered, in Markdown."""
+    """Text that the user typed or the model answered, in Markdown."""
 
     text: str
 
@@ -168,16 +168,16 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 class Consent(StrEnum):
-    """The user's decision on whether a call may be made.
+    """The user's decision on whether a tool call may be made.
 
-    The user allows or denies the call, or stops the run. The run's approval gate records the
-    outcome.
+    In a run that asks for approval, the user allows or denies each call, or stops the run. gemtui's
+    approval gate, which asks the user, records the outcome.
     """
 
     WAITS = "waits"
     ALLOWED = "allowed"
     CHANGED = "changed"
-    """The call was allowed with other arguments."""
+    """The call was allowed with arguments that the user changed."""
     DENIED = "denied"
     STOPPED = "stopped"
     """The call was denied, and the run was ended."""
@@ -189,7 +189,7 @@ class Consent(StrEnum):
 
 
 class Beyond(StrEnum):
-    """How long an approval of one call also covers similar calls."""
+    """For how long the approval of one call also applies to similar calls."""
 
     RUN = "run"
     ALWAYS = "always"
@@ -198,7 +198,7 @@ class Beyond(StrEnum):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """The user's answer to the question whether a call may be made.
+    """The user's answer when asked whether a tool call may be made.
 
     `asked`: the model's original arguments, if the user changed them. `reason`: the text sent to
     the model with a denial. `subagent`: whether a subagent made the call; the CLI's output doesn't
@@ -317,6 +317,7 @@ class Transcript:
 
     `read(i)` returns the message for `outlines[i]`. It may read from the disk (a few hundred
     microseconds) and never raises; a message that can't be read any more is replaced by a notice.
+    `revision`: a number that differs between versions of the same transcript.
     """
 
     outlines: Sequence[Outline]
@@ -325,7 +326,10 @@ class Transcript:
 
     @classmethod
     def of(cls, messages: Sequence[Message], *, revision: int = 0) -> Transcript:
-        """Return a transcript of messages that are in memory."""
+        """Return a transcript of messages that are in memory.
+
+        `revision`: a number that differs between versions of the same transcript.
+        """
         return cls(
             outlines=tuple(outline(message) for message in messages),
             read=messages.__getitem__,
@@ -362,7 +366,7 @@ EXCERPT = 200
 
 
 def outline(message: Message) -> Outline:
-    """Return the outline for a message in memory.
+    """Return the outline of a message that is in memory.
 
     Its `errors`, `writes`, and `tools` are left empty; they are known for stored messages only.
     """
@@ -384,7 +388,7 @@ def outline(message: Message) -> Outline:
 
 
 def excerpt(text: str) -> str:
-    """Return a text's first non-empty line, at most 200 characters of it.
+    """Return a string's first non-empty line, truncated to 200 characters.
 
     Whitespace is collapsed to single spaces.
     """

@@ -84,7 +84,10 @@ def image_of(part: Part) -> Image | None:
 
 
 def _decoded_size(data: object) -> int | None:
-    """Return the number of bytes that a base64 string encodes."""
+    """Return the number of bytes that a base64 string decodes to.
+
+    Returns None if `data` isn't a string.
+    """
     if not isinstance(data, str):
         return None
     return len(data) * 3 // 4 - data[-2:].count("=")

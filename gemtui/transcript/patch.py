@@ -10,9 +10,9 @@ from itertools import dropwhile
 from typing import NamedTuple
 
 _LONGEST = 10_000
-"""Number of lines, before and after together, above which a file is replaced.
+"""Maximum number of lines, before and after together, for comparing a file line by line.
 
-Comparing lines takes more than linear time.
+A longer file is replaced as a whole, because comparing lines takes more than linear time.
 """
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
@@ -54,7 +54,7 @@ def apply_diff(before: str, diff: str) -> str:
     """Return the text that results from applying a unified diff to `before`.
 
     `diff`: may have any header before its first `@@`, as stored by Gemini CLI. Raises NoPatch if
-    the diff does not fit, is truncated, or contains more than its hunks.
+    the diff does not fit, is truncated, or has anything besides its hunks.
     """
     old, new, at = _lines(before), list[str](), 0
     for hunk in hunks_of_diff(diff):
@@ -93,10 +93,10 @@ def hunks_of_diff(diff: str) -> list[Hunk]:
 
 
 def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str]]:
-    """Remove the first hunk's lines from the rest of a diff and return them.
+    """Remove one hunk's lines from the start of `rest`; return (old lines, new lines).
 
-    Returns (old lines, new lines). `taken`, `given`: how many of them the hunk's header announces.
-    Raises NoPatch if there are fewer or more.
+    `rest`: the lines of a diff after the hunk's header. `taken`, `given`: how many old and new
+    lines the header announces. Raises NoPatch if there are fewer or more.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
@@ -154,7 +154,7 @@ def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:
     head = f"diff --git {old} {new}\n"
     head += "new file mode 100644\n" if is_new else "deleted file mode 100644\n" if gone else ""
     if changed:
-        end = "\t" if " " in name else ""  # other programs than git need it
+        end = "\t" if " " in name else ""  # programs other than git need it
         head += "--- /dev/null\n" if is_new else f"--- {old}{end}\n"
         head += "+++ /dev/null\n" if gone else f"+++ {new}{end}\n"
     return head

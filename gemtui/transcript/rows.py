@@ -1,6 +1,6 @@
 """Insert messages that are missing from a run's output into its transcript.
 
-These are prompts that the user queued, and calls by subagents that the user was asked about.
+These are prompts that the user queued, and subagents' calls that the user was asked to approve.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ OutlineRow = tuple[Outline, int | Message]
 
 
 def rows_of(transcript: Transcript) -> list[OutlineRow]:
-    """Return the rows of a transcript as a list to modify."""
+    """Return the rows of a transcript as a new list, which callers may modify.
+
+    A row is an outline with the index of its message.
+    """
     return [(line, at) for at, line in enumerate(transcript.outlines)]
 
 
 def insert_row(rows: list[OutlineRow], row: OutlineRow) -> None:
-    """Insert a row by time, after the last one that is not newer.
+    """Insert a row by its time, after the last row that is not newer.
 
     It is added at the end if there is no such row or if its time is unknown.
     """
@@ -33,7 +36,10 @@ def _is_older(row: OutlineRow, time: datetime | None) -> bool:
 
 
 def of_rows(transcript: Transcript, rows: list[OutlineRow]) -> Transcript:
-    """Return a transcript with these rows; each row's index refers to `transcript`."""
+    """Return a transcript of these rows.
+
+    A row has an outline, and either a message or the index of a message in `transcript`.
+    """
     found = tuple(row for _, row in rows)
 
     def read(at: int) -> Message:

@@ -27,15 +27,16 @@ _CHANGED = re.compile(
 
 
 def new_seal() -> str:
-    """Return a new random token, which can't be guessed."""
+    """Return a new random token for one run, which can't be guessed."""
     return f"gemtui-{secrets.token_hex(16)}"
 
 
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:
     """Return a call's arguments with the token, replacing an earlier token.
 
-    The CLI checks each part of a shell command by `command` and `dir_path` alone. So in shell
-    calls, the token is a component of `dir_path`, followed by `..`; the component need not exist.
+    When the CLI checks the parts of a shell command one by one, it only passes on `command` and
+    `dir_path`. So in shell calls, the token is put into `dir_path`, as a component followed by
+    `..`, which cancels it out; no such folder need exist.
     """
     plain = unsealed(arguments)
     if tool != _SHELL:
@@ -48,13 +49,19 @@ def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]
 
 
 def seal_pattern(seal: str, *, shell: bool) -> str:
-    """Return the regular expression by which a policy rule recognises the token."""
+    """Return the pattern by which a policy rule recognises calls that contain `seal`.
+
+    `shell`: whether the rule is for shell calls, which hold the token in a different argument.
+    """
     carries = rf'"{_FOLDER}":"/?{seal}/\.\./' if shell else f'"{PROPERTY}":"{seal}"'
     return rf"\x00{carries}"
 
 
 def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments without the token; the same object if there is none."""
+    """Return a call's arguments without the token that gemtui added to them.
+
+    If there is no token, the same object is returned.
+    """
     folder, mark = arguments.get(_FOLDER), arguments.get(PROPERTY)
     found = _IN_FOLDER.match(folder) if isinstance(folder, str) else None
     marked = isinstance(mark, str) and re.fullmatch(_MARK, mark) is not None
@@ -72,15 +79,15 @@ def unsealed(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def is_sealed(arguments: object) -> bool:
-    """Return whether a call's arguments contain a token."""
+    """Return whether a call's arguments contain a token that gemtui added to them."""
     return isinstance(arguments, Mapping) and unsealed(arguments) is not arguments
 
 
 def changed_by_hook(output: str) -> bool:
     """Return whether the CLI's output says that a hook changed the arguments.
 
-    In stored calls that have the token, gemtui removes this notice, because adding the token was
-    the change.
+    In stored calls that have the token, gemtui removes this notice, because the change was gemtui's
+    own: it added the token.
     """
     return _CHANGED.search(output) is not None
 

@@ -66,6 +66,6 @@ def is_blocked(shown: str) -> bool:
 def substitutes(command: str) -> bool:
     """Return whether a command may use `$(…)`, backticks, `<(…)`, or `>(…)`.
 
-    The shell tool refuses commands that do.
+    The shell tool refuses commands that use any of these.
     """
     return _SUBSTITUTION.search(command) is not None

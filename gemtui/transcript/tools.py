@@ -113,7 +113,7 @@ def kind_of(name: str) -> ToolKind:
 
 
 def may_write(tool: str) -> bool:
-    """Return whether a call of this tool can change project files.
+    """Return whether a call to this tool can change project files.
 
     This includes all tools that are not built in.
     """
@@ -166,7 +166,7 @@ def tool_call(raw: Mapping[str, Any], *, asked: datetime | None = None) -> ToolC
 def call_from_parts(call: Mapping[str, Any], response: Mapping[str, Any] | None) -> ToolCall:
     """Convert a call that exists only as API parts, as in restored messages.
 
-    Calls in checkpoints have this form, too. `call`: the object in a `functionCall` part; empty if
+    Calls in checkpoints also have this form. `call`: the object in a `functionCall` part; empty if
     only the response exists. `response`: the object in its `functionResponse` part; if None, the
     call is unconfirmed.
     """
@@ -200,7 +200,8 @@ def with_own_result(raw: Mapping[str, Any]) -> Mapping[str, Any]:
 def stored_args(value: object) -> Part:
     """Return a stored call's arguments as a mapping, whatever their form.
 
-    Arguments stored as JSON text are parsed, and the token of a gated run is removed. Never raises.
+    Arguments stored as JSON text are parsed. The token that gemtui adds in runs that ask for
+    approval is removed. Never raises.
     """
     if isinstance(value, str):
         try:
@@ -230,7 +231,7 @@ _NOT_REGISTERED = re.compile(r'Tool "[^"]*" not found|\btool_not_registered\b')
 def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     """Return how a stored call ended (assets/gemini-cli.md#tool-calls, #refusals).
 
-    A denial is recognised by the words of the error, which may name a policy, a confirmation that
+    A denial is recognised by its error message, which may mention a policy, a confirmation that
     headless runs don't support, or a built-in tool that doesn't exist in this mode. If a call has
     no status, it is derived from its response.
     """
@@ -295,9 +296,9 @@ def _refusal(name: str, error: str) -> ToolStatus | None:
 
 
 def _result_parts(raw: Mapping[str, Any]) -> list[Part]:
-    """Return a call's result as one list of parts, including parts nested in others.
+    """Return a call's result as a flat list of parts.
 
-    Nested parts follow the part that contains them.
+    Parts nested in another part follow the part that contains them.
     """
     parts = parts_of(raw.get("result"))
     if len(parts) > 1:

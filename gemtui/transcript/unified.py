@@ -81,7 +81,7 @@ class UnifiedUsage(TypedDict, total=False):
     """The token counts under Claude's names; unknown counts are left out.
 
     `input_tokens` includes `cache_read_input_tokens`. `output_tokens` does not include thoughts.
-    `total_tokens` is input + output + thoughts + tool, of which the last two are only in
+    `total_tokens` is input + output + thoughts + tool; the counts of thoughts and tool are only in
     `_original`.
     """
 
@@ -288,8 +288,8 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
     """Return a function that picks values from arguments, renaming their keys.
 
-    `sources`: for each new key, the names of arguments to take the value from; the first that is
-    set is used.
+    `sources`: for each new key, the names of the arguments that may have its value; the first one
+    that is set is used.
     """
 
     def pick(args: Part) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
 
 
 class Letter(StrEnum):
-    """The letter for the overall change to a file since before the run."""
+    """A letter for how a file has changed since before the run, such as A if created."""
 
     CREATED = "A"
     MODIFIED = "M"
@@ -44,7 +44,7 @@ class Doer(StrEnum):
     """The last known author of a change to a file."""
 
     TOOL = ""
-    """A call of a tool that writes files."""
+    """A call to a tool that writes files."""
     SHELL = "by shell"
     """The file changed while a shell command of the run was running."""
     SEEN = "seen"
@@ -61,8 +61,9 @@ class FileWrite:
     """The overall change to one file since before the run.
 
     `path`: absolute if the run's folder is known. `added`, `removed`: numbers of lines; None if
-    unknown. `net`: True if these numbers come from comparing the file before and now; False if they
-    are sums over `calls`. `note`: any further note. `calls`: the ids of calls that write this file.
+    unknown. `net`: True if these numbers come from comparing the file before the run with the
+    current file; False if they are sums over `calls`. `note`: any further note. `calls`: the ids of
+    calls that write this file.
     """
 
     path: PurePath
@@ -155,8 +156,8 @@ def writing_calls(
     """Return the calls that write files, by path of the file, each list in order.
 
     `root`: the folder that relative paths refer to. `find`: resolves a path in a call's arguments
-    to the path of a file. It isn't called if the call's result names another path, which is used
-    then. Calls without a path are skipped.
+    to the path of a file. If the call's result names a different path, that path is used instead,
+    and `find` isn't called. Calls without a path are skipped.
     """
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
@@ -170,7 +171,7 @@ def writing_calls(
 
 
 def write_of(path: PurePath, calls: Sequence[ToolCall]) -> FileWrite:
-    """Return the overall change of one file, determined from its calls."""
+    """Return the overall change to one file, determined from its calls."""
     done = [call for call in calls if call.status is ToolStatus.SUCCESS]
     before, after = text_before(done), text_after(done)
     diffs = [each.display for each in done if isinstance(each.display, DiffDisplay)]
@@ -221,7 +222,7 @@ def text_after(done: Sequence[ToolCall]) -> str | None:
 def _letter(done: Sequence[ToolCall]) -> Letter:
     """Return what the first successful call did to the file, such as create it.
 
-    The output of a run doesn't tell whether a file was new, so this may be unknown.
+    The output of a run doesn't say whether a file was new, so this may be unknown.
     """
     if not done or not isinstance(diff := done[0].display, DiffDisplay):
         return Letter.UNKNOWN

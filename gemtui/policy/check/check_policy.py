@@ -290,7 +290,7 @@ def _read_file(path: Path) -> _Read:
 
 
 def _read_folder(folder: Path) -> Iterator[_Read]:
-    """Read a folder's files in the order the CLI uses: by their names' bytes.
+    """Read a folder's files in the order the CLI uses, which is by their names' bytes.
 
     A file that the CLI skips yields a finding instead.
     """

@@ -72,7 +72,8 @@ def _whole(value: float) -> int:
 def rule_drafts(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDraft]:
     """Yield the findings about a rule, except for violations of the schema.
 
-    `table`: the rule's fields, as parsed from TOML. `rule`: the rule that these fields define.
+    For those, see `schema_draft`. `table`: the rule's fields, as parsed from TOML. `rule`: the rule
+    that these fields define.
     """
     yield from _ends_the_cli(rule)
     yield from _shell_fields(table, rule)

@@ -53,8 +53,8 @@ def pitfalls(rule: Rule) -> Iterator[FindingDraft]:
 def fixed(rule: Rule, said: Iterable[Finding] | None = None) -> Rule | None:
     """Return the rule rewritten to do what was probably intended.
 
-    Returns None if nothing can be corrected. `said`: the findings about the rule as part of its
-    policy; None means that the rule is checked by itself.
+    Returns None if nothing can be corrected. `said`: the findings from a check of the rule together
+    with the rest of its policy; None means that only the rule itself is considered.
     """
     visible = said is not None and all(each.message != HIDDEN_MESSAGE for each in said)
     looks = [look for look in _LOOKS if not (visible and look is _hidden_message)]
@@ -356,8 +356,8 @@ _LOOKS: tuple[Callable[[Rule], Iterable[Pitfall]], ...] = (
 def mode_findings(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[Finding, ...]:
     """Return a warning for each allow rule whose condition has no effect in this mode.
 
-    A condition has no effect if calls that don't meet it are allowed anyway. This blocks for some
-    time, because it runs the engine once per tool: call it from a worker thread.
+    A condition has no effect if calls that don't meet it are allowed anyway. Call this on a
+    background thread, because it takes some time: it runs the engine once per tool.
     """
     return tuple(_findings(policy, Engine(policy, mode=mode, setup=setup)))
 

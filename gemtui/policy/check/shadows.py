@@ -1,8 +1,8 @@
-"""Find rules that never apply because others decide first, and conflicting ties.
+"""Find rules that never apply because earlier ones decide, and conflicting ties.
 
 For this purpose, a rule is split into cases: pairs of one tool and one condition. A case never
-applies if the engine tries another rule earlier (assets/gemini-cli.md#priorities) that is for the
-same tool, has the same condition or none, and applies in at least the same situations.
+applies if the engine tries a different rule earlier (assets/gemini-cli.md#priorities) that is for
+the same tool, has the same condition or none, and applies in at least the same situations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
 
 _Condition = tuple[str | None, str | None]
-"""A command prefix and a pattern, at most one of which is given."""
+"""A command prefix and a pattern; at most one of them is given."""
 _NONE: _Condition = (None, None)
 """The condition of a rule that applies to any arguments."""
 _Situations = frozenset[tuple[str, bool]]
@@ -48,8 +48,8 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
     """Return the indexes of deny rules whose tools a stronger rule keeps visible.
 
     The model still sees a denied tool if a stronger rule for it has a condition and doesn't deny.
-    Only deny rules with a message are returned, because the question is whether the model ever gets
-    the message. `rules`: in load order.
+    Only deny rules with a message are returned, because the model gets the message only if it sees
+    the tool and calls it. `rules`: in load order.
     """
     order = sorted(enumerate(rules), key=lambda pair: (-pair[1].effective, pair[0]))
     found: set[int] = set()
@@ -69,7 +69,10 @@ def kept_visible(rules: Sequence[Rule]) -> frozenset[int]:
 
 
 class _Earlier:
-    """The rules that the engine tries earlier, except those that never apply."""
+    """The rules that the engine tries before the one in question.
+
+    Rules that never apply are left out.
+    """
 
     def __init__(self) -> None:
         self._by_case: defaultdict[tuple[str, _Condition], list[Rule]] = defaultdict(list)
@@ -98,8 +101,9 @@ class _Earlier:
     def tied(self, rule: Rule) -> Rule | None:
         """Return a rule of equal priority that decides some of the same calls differently.
 
-        Two rules are only compared if one of them has no condition, or both have the same
-        condition. With different conditions, it is unknown whether one call can meet both.
+        Returns None if there is none. Two rules are only compared if one of them has no condition,
+        or both have the same condition. With different conditions, it is unknown whether one call
+        can meet both.
         """
         for tool, condition in _cases(rule):
             narrower: Sequence[Rule] = (
@@ -126,10 +130,11 @@ _MOST_PARTS = 50
 
 
 def _covering_names(tool: str) -> tuple[str, ...]:
-    """Return the tool names that a rule can use to match all calls of `tool`.
+    """Return the tool names that a rule can use to match all calls to `tool`.
 
-    These are the name itself, wildcards, and the current name if `tool` is a former one. The former
-    names of a current one are left out, because only a rule for the current name can hide a tool.
+    These are the name itself, wildcards, and the current name if `tool` is a former one. If `tool`
+    is a current name, its former names are left out, because only a rule for the current name can
+    hide a tool.
     """
     names = [tool, "*"]
     if tool.startswith(MCP_PREFIX):
@@ -142,7 +147,7 @@ def _covering_names(tool: str) -> tuple[str, ...]:
 
 
 def _cases(rule: Rule) -> Iterator[tuple[str, _Condition]]:
-    """Yield each tool of a rule with each of its conditions."""
+    """Yield all pairs of one of a rule's tools and one of its conditions."""
     prefixes = rule.command_prefixes
     if not rule.prefix_list:
         prefixes = tuple(filter(None, prefixes))
@@ -157,9 +162,10 @@ def _situations(rule: Rule) -> _Situations:
 
 
 def _wider(one: Rule, other: Rule) -> bool:
-    """Return whether `one` covers all situations, callers and annotations of `other`.
+    """Return whether `one` applies wherever `other` does, tools and arguments aside.
 
-    Tools, conditions on arguments and priorities are not compared.
+    That is, `one` must cover all modes, kinds of runs, callers, MCP servers and annotations of
+    `other`. Priorities are not compared.
     """
     return (
         _situations(one) >= _situations(other)

@@ -148,7 +148,7 @@ class Document:
         )
 
     def missing_rules(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return the given rules that the document lacks or has disabled."""
+        """Return the given rules that are missing from the document or disabled in it."""
         had = [replace(each, source="", index=0) for each in self._enabled]
         return tuple(rule for rule in rules if replace(rule, source="", index=0) not in had)
 
@@ -211,7 +211,7 @@ class Document:
 
     @cached_property
     def _places(self) -> list[int]:
-        """For each rule, the index of its block among all blocks."""
+        """The index of each rule's block among all blocks of the file."""
         if self.locked:
             raise PolicyError(f"{self.source}: {self.locked}")
         return [at for at, piece in enumerate(self._pieces) if piece.kind is not BlockKind.GAP]

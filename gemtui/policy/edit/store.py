@@ -1,4 +1,4 @@
-"""List, read and save policy files: gemtui's own, the CLI's, and the settings'.
+"""List, read and save policy files: gemtui's, the CLI's, and those in settings.
 
 A file is written completely or not at all. Changes made by other programs are only overwritten on
 request.
@@ -65,7 +65,7 @@ class Opened:
     """A policy file's state when it was read.
 
     `seen`: a fingerprint of the contents and the path at that time, with which `save_policy`
-    detects changes by others.
+    detects changes made by other programs.
     """
 
     file: PolicyFile
@@ -77,7 +77,7 @@ class Opened:
 
 
 def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tuple[PolicyFile, ...]:
-    """List the policy files: gemtui's own, the CLI's, then those in its settings.
+    """List policy files: gemtui's own, the CLI's, and those the CLI's settings name.
 
     `named`: the files and folders that the setting `policyPaths` names. `admin`: those that
     `adminPolicyPaths` names. A folder's files are sorted by name. A path that doesn't exist is also

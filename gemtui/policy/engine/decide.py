@@ -66,7 +66,10 @@ class Engine:
         return explanation(call, self._evaluator, self._counterpart()._evaluator)
 
     def _counterpart(self) -> Engine:
-        """Return the same engine with `interactive` inverted."""
+        """Return an engine for the opposite kind of run: interactive, if this is headless.
+
+        Policy, mode and setup are the same. For an interactive engine, the result is headless.
+        """
         if self._other is None:
             policy, setup = self._made_of
             self._other = Engine(

@@ -36,11 +36,12 @@ ALWAYS_ALLOW = 950
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolAvailability:
-    """Whether a tool can be called, whatever the arguments.
+    """Whether the tool named in a call is visible to the model, and whether it exists.
 
-    `offered`: whether the model sees the tool. `found`: whether a call of the tool is accepted,
-    rather than failing as not found. `by`: the rule that hides the tool. It is None if the tool
-    isn't hidden, or is hidden for another reason: by the mode's default decision, or because
+    `offered`: whether the model sees the tool. `found`: whether the CLI recognises the tool when it
+    is called; if not, the call fails as not found. A tool that is called by a former name is found,
+    although that name isn't offered. `by`: the rule that hides the tool. It is None if the tool
+    isn't hidden, or is hidden for a different reason: by the mode's default decision, or because
     another tool with the same short name is hidden.
     """
 
@@ -52,7 +53,7 @@ class ToolAvailability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What calls of one tool by one agent have in common, whatever the arguments.
+    """What all calls to one tool by one agent have in common, whatever the arguments.
 
     `rules`: the rules that apply, up to the first one without a pattern, which decides all
     remaining calls. `edits`: whether the tool edits files. `settled`: the outcome if it is the same
@@ -141,7 +142,7 @@ class Evaluator:
         return Decision.ALLOW if self.mode is ApprovalMode.YOLO else self.default
 
     def context(self, call: Call) -> ToolContext:
-        """Return the facts that all calls of this tool by this agent have in common."""
+        """Return the facts that all calls to this tool by this agent have in common."""
         agent = call.args.get("agent_name") if call.tool == AGENT_TOOL else None
         agent = agent if isinstance(agent, str) else None
         key = call.tool, call.subagent, agent
@@ -196,9 +197,10 @@ class Evaluator:
         return tuple(found)
 
     def mismatch(self, ready: CompiledRule, subject: Subject) -> str | None:
-        """Return why a compiled rule isn't for the subject's calls; None if it is.
+        """Return why a compiled rule doesn't apply to a tool's calls; None if it does.
 
         The tool, the caller, the mode and so on are compared, but no conditions on the arguments.
+        `ready`: the compiled rule. `subject`: the tool and the caller.
         """
         return mismatch(ready, subject, self.mode.in_rules, self.interactive)
 
@@ -234,7 +236,8 @@ class Evaluator:
         """Return whether rules hide a tool, and which rule does.
 
         Arguments, aliases and subagents are ignored. A deny rule with a pattern is skipped; any
-        other rule with a pattern makes the tool visible. If no rule decides, the default does.
+        other rule with a pattern makes the tool visible. If no rule decides, the tool is hidden if
+        the mode's default decision is to deny.
         """
         annotations = {**known.annotations, "_serverName": known.server} if known.server else None
         subject = Subject(names=(known.name,), server=known.server, annotations=annotations)
@@ -256,5 +259,5 @@ def _called(tool: str) -> tuple[str, ...]:
 
 
 def call_of_shell(subject: Subject) -> bool:
-    """Return whether the subject's tool is the shell tool."""
+    """Return whether a subject (a tool and its caller) is about the shell tool."""
     return subject.names[0] == SHELL

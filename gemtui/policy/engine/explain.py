@@ -60,7 +60,7 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
 
 
 def _hanging(context: ToolContext, evaluation: Evaluation) -> Iterator[Rule]:
-    """Yield the rules tried for a call whose patterns may make the CLI hang."""
+    """Yield the rules that were tried for a call and whose patterns may hang the CLI."""
     decides = evaluation.matched or evaluation.ready
     for ready in context.rules.rules:
         if ready.may_hang:
@@ -156,7 +156,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
     """Yield the rules in the order in which they are tried, with whether each matches.
 
     Rules after the deciding one are included. Built-in rules are included only if they apply to the
-    tool in this situation.
+    tool in this situation. `evaluation`: the decision for the call.
     """
     if evaluator.stopped or evaluator.context(call).availability.known.absent:
         return
@@ -187,7 +187,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
 
 
 def _weight(reason: str) -> bool:
-    """Return whether a reason merely says that the rule is for another tool.
+    """Return whether a reason merely says that the rule is for a different tool.
 
     A sort key: a rule that names several tools has one reason for each, and this is the least
     informative one, so it sorts last.

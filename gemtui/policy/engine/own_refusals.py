@@ -42,7 +42,7 @@ It expects names in lower case.
 """
 
 _SUSPECT = re.compile(r"\.git|\.env|node_modules|gha-creds-|~|\.\.", re.IGNORECASE)
-"""Matches in every path that a tool refuses for its spelling, and in some others.
+"""Matches in every path that a tool refuses for its spelling, and in some other paths.
 
 A quick first test: a path without a match is never refused for its spelling.
 """
@@ -64,7 +64,7 @@ def tool_refuses(
     `roots`: the folders that tools may use, the workspace first; () means unknown, so that only
     relative paths are judged. `on_disk`: follow links on this disk. If False, as for a recorded
     call, paths are judged by their spelling only, and paths outside the workspace are not judged,
-    because the call's run may have had other folders.
+    because the call may have been made in a run that could use more folders.
     """
     tool = ALIASES.get(call.tool, call.tool)
     command = call.args.get("command")
@@ -72,7 +72,7 @@ def tool_refuses(
         return "it does not accept command substitution: $(…), backticks, <(…) or >(…)"
     path = call.args.get(_PATHS.get(tool, ""))
     if not isinstance(path, str) or (mode is ApprovalMode.PLAN and tool in _WRITES):
-        return None  # in plan mode, they write to the folder for plans
+        return None  # in plan mode, these tools write to the folder for plans
     return _path_refused(path, [str(root) for root in roots], on_disk=on_disk and bool(roots))
 
 

@@ -72,10 +72,10 @@ def protected(
     interactive: bool,
     workspace: Path | None,
 ) -> Evaluation:
-    """Return the decision after the engine's own protections, which can only restrict.
+    """Apply the engine's own protections to a decision, and return the result.
 
-    Only an allow can change: to an ask, or to a denial. `edits`: whether the tool edits files.
-    `workspace`: the run's folder; None if unknown.
+    They affect only calls that rules allow: the user must then be asked, or the call is denied.
+    `edits`: whether the tool edits files. `workspace`: the run's folder; None if unknown.
     """
     if evaluation.decision is not Decision.ALLOW:
         return evaluation

@@ -1,6 +1,6 @@
 """The tools that exist in a setup; only these can be offered, hidden or called.
 
-A call of any other tool fails as not found, whatever the rules say
+A call to any other tool fails as not found, whatever the rules say
 (assets/gemini-cli.md#settings-as-rules).
 """
 
@@ -34,7 +34,7 @@ _FOREIGN = re.compile(r"[^a-zA-Z0-9_\-.:]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredTool:
-    """A tool that a call names, whether or not it exists.
+    """The tool named in a call, which may not exist.
 
     `absent`: why the CLI doesn't find the tool; "" if it exists. `short`: an MCP tool's name
     without its server. `also`: other names by which settings can exclude the tool.
@@ -100,7 +100,10 @@ class Registry:
         return found
 
     def _in_core(self, name: str) -> bool:
-        """Return whether tools.core permits the tool; it always permits `activate_skill`."""
+        """Return whether the setting `tools.core` permits the tool.
+
+        It always permits `activate_skill`.
+        """
         if self._core is None or name == "activate_skill":
             return True
         own = (name, CLASSES.get(name) or TRACKER[name])

@@ -15,7 +15,8 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 class McpTool:
     """A tool of an MCP server.
 
-    `name`: as in `tools/list`, without the prefix `mcp_` and the server.
+    `name`: the name that the server gives it in `tools/list`. In the CLI's name for the tool, this
+    is preceded by `mcp_` and the server's name.
     """
 
     server: str
@@ -29,8 +30,8 @@ class Setup:
 
     * `settings`: the merged settings.
     * `allowed_tools`: the values of `--allowed-tools`.
-    * `mcp_tools`: the known MCP tools. In any other name `mcp_<server>_<tool>`, the servers in
-      the settings determine where the server's name ends.
+    * `mcp_tools`: the known MCP tools. For any other tool name of the form `mcp_<server>_<tool>`,
+      the server names in the settings determine where the server part ends.
     * `workspace`: the run's folder; None leaves paths in commands unresolved.
     * `include_directories`: the values of `--include-directories`.
     * `stopped`: why the CLI doesn't start on this machine; None if it starts.
@@ -48,7 +49,8 @@ class Setup:
 class Evaluation:
     """A decision, with notes on how the engine made it.
 
-    * `ready`: the rule that decided; None if no rule did, or something else was involved.
+    * `ready`: the rule that decided; None if no rule did, or if anything besides a rule was
+      involved.
     * `matched`: the rule that matched first, if the engine then decided differently.
     * `note`: why the engine decided differently, as a clause.
     * `message`: the CLI's message to the model about a denial, unless it is the rule's own.
@@ -69,8 +71,9 @@ class Outcome:
     """A decision without reasons.
 
     `offered`: whether the model sees the tool. `rule`: None if no rule matched, so that the mode's
-    default decided. `found`: False if the call fails as not found, whatever the rules say; the
-    decision is then deny. A tool called by an old name is found although it is not offered.
+    default decided. `found`: whether the CLI recognises the tool; if not, the call fails as not
+    found, whatever the rules say, and the decision is deny. A tool called by a former name is found
+    although that name is not offered.
     """
 
     decision: Decision
@@ -97,8 +100,9 @@ class Explanation:
 
     * `decision`: the decision in the given kind of run, headless or interactive. In headless runs,
       `ask_user` acts as a denial.
-    * `offered`: whether the model sees the tool in that kind of run. A call of a tool that is not
-      offered fails as not found, unless `found` is true, as for an old name.
+    * `offered`: whether the model sees the tool in that kind of run.
+    * `found`: whether the CLI recognises the tool; if not, the call fails as not found. A tool that
+      is called by a former name is found although that name is not offered.
     * `headless`: the decision if the run is headless: allow or deny.
     * `interactive`: the decision if the run is interactive: allow, deny or ask_user.
     * `because`: the reason, in one or more sentences.

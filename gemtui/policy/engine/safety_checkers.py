@@ -67,10 +67,11 @@ def checked(
 
 
 def _texts(tool: str, args: Mapping[str, Any], condition: CompiledRule) -> Iterator[str]:
-    """Yield the strings in which a condition's pattern is searched for.
+    """Yield the strings in which a checker's pattern is searched for.
 
-    These are the serialised arguments of the call and, for a shell command, of a call of each part
-    of the command.
+    The first is the call's serialised arguments. For a shell command, the arguments follow again
+    for each part of the command, with only that part as the command. `condition`: the compiled rule
+    that selects the checker's calls.
     """
     yield arguments_text(args) if condition.pattern else ""
     command = args.get("command")
@@ -119,10 +120,11 @@ def _path_answer(path: str, roots: Sequence[str]) -> tuple[Decision, str]:
 
 
 def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
-    """Yield the path relative to each of the folders `roots` that contains it.
+    """Yield `path` relative to each of the folders in `roots` that contains it.
 
-    Without `roots`, yield a relative path as it is, and only the `.vscode` parts of an absolute
-    one.
+    If `roots` is empty, because the folders are unknown, a relative path is yielded as it is, and
+    an absolute one reduced to its components named `.vscode`, about which the checker asks
+    anywhere.
     """
     if not roots:
         plain = os.path.normpath(path)
@@ -137,7 +139,7 @@ def _inside(path: str, roots: Sequence[str]) -> Iterator[str]:
 
 
 def _vscode_names(path: str) -> Iterator[str]:
-    """Yield the names in a path that make the checker ask (`.vscode`)."""
+    """Yield the names in a path about which the checker asks the user (`.vscode`)."""
     return (name for name in path_names(path) if _VSCODE.fullmatch(name))
 
 

@@ -57,7 +57,7 @@ def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
 
 
 def setting_rules(setup: Setup, *, interactive: bool) -> tuple[Rule, ...]:
-    """Return the rules equivalent to settings and flags, in the CLI's load order.
+    """Return the rules that settings and flags act like, in the CLI's load order.
 
     The CLI loads these rules after all files, so a file's rule of equal priority wins.
     """
@@ -108,9 +108,10 @@ def _shell(tool: str) -> str:
 
 
 def _allowed(tools: tuple[str, ...], source: str) -> Iterator[Rule]:
-    """Yield rules that allow the tools; `source` names the setting or flag.
+    """Yield rules that allow the given tools.
 
-    If any entry allows only some shell commands, a rule that denies all others is added.
+    If any entry allows only some shell commands, a rule that denies all others is added. `source`:
+    the setting or flag that lists the tools.
     """
     yield from _listed(tools, 300, source, ())
     if any(_narrowed(tool) is not None for tool in tools):

@@ -33,7 +33,7 @@ class ShellRules:
         self.yolo = mode is ApprovalMode.YOLO
 
     def check(self, rules: RuleSequence, args: Mapping[str, Any]) -> Evaluation:
-        """Return the decision for a call of the shell tool with these arguments.
+        """Return the decision for a call to the shell tool with these arguments.
 
         `rules`: the rules that apply to the shell tool, sorted.
         """
@@ -46,11 +46,11 @@ class ShellRules:
         return _Command(self, rules, dir_path).decided(command, args)
 
     def judgement(self, command: str, decision: Decision, dir_path: str | None) -> Evaluation:
-        """Return the decision of a rule without a pattern, adjusted to the command.
+        """Adjust the decision of a rule without a pattern to the command.
 
-        The engine lets safe commands run although the rule asks. Except in yolo mode, it asks about
-        dangerous commands, and if `dir_path` is outside the workspace, although the rule allows
-        the call.
+        If the rule asks, the engine nevertheless lets safe commands run. If the rule allows the
+        call, the engine nevertheless asks about dangerous commands, and if `dir_path` is outside
+        the workspace, except in yolo mode.
         """
         if decision is DENY:
             return Evaluation(decision=DENY)
@@ -94,7 +94,8 @@ class _State:
     def ask(self, ready: CompiledRule | None, note: str) -> None:
         """Record that the user must be asked about a part of the command.
 
-        `ready`: the part's rule; it is held responsible unless another part's rule already is.
+        `ready`: the rule for this part. It is stored as the responsible rule, unless there already
+        is one for an earlier part.
         """
         if self.decision is ALLOW:
             self.ready, self.note = ready, note

@@ -2,7 +2,7 @@
 
 A level that allows or asks becomes a rule with priority 997, one that denies a rule with priority
 999. All of these rules apply only to headless runs (`interactive = false`), because they are
-written for one run in which nobody can be asked.
+written for a single run in which the user can't be asked.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class PermissionPolicy:
     network_access: Level | str | None = None
 
     def __post_init__(self) -> None:
-        """Convert strings to levels; a misspelt "deny" must not silently deny nothing."""
+        """Convert strings to levels, so that an invalid string raises OptionError.
+
+        Otherwise, a misspelt "deny" would silently deny nothing.
+        """
         for name in CAPABILITIES:
             object.__setattr__(self, name, _level(name, getattr(self, name)))
 
@@ -108,7 +111,7 @@ class Permissions:
 
     @property
     def asks_unnamed(self) -> bool:
-        """Whether a capability means "ask" because it has no level and there is no mode."""
+        """Whether any capability means ask because there is neither a level nor a mode."""
         return (
             self.mode is None
             and self.levels is not None
@@ -142,10 +145,10 @@ def check_tools(permissions: Permissions) -> None:
 
 
 def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError for a name that is recognised as a mistake for a tool's name.
+    """Raise OptionError for a name that was evidently meant to name a different tool.
 
-    Such names are class names, older names and misspelt names. Any other name is accepted, because
-    it may belong to a tool from elsewhere.
+    These are class names of tools, former names that are no longer valid, and misspelt names. Any
+    other name is accepted, because it may belong to a tool that gemtui doesn't know.
     """
     for option, place, name in _named(permissions):
         if (meant := nearest(name)) and problem_with(name):
@@ -154,7 +157,10 @@ def check_near_misses(permissions: Permissions) -> None:
 
 
 def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """Yield for each tool name the option, the position in that option, and the name."""
+    """Yield each tool name as (option, position, name).
+
+    An example is `("only_tools", "allowedTools[2]", "glob")`.
+    """
     for option, field in (
         ("only_tools", "allowedTools"),
         ("approved_tools", "approvedTools"),

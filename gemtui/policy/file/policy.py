@@ -1,8 +1,8 @@
 """A policy: the rules in files as the CLI loads them, and the parts it drops.
 
 A file with invalid TOML or an invalid schema is dropped as a whole. If only a rule's pattern is
-unusable, only that rule is dropped. A rule with an empty name makes the CLI exit at its start; it
-is kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
+unusable, only that rule is dropped. A rule with an empty name makes the CLI exit on startup; it is
+kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def of(rules: Iterable[Rule]) -> Policy:
 
 
 def _kept(rule: Rule) -> bool:
-    """Return whether the CLI keeps a rule.
+    """Return whether the CLI keeps a rule when it loads a file.
 
     It drops rules with unusable patterns, and extensions' rules that allow calls or are for yolo
     mode.
@@ -142,7 +142,7 @@ def _kept(rule: Rule) -> bool:
 
 
 def _asked(checker: SafetyChecker) -> bool:
-    """Return whether the CLI keeps a checker.
+    """Return whether the CLI keeps a safety checker when it loads a file.
 
     It drops extensions' checkers for yolo mode.
     """
@@ -163,7 +163,10 @@ def _rule_findings(rule: Rule) -> Iterator[Finding]:
 
 
 def _field(rule: Rule) -> str:
-    """Return which field of a rule `pattern_sources` takes the patterns from."""
+    """Return the field that a rule's patterns come from, such as commandPrefix.
+
+    This is the field that `pattern_sources` uses, because it overrides the others.
+    """
     if rule.prefix_list or any(rule.command_prefixes):
         return "commandPrefix"
     return "commandRegex" if rule.command_regex else "argsPattern"
@@ -217,10 +220,11 @@ def text_at(file: Path) -> Iterator[str]:
 
 
 def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """Return the policy files the CLI reads at a path, and why there can't be any.
+    """Return the policy files the CLI reads at a path, and the reason for having none.
 
-    The reason is "" if there can be files. A folder's files are sorted by their names' bytes. A
-    symbolic link is read if `path` itself is the link, but not inside a folder.
+    The reason is "" for a folder, even if it contains no policies. A folder's files are sorted by
+    their names' bytes. A symbolic link is read if `path` itself is the link, but not inside a
+    folder.
     """
     try:
         if path.is_dir():

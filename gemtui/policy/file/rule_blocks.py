@@ -51,12 +51,12 @@ class LineBlock:
 
     @property
     def toml(self) -> str:
-        """The lines as TOML, without the marks of a disabled rule."""
+        """The lines as TOML, without the `#off ` marks of a disabled rule."""
         return uncommented(self.text) if self.kind is BlockKind.OFF else self.text
 
 
 def blocks_of(text: str) -> tuple[LineBlock, ...]:
-    """Split a policy file's contents into blocks; joined, they are the contents again."""
+    """Split a policy file's contents into blocks; joined, they give the same contents."""
     lines = toml_lines(text)
     bodies = tuple(_bodies(lines))
     off = {
@@ -73,7 +73,7 @@ def blocks_of(text: str) -> tuple[LineBlock, ...]:
 
 
 def comment_out(text: str) -> str:
-    """Return a rule's lines marked as disabled, except the comments above the rule."""
+    """Return a rule's lines with `#off ` marks, except those of comments above it."""
     lines = toml_lines(text)
     first = next((at for at, line in enumerate(lines) if not _is_comment(line)), 0)
     off = (f"{OFF} {line}" if line.strip("\r\n") else f"{OFF}{line}" for line in lines[first:])
@@ -82,7 +82,7 @@ def comment_out(text: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def uncommented(text: str) -> str:
-    """Return a disabled rule's lines without the marks."""
+    """Return a disabled rule's lines without their `#off ` marks."""
     return "".join(_without_mark(line) for line in toml_lines(text))
 
 
@@ -128,10 +128,11 @@ def _is_off(line: str) -> bool:
 def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) -> int:
     """Return the index of the line that follows a rule and its comments.
 
-    `end`: the index of the line after the rule's last field. Comments directly below the last field
-    belong to the rule, unless something other than a blank line follows them; then they belong to
-    that. `off`: the indexes of the lines of disabled rules. Any other line marked `#off` belongs to
-    the rule above it, so that disabling and enabling that rule leaves the line unchanged.
+    `end`: the index of the line after the rule's last field. The comments directly below that field
+    belong to the rule if a blank line or the end of the file follows them; otherwise they belong to
+    whatever follows. `off`: the indexes of the lines of disabled rules. A line that is marked
+    `#off` but isn't in `off` always belongs to the rule above it, so that disabling and enabling
+    that rule leaves the line unchanged.
     """
     below = kept = end
     while below < len(lines):
@@ -147,7 +148,7 @@ def _with_comments_below(lines: Sequence[str], end: int, off: Container[int]) ->
 
 
 class _Line(StrEnum):
-    """The kinds of lines in a policy file; EMPTY includes comments."""
+    """The kinds of lines in a policy file; a comment counts as EMPTY."""
 
     RULE = "[[rule]]"
     PART = "[rule.…]"
@@ -157,7 +158,7 @@ class _Line(StrEnum):
 
 
 def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
-    """Yield the rules, without the comments around them."""
+    """Yield the position of each rule in `lines`, without the comments around it."""
     current: _Body | None = None
     for at, (kind, what) in enumerate(_kinds(lines)):
         if current is not None and _ends(current.kind, kind, what):
@@ -174,8 +175,10 @@ def _bodies(lines: Sequence[str]) -> Iterator[_Body]:
 def _ends(rule: BlockKind, kind: BlockKind, what: _Line) -> bool:
     """Return whether a line ends the rule above it.
 
-    `rule`: the kind of that rule. `kind`: OFF if the line is disabled, otherwise RULE. `what`: what
-    the line contains. A line marked `#off` that belongs to no disabled rule ends nothing.
+    `rule`: whether that rule is enabled (RULE) or disabled (OFF). `kind`: the same for the line.
+    `what`: what the line contains. A `[[rule]]` line always ends the rule, and so does the header
+    of any other table. A disabled rule also ends at the first line that isn't disabled. A line
+    marked `#off` that belongs to no disabled rule ends nothing.
     """
     return (
         what is _Line.RULE

@@ -33,7 +33,7 @@ KEYS = (
     "allowRedirection",
     "denyMessage",
 )
-"""The keys the CLI knows in a rule, in the order in which gemtui writes them."""
+"""The keys the CLI recognises in a rule, in the order in which gemtui writes them."""
 
 OLD_KEYS = {"allow_redirection": "allowRedirection", "deny_message": "denyMessage"}
 """Maps old spellings of keys to the new ones.

@@ -1,4 +1,4 @@
-"""Serialise a call's arguments to the text that rules' patterns must match.
+"""Serialise a call's arguments to the string that rules' patterns must match.
 
 The string is JSON as JavaScript writes it, with sorted keys and no whitespace, and with a NUL
 before and after every key-value pair of the outermost object (assets/gemini-cli.md#args-text).

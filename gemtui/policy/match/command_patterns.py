@@ -62,7 +62,11 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
 
 
 def covers(words: tuple[str, ...], command: str) -> bool:
-    """Return whether the pattern `allowed(words)` matches a command."""
+    """Return whether the pattern `allowed(words)` would allow a whole command line.
+
+    `words`: the command that the pattern is built for. `command`: the command line, which may add
+    arguments and other usual forms (`FORMS`).
+    """
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 

@@ -379,7 +379,7 @@ def _value(code: re.Match[str]) -> int:
 
 
 def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Split a range into the parts below, within and above the surrogates."""
+    """Split a range of code units into the parts below, in and above the surrogates."""
     for low, high in ((0, _FIRST_HALF - 1), (_FIRST_HALF, _LAST_HALF), (_LAST_HALF + 1, _LAST)):
         if first <= high and last >= low:
             yield max(first, low), min(last, high)

@@ -105,7 +105,10 @@ def dropped(source: str) -> str | None:
 
 
 def kills(rule: Rule) -> str | None:
-    """Return the rule's empty field that keeps the CLI from starting; None if none."""
+    """Return the name of an empty field in a rule that keeps the CLI from starting.
+
+    Returns None if there is none.
+    """
     kept = [source for source in pattern_sources(rule) if not source or not dropped(source)]
     if not kept or not tool_names(rule):
         return None
@@ -159,10 +162,10 @@ def _prefix_pattern(prefix: str) -> str:
 
 
 def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool) -> str | None:
-    """Return why a rule isn't for the subject's calls; None if it is.
+    """Return why a compiled rule doesn't apply to a tool's calls; None if it does.
 
-    The reason is a clause for the user. Conditions on the arguments are not checked. `mode`:
-    spelled as in rules (`autoEdit`).
+    The reason is a clause for the user. Conditions on the arguments are not checked. `ready`: the
+    compiled rule. `subject`: the tool and the caller. `mode`: spelled as in rules (`autoEdit`).
     """
     rule = ready.rule
     if rule.modes and mode not in rule.modes:
@@ -183,7 +186,7 @@ def mismatch(ready: CompiledRule, subject: Subject, mode: str, interactive: bool
 
 
 def is_about(ready: CompiledRule, subject: Subject) -> bool:
-    """Return whether a compiled rule is for the subject's tool, by name or wildcard."""
+    """Return whether a compiled rule is for the tool of `subject`, even by wildcard."""
     return any(_names(ready, name, subject.server) for name in subject.names)
 
 
@@ -225,7 +228,7 @@ def _tools_text(rule: Rule) -> str:
 
 
 class RuleSequence:
-    """The rules that apply to calls of one tool, in the engine's order.
+    """The rules that apply to calls to one tool, in the engine's order.
 
     Optimised for many calls: because few patterns match a call, a single search first finds out
     whether the arguments contain the fixed beginning of any pattern.

@@ -2,7 +2,7 @@
 
 The engine searches a string that contains paths as the model sent them, with a NUL before and after
 each key-value pair (assets/gemini-cli.md#args-text). So a pattern can match exactly one pair, but
-it has to exclude `..` itself.
+the pattern itself has to reject paths that contain `..`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def named_anywhere(path: str, *, folder: bool, keys: str = "file_path") -> str:
 
     `path`: relative to the project. `folder`: whether it is a folder. `keys`: a pattern for the
     arguments to search. The result also matches `./`, `..`, absolute paths, and the same name under
-    another folder; it is meant for rules that deny or ask, which may match too much but not too
+    a different folder; it is meant for rules that deny or ask, which may match too much but not too
     little.
     """
     parts = '/(?:[^"]*/|)'.join(map(_escaped, path.split("/")))
@@ -110,7 +110,7 @@ READ_KEYS = "(?:file_path|dir_path|pattern|include)"
 
 
 def _starts(roots: Sequence[str]) -> str:
-    """Return a group that matches what may precede a path relative to the project.
+    """Return a pattern's group for what may precede a path relative to the project.
 
     The group contains an empty alternative instead of being followed by `?`, because the CLI drops
     rules with such groups.
@@ -178,7 +178,10 @@ def _named_anywhere(pattern: str) -> str | None:
 
 
 def _beginnings(rest: str) -> list[str]:
-    """Return the paths in a pattern such as `src/` or `(src|tests)/`, or []."""
+    """Return the paths in a file pattern: `src/` and `test/` for `(src|test)/`.
+
+    `rest`: what follows the key in an argsPattern. Returns [] if it has other pattern characters.
+    """
     names, end = [rest], ""
     if rest.startswith("(") and ")" in rest:
         inside, _, end = rest[1:].rpartition(")")

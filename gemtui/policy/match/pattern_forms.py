@@ -67,7 +67,7 @@ def with_marks(pattern: str) -> str:
 def anywhere_pattern(prefixes: Sequence[str]) -> str:
     """Return an argsPattern that finds any of several commands within a command line.
 
-    A command is found if all its words occur in this order, possibly with others in between.
+    A command is found if all its words occur in this order, possibly with other words in between.
     """
     found = [WITHIN.join(map(_word, prefix.split())) for prefix in prefixes]
     inside = found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"

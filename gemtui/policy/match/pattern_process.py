@@ -32,7 +32,7 @@ class _Worker:
         self._owner = 0
 
     def found(self, pattern: str, text: str, seconds: float) -> bool | None:
-        """Return whether a text contains a match; None if the search took too long.
+        """Return whether `text` contains a match; None if the search took too long.
 
         `pattern`, `text`: as rewritten for `regress`. `seconds`: the limit, in CPU time. On a busy
         machine, the search may take up to `_PATIENCE` times as long in real time.

@@ -93,7 +93,7 @@ class Pattern:
         self._stopped = 0
 
     def matches(self, text: str) -> bool:
-        """Return whether the pattern matches anywhere in a text. Raises PatternTimeout."""
+        """Return whether the pattern matches anywhere in a string. Raises PatternTimeout."""
         if not text.isascii():
             text = _in_halves(text)
         if self.prefix not in text:
@@ -107,7 +107,7 @@ class Pattern:
         return self._watched(text)
 
     def steps(self, text: str) -> float:
-        """Return the maximum number of character comparisons needed to search a text."""
+        """Return the maximum number of character comparisons needed to search a string."""
         size = len(text).bit_length()
         if size not in self._steps:
             self._steps[size] = most_steps(self._tree, 1 << size)
@@ -132,7 +132,7 @@ class _Effort(NamedTuple):
     """The maximum work of a backtracking engine on a part of a pattern.
 
     The work starts at one position in a string. `ways`: the number of ways to match there; the rest
-    of the pattern is tried after each. `steps`: the number of steps to try all of them. Neither
+    of the pattern is tried after each. `steps`: the number of steps needed to try all ways. Neither
     number is ever too low. If the work grows exponentially, they may be infinite or NaN.
     """
 
@@ -180,7 +180,7 @@ def _effort(node: Node, length: int) -> _Effort:
 
 
 def _apart(options: Sequence[Node]) -> bool:
-    """Return whether no two of these options can begin with the same character."""
+    """Return whether no two of these options can match the same first character."""
     return not any(
         low <= other_high and other_low <= high
         for one, other in combinations(map(_first, options), 2)
@@ -208,9 +208,9 @@ def _first(node: Node) -> Ranges:
 class _Literals:
     """The literal text that every match of a pattern contains.
 
-    `prefix`: the text with which every match begins. `needed`: texts that every match contains.
+    `prefix`: the text with which every match begins. `needed`: strings that every match contains.
     `anchored`: whether a match can only be at the start of the string. `whole`: whether the pattern
-    consists of `prefix` alone.
+    is nothing but `prefix`.
     """
 
     prefix: str
@@ -219,7 +219,7 @@ class _Literals:
     whole: bool
 
     def places(self, text: str) -> int:
-        """Return the maximum number of positions in a text at which a match may begin."""
+        """Return the maximum number of positions in a string at which a match may begin."""
         if self.anchored:
             return 1
         return text.count(self.prefix) * len(self.prefix) if self.prefix else len(text) + 1
@@ -240,7 +240,7 @@ def _literals(tree: Node) -> _Literals:
 
 
 def _row(node: Node) -> Iterator[Node]:
-    """Yield the items of a sequence, with the items of plain groups in their place."""
+    """Yield the items of a sequence, replacing unrepeated groups by their items."""
     if isinstance(node, Concatenation):
         for item in node.items:
             yield from _row(item)
@@ -282,7 +282,7 @@ def unsafe(source: str) -> str | None:
 
 
 def slow(source: str) -> bool:
-    """Return whether a search for the pattern may be slow in a long string.
+    """Return whether searching a long string for this pattern may be slow.
 
     Returns False for an invalid pattern.
     """

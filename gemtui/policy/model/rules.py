@@ -93,7 +93,7 @@ class Rule:
 
     @property
     def conditional(self) -> bool:
-        """Whether the rule has a condition on a call's arguments."""
+        """Whether the rule has a condition on a call's arguments, such as a commandPrefix."""
         return bool(self.command_prefixes or self.command_regex or self.args_pattern)
 
 

@@ -1,6 +1,6 @@
 """Group calls by what one rule would allow, and plan a rule for each group.
 
-A group is a program's commands, the files in a folder, or the calls of another tool.
+A group is a program's commands, the files in a folder, or the calls to any other tool.
 """
 
 from __future__ import annotations
@@ -164,10 +164,11 @@ def _allow(tools: Sequence[str]) -> Rule:
 def _commands(
     dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
 ) -> list[RulePlan]:
-    """Return a plan for each program, with a prefix for each of its subcommands.
+    """Plan a rule for each program, with a prefix for each of its subcommands.
 
-    There is also a plan for each command that agents ran in forms that no prefix covers. Groups for
-    which there is no plan are added to `left`.
+    A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
+    gets a plan of its own. `dones`: the groups of shell calls. Groups for which there is no plan
+    are added to `left`.
     """
     uses: dict[int, list[Prefix]] = {}
     programs: dict[str, list[CallGroup]] = {}
@@ -194,10 +195,11 @@ def _commands(
 
 
 def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
-    """Return the prefix of the command proper, if only a pattern can allow the group.
+    """Return the command at the core of a group's calls, if no prefix can allow them.
 
-    An example is `cd src && npm test | tail`, for which this returns `npm test`. Returns None if
-    prefixes suffice, or if no pattern fits. `found`: the result of `_prefixes` for the group.
+    For example, this returns the prefix `npm test` for `cd src && npm test | tail`, which can be
+    allowed by a pattern for that command. Returns None if prefixes suffice, or if no pattern fits.
+    `found`: the result of `_prefixes` for the group.
     """
     command = done.call.args.get("command", "")
     if not isinstance(found, RefusedGroup) or len(command) > LONGEST:
@@ -213,7 +215,7 @@ def _form(done: CallGroup, found: list[Prefix] | RefusedGroup) -> Prefix | None:
 
 
 def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
-    """Return a plan that allows a command in all forms in which agents run it."""
+    """Plan a rule that allows a command in all forms in which agents run it."""
     words = tuple(prefix.text.split())
     rule = replace(_allow((SHELL,)), command_regex=allowed(words), allow_redirection=True)
     beware = prefix.opens.partition("; ")[2]
@@ -227,7 +229,7 @@ def _form_plan(prefix: Prefix, dones: Sequence[CallGroup]) -> RulePlan:
 
 
 def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefix] | RefusedGroup:
-    """Return the prefixes needed to allow a command, one per part.
+    """Return the prefixes needed to allow a group's command, one per part.
 
     Parts that are already allowed need none. Returns a RefusedGroup if there is no suitable prefix.
     """
@@ -308,9 +310,10 @@ def _is_covered(text: str, prefixes: Iterable[str]) -> bool:
 
 
 def _files(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return a plan per top-level folder of a project, and one for the other files.
+    """Plan a rule for each top-level folder of a project, and one for other files.
 
-    Groups for which there is no plan are added to `left`.
+    `dones`: the groups of calls that write files. Groups for which there is no plan are added to
+    `left`.
     """
     folders: dict[str, list[tuple[CallGroup, WrittenFile]]] = {}
     for done in dones:
@@ -332,9 +335,10 @@ _Found = Sequence[tuple[CallGroup, WrittenFile]]
 
 
 def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
-    """Return one plan for these files, or several if one pattern would be too long.
+    """Plan one rule for these files, or several if one pattern would be too long.
 
-    `top`: the top-level folder; "" means files outside folders.
+    `top`: the top-level folder; "" means files outside folders. `found`: the groups of calls, each
+    with its file. Groups for which there is no plan are added to `left`.
     """
     plan = _folder_plan(top, found)
     if len(plan.rule.args_pattern or "") <= LENGTH:
@@ -399,9 +403,9 @@ _NOT = {
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
-    """Return one plan per tool, using the tool's current name.
+    """Plan one rule for each tool, using the tool's current name.
 
-    Groups for which there is no plan are added to `left`.
+    `dones`: the groups of calls. Groups for which there is no plan are added to `left`.
     """
     tools: dict[str, list[CallGroup]] = {}
     for done in dones:

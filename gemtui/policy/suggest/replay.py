@@ -2,7 +2,7 @@
 
 A call is decided the way the current CLI would decide it, with the recorded name and arguments.
 Names are not translated, except for the one alias that the engine itself knows
-(assets/gemini-cli.md#tool-names). A call of a tool that the CLI no longer has would fail as not
+(assets/gemini-cli.md#tool-names). A call to a tool that the CLI no longer has would fail as not
 found; such calls are also counted separately.
 """
 
@@ -49,8 +49,9 @@ _REPLAYED = {each: ReplayDecision(each) for each in Decision}
 class RuleCount:
     """The calls for which one rule made the same decision.
 
-    `rule`: None if no rule decided, but for example the mode, or the tool itself. `references`: in
-    the order of the calls, up to a limit. `examples`: the first few calls, complete.
+    `rule`: None if the decision came from something else, such as the mode or the tool itself.
+    `references`: in the order of the calls, up to a limit. `examples`: the first few calls,
+    complete.
     """
 
     rule: Rule | None

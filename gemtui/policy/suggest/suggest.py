@@ -1,7 +1,7 @@
 """Suggest rules that allow recorded calls that succeeded, each with its evidence.
 
 Nothing is changed: the user reads the suggestions and picks some. A suggested rule is for one
-approval mode only, because in another mode it would allow more: writes in plan mode, or
+approval mode only, because in a different mode it would allow more: writes in plan mode, or
 redirections in autoEdit.
 """
 
@@ -140,7 +140,7 @@ class Evidence:
         )
 
     def _raised(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans with a mode, and a priority that suits the existing rules.
+        """Set the mode of planned rules, and a priority that outranks rules in their way.
 
         The planned rules are first tried with priority 0, to see which existing rules override
         them. A rule that denies exactly this tool counts as intended and stays in force: the calls
@@ -167,9 +167,9 @@ class Evidence:
     def _between(self, plan: RulePlan, over: Sequence[Rule], refused: _Refusals) -> list[RulePlan]:
         """Return the plan with a priority above the rules `over`, as a list of one.
 
-        The priority must also be below that of any rule that asks about, or denies, some of the
-        calls that the plan would allow. If there is no such priority, the list is empty, and the
-        plan's calls are added to `refused`.
+        The priority must also be below that of any other rule that asks about, or denies, some of
+        the calls that the plan would allow. If there is no such priority, the list is empty, and
+        the plan's calls are added to `refused`.
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
@@ -192,9 +192,9 @@ class Evidence:
         return []
 
     def _tried(self, plans: Sequence[RulePlan], refused: _Refusals) -> list[RulePlan]:
-        """Return the plans without calls that would be blocked even with all of the plans.
+        """Return the plans without those calls that would be blocked despite all plans.
 
-        The calls that would still be blocked are added to `refused`.
+        Such calls are added to `refused`. A plan that has no calls left is dropped.
         """
         rules = [
             replace(plan.rule, source="the suggested rules", index=place)
@@ -258,7 +258,7 @@ def _refused_by_tools(groups: Iterable[CallGroup]) -> Iterator[tuple[CallGroup, 
 
 
 def _different(references: Iterable[Reference]) -> list[Reference]:
-    """Return up to three references, with as many different arguments as possible."""
+    """Return up to three references whose arguments differ as much as possible."""
     found = list(references)
     by_argument = {(each.tool, each.argument): each for each in reversed(found)}
     return list(reversed(by_argument.values()))[:3]
@@ -317,7 +317,7 @@ def suggest(
     """Suggest rules that, together with `policy`, allow the calls that succeeded.
 
     `mode` and `interactive` describe the run that the rules are for. `setup`: the other facts on
-    which its decisions depend, such as settings.
+    which the run's decisions depend, such as settings.
     """
     evidence = Evidence(policy, mode=mode, interactive=interactive, setup=setup)
     evidence.feed(calls)
