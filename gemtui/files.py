@@ -267,6 +267,16 @@ def move_without_replacing(source: Path, target: Path) -> None:
         source.unlink()
 
 
+@contextmanager
+def open_folder(folder: Path) -> Iterator[int]:
+    """Keep a folder open in this context; yield its handle. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def sync(stream: IO[bytes]) -> None:
     """Flush everything written to an open file to disk."""
     stream.flush()
@@ -275,12 +285,8 @@ def sync(stream: IO[bytes]) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to disk, if the file system supports it."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with suppress(OSError), open_folder(folder) as handle:
+        os.fsync(handle)
 
 
 # --- paths that come from users or files ---------------------------------------------------------

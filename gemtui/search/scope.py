@@ -16,7 +16,7 @@ from gemtui.sessions.index import Index
 from gemtui.sessions.newest import Unsure
 from gemtui.sessions.query import Narrowed, fits, is_of_sessions
 from gemtui.sessions.repositories import ProjectFolders
-from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.store import ChatFile, SessionKind, stamp_of
 from gemtui.sessions.summary import Flag, Summary
 
 _MOST_UNREAD = 24 * 1024 * 1024
@@ -176,18 +176,22 @@ class StoreScope:
 
     def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
         self._index = index
-        self._places = {
-            file.name: file for file in index.files() if file.kind is not SessionKind.CHECKPOINT
-        }
-        self._unread = [
-            file
-            for name, file in self._places.items()
-            if (row := rows.get(name)) is None or row.stamp != file.stamp
-        ]
+        self._rows = rows
+        checkpoint = SessionKind.CHECKPOINT
+        self._places = {file.name: file for file in index.files() if file.kind is not checkpoint}
+        self._sessions: dict[str, str] = {}
+        self._unread: list[ChatFile] = []
+        for (name, file), stamp in zip(
+            self._places.items(), map(stamp_of, self._places.values()), strict=True
+        ):
+            row = rows.get(name)
+            if row is not None:
+                self._sessions[name] = row.session
+            if row is None or row.stamp != stamp:
+                self._unread.append(file)
         if sum(file.size for file in self._unread) > _MOST_UNREAD:
             raise Unsure
         self._read: dict[str, Summary] = {}
-        self._sessions = {name: rows[name].session for name in self._places if name in rows}
         self._take(self._unread)
         self._leave_out(project)
 
@@ -201,11 +205,16 @@ class StoreScope:
 
         See `SearchScope.divided` for the details.
         """
-        lost = [each for name, each in self._places.items() if name not in rows]
+        lost = (
+            ()
+            if rows is self._rows
+            else [each for name, each in self._places.items() if name not in rows]
+        )
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
-        known = self._wanted.difference(file.name for file in unread)
-        return {number: name for name in known for number in rows[name].numbers}, unread
+        known = self._wanted.difference([file.name for file in unread])
+        numbers = [(rows[name].numbers, name) for name in known]
+        return {number: name for some, name in numbers for number in some}, unread
 
     def file(self, name: str) -> Summary:
         """Return the summary of the file with this path."""

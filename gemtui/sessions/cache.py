@@ -25,7 +25,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from gemtui.paths import make_own_file
-from gemtui.sessions.store import ChatFile, Problem
+from gemtui.sessions.store import ChatFile, Problem, stamp_of
 from gemtui.sessions.summary import Known, Summary, Unread
 from gemtui.sqlite_file import (
     Damaged,
@@ -388,7 +388,7 @@ def _columns(places: Sequence[ChatFile]) -> bytes:
     A stamp (`ChatFile.stamp`) changes whenever the file does.
     """
     names = os.fsencode("\0".join([place.name for place in places]))
-    stamps = zip(*[place.stamp for place in places], strict=True)
+    stamps = zip(*map(stamp_of, places), strict=True)
     return _pack((names, *stamps))
 
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from gemtui.files import open_folder
 from gemtui.sessions.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
 
@@ -86,9 +89,11 @@ class ChatFile(NamedTuple):
     @property
     def stamp(self) -> tuple[int, ...]:
         """A value that stays equal while the file and its permissions are unchanged."""
-        return self.inode, self.size, self.mtime_ns, self.mode
+        return stamp_of(self)
 
 
+stamp_of: Callable[[ChatFile], tuple[int, ...]] = attrgetter("inode", "size", "mtime_ns", "mode")
+"""`ChatFile.stamp` as a function, which is faster for many files."""
 _SESSION = re.compile(
     r"session-(?:(?:\d{4}-\d\d-\d\dT\d\d-\d\d|\d{10,})-(.{1,8})|.+)\.jsonl?", re.DOTALL
 )
@@ -122,7 +127,10 @@ class Store:
         self._real: set[str] = set()
         self._blocked = self._closed = False
         self._in_the_way()
-        for folder in sorted(self._entries(self.tmp), key=lambda entry: entry.name):
+        folders: list[os.DirEntry[str]] = []
+        with self._noting(self.tmp), os.scandir(self.tmp) as entries:
+            folders.extend(entries)
+        for folder in sorted(folders, key=lambda entry: entry.name):
             self._project(folder)
         self._registry()
         self.problems = tuple(self._problems)
@@ -165,7 +173,7 @@ class Store:
         self._real.add(real)
         path = Path(folder.path)
         found = len(self._files)
-        others = self._add(self._entries(path), folder.name, SessionKind.CHECKPOINT)
+        others = self._add(path, folder.name, SessionKind.CHECKPOINT)
         if any(entry.name == "chats" for entry in others):
             self._chats(path / "chats", folder.name)
         elif found == len(self._files):
@@ -189,43 +197,38 @@ class Store:
         if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
             self._note(chats, "is not a folder")
             return
-        for entry in self._add(self._entries(chats), key, SessionKind.MAIN):
+        for entry in self._add(chats, key, SessionKind.MAIN):
             if self._is_real_folder(entry):
-                inside = self._entries(chats / entry.name)
-                self._add(inside, key, SessionKind.SUBAGENT, entry.name)
+                self._add(chats / entry.name, key, SessionKind.SUBAGENT, entry.name)
 
     def _add(
-        self,
-        entries: Iterable[os.DirEntry[str]],
-        key: str,
-        kind: SessionKind,
-        parent: str | None = None,
+        self, folder: Path, key: str, kind: SessionKind, parent: str | None = None
     ) -> list[os.DirEntry[str]]:
-        """Add those of a folder's entries that may be sessions; return all other entries.
+        """Add the files in a folder that may be sessions; return all its other entries.
 
-        `key`: the name of the project's folder under `tmp`. `kind`: the kind of session that is
-        stored in this folder. `parent`: the id of the session to which subagents in this folder
-        belong.
+        Files are looked up by name in the open folder, which is faster than by path.
         """
         match_name, add = _NAMES[kind].fullmatch, self._files.append
         others: list[os.DirEntry[str]] = []
-        for entry in entries:
-            match = match_name(entry.name)
-            if match is None:
-                others.append(entry)
-                continue
-            try:
-                info = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                self._note(Path(entry.path), f"can't be read: {error.strerror}")
-                continue
-            if stat.S_ISREG(info.st_mode):
-                add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
-            else:
-                self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
-                others.append(entry)
+        with self._noting(folder), open_folder(folder) as handle, os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                match = match_name(name)
+                if match is None:
+                    others.append(entry)
+                    continue
+                try:
+                    info = status(name, dir_fd=handle, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self._note(Path(entry.path), f"can't be read: {error.strerror}")
+                    continue
+                if stat.S_ISREG(info.st_mode):
+                    add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
+                else:
+                    self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
+                    others.append(entry)
         return others
 
     def _is_real_folder(self, entry: os.DirEntry[str]) -> bool:
@@ -235,10 +238,11 @@ class Store:
             self._note(Path(entry.path), f"can't be read: {error.strerror}")
             return False
 
-    def _entries(self, folder: Path) -> Iterator[os.DirEntry[str]]:
+    @contextmanager
+    def _noting(self, folder: Path) -> Iterator[None]:
+        """Record a problem if a folder can't be read; ignore that it doesn't exist."""
         try:
-            with os.scandir(folder) as entries:
-                yield from entries
+            yield
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

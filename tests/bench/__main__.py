@@ -17,6 +17,7 @@ from tests.bench import (
     reading,
     running,
     searching,
+    stalling,
     starting,
 )
 from tests.bench.measure import Row
@@ -24,7 +25,7 @@ from tests.bench.record import HEAD, beside, figures, line, record, recorded
 
 PARTS = (
     "start", "rest", "list", "stores", "search", "session", "open", "policies", "edits", "huge",
-    "run", "hooks", "checkpoints",
+    "stops", "run", "hooks", "checkpoints",
 )  # fmt: skip
 OPTED = ("huge", "run", "hooks", "checkpoints")
 """Parts that are measured only if they are named."""
@@ -66,6 +67,8 @@ def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
         yield from editing.rows(folder, wanted.repeat)
     if "huge" in wanted.parts:
         yield from reading.session(folder, 1_000 * MEGABYTE, 1)
+    if "stops" in wanted.parts:
+        yield from stalling.rows(folder, max(wanted.sessions), wanted.repeat)
     if "run" in wanted.parts:
         yield from running.rows(folder, wanted.repeat)
     if "hooks" in wanted.parts:

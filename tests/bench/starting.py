@@ -65,7 +65,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
                 floor="minimal Textual app",
                 least=Cost.middle(floors).seconds,
             )
-            _fill_cache(place)
+            fill_cache(place)
 
 
 def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
@@ -73,7 +73,7 @@ def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     for count in counts:
         place = folder / f"rest-{count}"
         make_store(place, count)
-        _fill_cache(place)
+        fill_cache(place)
         runs = [
             [
                 at_rest(minimal.__name__, minimal.LINE, folder),
@@ -114,7 +114,8 @@ def _first_row(place: Path) -> str:
     return clean_line(newest.title)[:12]
 
 
-def _fill_cache(place: Path) -> None:
+def fill_cache(place: Path) -> None:
+    """Read the store of a home folder, so that its sessions are in the cache."""
     index = Index(place / ".gemini", cache=place / "cache" / "gemtui")
     index.load(publish=lambda snapshot: None, cancelled=lambda: False)
     index.close()

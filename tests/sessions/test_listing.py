@@ -350,6 +350,19 @@ def test_rows_keep_their_keys_and_unchanged_entries() -> None:
     assert kept[1].summary.prompts == 99
 
 
+def test_prepared_sessions_are_listed_with_the_marks_of_the_moment_they_are_shown() -> None:
+    listing, newer = Listing(), tuple(SORTED)
+    listing.replace_all(SORTED)
+    listing.prepare(newer)
+    listing.mark({mark.session: mark for mark in MARKS})
+    listing.replace_all(newer)
+    kept = listing.arrange(EVERYWHERE).rows
+    assert names(kept) == names(arrange(SORTED, EVERYWHERE, marks=MARKS).rows)
+    listing.prepare(newer)
+    listing.replace_all(newer)
+    assert listing.arrange(EVERYWHERE).rows == kept
+
+
 # --- names -----------------------------------------------------------------------------------
 
 

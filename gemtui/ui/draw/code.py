@@ -133,6 +133,11 @@ def _lexer(language: str) -> Any:
     return Syntax("", language).lexer if language else None
 
 
+def load_highlighter() -> None:
+    """Import the highlighter. Call this from a worker thread before code is drawn."""
+    _lexer("diff")
+
+
 @lru_cache(maxsize=512)
 def _role(kind: tuple[str, ...]) -> Role:
     while kind:

@@ -107,6 +107,11 @@ def _parser() -> MarkdownIt:
     return parser.enable(["table", "strikethrough"])
 
 
+def load_parser() -> None:
+    """Import the parser. Call this from a worker thread before the first text is drawn."""
+    _parser()
+
+
 def _parsed(text: Clean) -> SyntaxTreeNode | None:
     from markdown_it.tree import SyntaxTreeNode
 

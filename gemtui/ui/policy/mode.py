@@ -5,6 +5,7 @@ The pane's modules are imported only when the pane is shown for the first time.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,13 @@ POLICY_MODE = "policy"
 UNSAVED = "*"
 
 
+def _pane_class() -> type[PolicyScreen]:
+    """Import the pane, which takes 0.1 s the first time."""
+    from gemtui.ui.policy.screen import PolicyScreen
+
+    return PolicyScreen
+
+
 class PolicyMode:
     """Shows the policy pane, and asks about unsaved changes before gemtui exits."""
 
@@ -30,9 +38,7 @@ class PolicyMode:
         app.add_mode(POLICY_MODE, self._screen)
 
     def _screen(self) -> PolicyScreen:
-        from gemtui.ui.policy.screen import PolicyScreen
-
-        self._made = PolicyScreen(self._app, self._app.start.project or current_folder())
+        self._made = _pane_class()(self._app, self._app.start.project or current_folder())
         return self._made
 
     @property
@@ -47,6 +53,8 @@ class PolicyMode:
 
     async def show(self) -> PolicyScreen:
         """Show and return the policy pane."""
+        if self._made is None:
+            await asyncio.to_thread(_pane_class)
         await self._app.switch_mode(POLICY_MODE)
         assert self._made is not None
         return self._made

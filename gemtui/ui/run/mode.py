@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 RUN_MODE = "run"
 
 
+def _pane_class() -> type[RunScreen]:
+    """Import the pane, which takes 0.3 s the first time."""
+    from gemtui.ui.run.screen import RunScreen
+
+    return RunScreen
+
+
 class RunMode:
     """The app's run mode, which publishes `changed` when a run has begun or ended.
 
@@ -73,9 +80,7 @@ class RunMode:
         return self._registry
 
     def _screen(self) -> RunScreen:
-        from gemtui.ui.run.screen import RunScreen
-
-        self._made = RunScreen(
+        self._made = _pane_class()(
             self.registry,
             self._app.start.project,
             may_start=self._may_start,
@@ -218,6 +223,8 @@ class RunMode:
         return None if path is None else _stored(path)
 
     async def _switched(self) -> RunScreen:
+        if self._made is None:
+            await asyncio.to_thread(_pane_class)
         await self._app.switch_mode(RUN_MODE)
         assert self._made is not None
         await self._made.ready.wait()

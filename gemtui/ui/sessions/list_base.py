@@ -82,6 +82,10 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self._listing.replace_all(snapshot.sessions)
         self.rearrange(self.view, typed=at_start)
 
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Prepare `show_sessions` for this snapshot. Blocking: call this from a worker thread."""
+        self._listing.prepare(snapshot.sessions)
+
     def mark(self, marks: Mapping[str, Mark]) -> None:
         """Use these marks, by session id, in the rows and to arrange them."""
         self.marks = marks

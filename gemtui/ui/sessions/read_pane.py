@@ -23,7 +23,9 @@ from gemtui.sessions.summary import Flag, Summary
 from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript
+from gemtui.ui.draw.code import load_highlighter
 from gemtui.ui.draw.lines import own
+from gemtui.ui.draw.markdown import load_parser
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
@@ -270,11 +272,11 @@ class ReadPane(Vertical):
         when it changes.
         """
         if self._shown is not reader:
-            transcript = await asyncio.to_thread(reader.read_first)
+            transcript = await asyncio.to_thread(_read_first, reader)
             self._take_over(reader)
             self.view.show(transcript, fresh=True, loading=not reader.complete)
             self._in_front(self.view)
-        newer = await asyncio.to_thread(reader.rest)
+        newer = await asyncio.to_thread(_rest, reader)
         if newer is not None:
             self.view.show(self._checkpoints.mark(newer), fresh=False)
         if self.has_class("-notice"):
@@ -465,3 +467,15 @@ def _muted(text: str) -> Content:
 def _lost(lost: Mapping[Dropped, int], *, shown: bool) -> str:
     key, what = BY_ID["transcript.dropped"].footer(), "hide" if shown else "show"
     return f"{dropped_words(lost)} (press {key} to {what})"
+
+
+def _read_first(reader: SessionLoader) -> Transcript:
+    """Read a session's first part; import what draws all of them, which takes 20 ms once."""
+    load_parser()
+    return reader.read_first()
+
+
+def _rest(reader: SessionLoader) -> Transcript | None:
+    """Read the rest of a session; import what draws code, which takes 40 ms once."""
+    load_highlighter()
+    return reader.rest()

@@ -147,7 +147,7 @@ class SessionsScreen(SessionsPane):
     @work(exclusive=True, group="store")
     async def _follow_store(self) -> None:
         project = None if self.sessions.view.everywhere else self.start.project
-        await self.store.follow(project, self.marks.ready)
+        await self.store.follow(project, self.marks.ready, prepare=self.sessions.prepare)
 
     @work(group="marks")
     async def _follow_marks(self) -> None:
@@ -191,9 +191,7 @@ class SessionsScreen(SessionsPane):
         """Mark sessions with checkpoints in the list, and prompts in the open session."""
         await asyncio.sleep(SETTLE)
         if self._checkpointed is None:
-            from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
-
-            self._checkpointed = CheckpointedSessions()
+            self._checkpointed = await asyncio.to_thread(_checkpointed_sessions)
             self._report_interrupted_undo()
         found = await asyncio.to_thread(self._checkpointed.read)
         if found is not None:
@@ -404,3 +402,10 @@ class SessionsScreen(SessionsPane):
         yield from self._keeping.words
         if self.pane.polling is not None:
             yield clean_line(self.pane.polling)
+
+
+def _checkpointed_sessions() -> CheckpointedSessions:
+    """Import the modules of checkpoints, which takes 0.2 s the first time."""
+    from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
+
+    return CheckpointedSessions()

@@ -33,20 +33,22 @@ LIVE_CHECK = 20.0
 class StoreFeed:
     """Loads the store (Gemini CLI's stored sessions) and follows it until cancelled.
 
-    `opening`: reads the first part of the store. `show`: called in the event loop with each new
-    state of the store. `changed`: called in the event loop with the paths of files that changed on
-    disk and with the reason why the store is polled, or None if the system reports changes.
+    `opening`: reads the first part of the store. `prepare`: called with each new state of the store
+    in the thread that has read it. `show`: called with it in the event loop afterwards. `changed`:
+    called in the event loop with the paths of files that changed on disk and with the reason why
+    the store is polled, or None if the system reports changes.
     """
 
     def __init__(
         self,
         opening: StorePreload,
         *,
+        prepare: Callable[[Snapshot], None],
         show: Callable[[Snapshot], None],
         changed: Callable[[frozenset[Path], str | None], None],
     ) -> None:
         self._opening = opening
-        self._show, self._changed = show, changed
+        self._prepare, self._show, self._changed = prepare, show, changed
         self._stopped = Event()
         self._live = False
         self._waiting: set[Path] = set()
@@ -96,10 +98,23 @@ class StoreFeed:
 
     async def _load(self, index: Index) -> Snapshot:
         latest, stopped = Latest(self._say_unless_stopped), self._stopped.is_set
-        return await asyncio.to_thread(index.load, publish=latest.put, cancelled=stopped)
+
+        def publish(snapshot: Snapshot) -> None:
+            latest.put(self._prepared(snapshot))
+
+        return await asyncio.to_thread(
+            lambda: self._prepared(index.load(publish=publish, cancelled=stopped))
+        )
 
     async def _update(self, index: Index, paths: frozenset[Path]) -> Snapshot:
-        return await asyncio.to_thread(index.update, paths, cancelled=self._stopped.is_set)
+        stopped = self._stopped.is_set
+        return await asyncio.to_thread(
+            lambda: self._prepared(index.update(paths, cancelled=stopped))
+        )
+
+    def _prepared(self, snapshot: Snapshot) -> Snapshot:
+        self._prepare(snapshot)
+        return snapshot
 
     async def _watch(self, index: Index) -> None:
         from gemtui.sessions.watch import watch  # slow, so not imported earlier
@@ -140,11 +155,17 @@ class OpenStore:
         """Return the session with this id, or None if there is none or it is hidden."""
         return next((each for each in self.sessions if each.id == id and not each.hidden), None)
 
-    async def follow(self, project: Path | None, marks: asyncio.Event) -> None:
+    async def follow(
+        self,
+        project: Path | None,
+        marks: asyncio.Event,
+        *,
+        prepare: Callable[[Snapshot], None],
+    ) -> None:
         """Load the store from the start, and follow it until cancelled.
 
         `project`: the project whose sessions are loaded first, or None. `marks`: an event that is
-        set once the user's marks have been loaded.
+        set once the user's marks have been loaded. `prepare`: see `StoreFeed`.
         """
         self.snapshot = None
         opening, self._opening = self._opening, None
@@ -152,7 +173,7 @@ class OpenStore:
             opening = StorePreload(self.home, cache=self._cache, project=project)
         with suppress(TimeoutError):
             await asyncio.wait_for(marks.wait(), MARKS_DELAY)
-        self._feed = StoreFeed(opening, show=self._take, changed=self._changed)
+        self._feed = StoreFeed(opening, prepare=prepare, show=self._take, changed=self._changed)
         await self._feed.run()
 
     def _take(self, snapshot: Snapshot) -> None:
