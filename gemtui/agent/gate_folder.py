@@ -39,7 +39,10 @@ LARGEST = 192_000_000
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
 _POLLS = 50
-"""Number of polls for questions between two updates of the presence file."""
+"""Number of polls for questions between two updates of the presence file.
+
+That file tells the supervisor that a user is there to answer.
+"""
 _AGAIN = 0.5
 """Seconds to wait before trying again to write an answer."""
 
@@ -143,7 +146,10 @@ class GateFolder:
         return {number: number not in answered for number in sorted(found["question"])}
 
     def differences(self) -> list[Difference]:
-        """Return the files whose contents differed from what was approved, by question."""
+        """Return the files whose contents differed from what the user approved.
+
+        They are sorted by the number of the question that the user answered.
+        """
         numbers = sorted(self._found()["difference"])
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
@@ -168,7 +174,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Map each kind of file in the folder to the numbers in these files' names."""
+        """Map each kind of file in the folder to the numbers in the names of these files."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]

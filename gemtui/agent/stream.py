@@ -54,7 +54,7 @@ class Limit(StrEnum):
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """A limit gemtui enforces because the CLI doesn't read the run's settings."""
+    """The turn limit, which gemtui enforces if the CLI won't do so itself."""
     BUDGET = "GEMINI_BUDGET"
     """The run's or the day's budget is used up."""
 

@@ -315,9 +315,10 @@ class Supervisor:
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Record the child's descendants, at most four times a second.
+        """Remember the child's descendants, at most four times a second.
 
-        Once the child has ended, they can no longer be found.
+        They are remembered so that they can be ended later: once the child has ended, its
+        descendants can no longer be found.
         """
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
@@ -434,8 +435,8 @@ class Supervisor:
     def _wait_for_group(self, group: int) -> None:
         """Wait for all processes in the CLI's process group to end.
 
-        The CLI consists of two, and only then has all output been written. Processes that remain
-        after the grace period are killed.
+        The CLI consists of two processes, and its output is complete only when both have ended.
+        Processes that remain after the grace period are killed.
         """
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
