@@ -30,7 +30,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
-"""Maps a call's id to everything the gate recorded about the call."""
+"""Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -40,7 +40,7 @@ _STATUS = {
 
 
 class AnsweredCalls:
-    """Adds a run's questions to its tool calls, and remembers which belong together.
+    """Adds a run's questions to its tool calls, and remembers how they were matched.
 
     A question without a call id is matched to the first call that has no question yet and has the
     same tool and arguments; failing that, to the first with the same tool. A subagent's question is
@@ -60,8 +60,8 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with questions and answers added to its calls.
 
-        `unasked`: the gate's records of calls that were made without a question. Messages that
-        haven't changed keep their `Outline` objects.
+        `unasked`: the records of calls that were made without asking the user. Unchanged messages
+        keep their `Outline` objects.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -195,7 +195,7 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
-    """Return the call with the facts from the gate's records about it.
+    """Return the call with the facts from its records, made when it was checked.
 
     For a question, these are the answer and the arguments; otherwise, the rule that allowed the
     call, or the arguments that another hook gave it.

@@ -27,8 +27,8 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
     `live`: the transcript from the run's output stream. `home`: the store. Messages keep their ids
     and their order, so that a view keeps its scroll position. Returns `live` itself if the session,
-    or this run in the session, can't be found. Blocking: call it from a worker thread, because
-    files are read.
+    or this run in the session, can't be found. Blocking: call it from a background thread,
+    because files are read.
     """
     messages = list(live)
     stored = stored_part(messages, home, session_id) if session_id else ()
@@ -41,8 +41,8 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
     """Return the messages that a run added to its stored session, prompt first.
 
     Returns () if they aren't found. They are found by the run's tool calls or, if there are none,
-    by its texts. Times can't be used, because when a session is resumed, all older records get the
-    time of the resume.
+    by its messages' text. Times can't be used, because when a session is resumed, all older records
+    get the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -62,7 +62,7 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
     """Yield every stretch of a session that contains `prompts` prompts, newest first.
 
-    Each stretch begins with a prompt and ends before another one, or at the session's end.
+    Each stretch starts with a prompt and ends right before a later prompt, or at the session's end.
     """
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
@@ -72,7 +72,7 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stretch of a session has the run's calls (or else its texts)."""
+    """Return whether a stretch of a session has the run's calls or, if none, its text."""
     theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
@@ -141,9 +141,10 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
     """Return the positions of the stored messages to show in place of `message`.
 
-    `left`: the stored messages that have not been shown yet. `mate`: the position of the
-    counterpart, which comes last. Earlier stored messages are included if `message` contains all of
-    their text; any others are left for their own counterparts.
+    `left`: the stored messages that have not been shown yet. `mate`: the position of the stored
+    counterpart of `message`, which comes last in the result. It is preceded by those earlier stored
+    messages whose text `message` contains completely; the other stored messages are left to be
+    matched with other messages.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -152,9 +153,9 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """Stored contents that have been shown earlier than they appear in the stream.
+    """Stored contents already shown, before the stream gets to them.
 
-    It is used to avoid showing the same contents twice.
+    Remembering them avoids showing the same contents twice.
     """
 
     def __init__(self) -> None:
@@ -228,8 +229,8 @@ def _joined(message: Message, stored: Sequence[Message], known: Container[str]) 
     """Merge a message from the stream into its counterpart, the last of `stored`.
 
     The result has everything in that stored message, plus what only `message` has. The text from
-    the stream is kept only if it contains none of the stored texts. `known`: the ids of all stored
-    calls.
+    the stream is kept only if it contains none of the stored messages' text. `known`: the ids of
+    all stored calls.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}

@@ -41,8 +41,8 @@ Record = Mapping[str, Any]
 class Fork:
     """A new chat, forked from another one.
 
-    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. Then start
-      a chat without `resume`.
+    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. In that
+      case, start a chat without `resume`.
     * `path`: the new session's file; None if `session_id` is None.
     * `before`: the number, counted from 1, of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
@@ -62,10 +62,10 @@ def fork_session(
     """Create a session with the history of another one up to a prompt.
 
     `session`: a session in the store under `home`, or archived in the vault. `before`: the number,
-    counted from 1, of a prompt in the present conversation, which is cut off with all that follows.
-    None, or one more than the number of prompts, keeps everything. `undo`: the id of the undo that
-    restored the files to this point, if any. If the CLI could not resume the remaining history, no
-    session is created and `session_id` is None.
+    counted from 1, of a prompt in the current conversation; that prompt and everything after it are
+    cut off. None, or one more than the number of prompts, keeps everything. `undo`: the id of the
+    undo that restored the files to this point, if any. If the CLI could not resume the remaining
+    history, no session is created and `session_id` is None.
 
     The new session has no token counts, and statistics exclude its older part, because the original
     session contains both. The original session's checkpoints also count as the new session's.

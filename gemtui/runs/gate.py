@@ -1,9 +1,9 @@
 """A run's gate, which every tool call must pass and which may ask the user.
 
-The gate is part of the run's supervisor. The CLI's hooks connect to its socket; each connection is
-handled in a thread. A question to the user stays in the run's folder until it is answered there.
-Any failure in this module denies the call; `gemtui/runs/gate_policy.py` explains why this is
-reliable.
+The gate is part of the run's supervisor. The CLI's hooks connect to the gate's socket, and each
+connection is handled on its own thread. A question to the user is a file in the run's folder, and
+so is the answer. Any failure in this module denies the call; `gemtui/runs/gate_policy.py` explains
+why this is reliable.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Gate:
     def _effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
-        """Return a call's effect; None if it writes a plan, which needs no question."""
+        """Return a call's effect; None if it writes a plan, which needs no approval."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
@@ -323,8 +323,8 @@ class Gate:
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
         """Record that one of the user's rules allowed a call without a question.
 
-        `rule`: where the rule is, for users; if it is "", nothing is recorded. `answer`: the number
-        of the answer that the rule came from; 0 for a policy file. Raises OSError.
+        `rule`: a description of where the rule is; if it is "", nothing is recorded. `answer`: the
+        number of the answer that the rule came from; 0 for a policy file. Raises OSError.
         """
         if not rule:
             return
@@ -399,7 +399,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> HookAnswer:
-        """Return a response that contains the user's messages sent since the last call.
+        """Return a response with the messages the user has sent since the last call.
 
         It is empty if there are none, or if a subagent may have made the call. `tool`: the call's
         tool.
@@ -423,7 +423,8 @@ class Gate:
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> HookAnswer | None:
         """Ask the user about a call; return the response to the hook.
 
-        If the call would do something else by the time the user allows it, the user is asked again.
+        If, by the time the user allows the call, it would do something different, the user is asked
+        again.
         `gone`: returns whether the hook has been killed. Returns None if the question was
         abandoned.
         """
@@ -529,9 +530,10 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> HookAnswer | ApprovalRequest:
-        """Let a call proceed that the user has allowed, or return a new question about it.
+        """Let a call proceed that the user has allowed, unless something has changed.
 
-        The response to the hook is returned if the call proceeds or can't be made. `folder`: the
+        Returns the response to the hook, which is a denial if the call can't be made. If the call
+        would no longer do what the user saw, returns a new question about it instead. `folder`: the
         real path of the command's folder at the time of the question.
         """
         arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
@@ -603,9 +605,10 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call's arguments with the path made absolute.
+    """Return a call's arguments with its path made absolute.
 
-    This is for a call of a session that works in `folder` instead of the run's folder.
+    This is for calls from a session that works in `folder` instead of the run's folder; relative
+    paths are resolved from there.
     """
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
@@ -627,7 +630,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 def _impossible(does: Effect | None) -> str | None:
     """Return why a call would fail or can't be predicted, as a message to the model.
 
-    Returns None if neither is so.
+    Returns None if the call can be predicted and would succeed.
     """
     if does is None or does.kind is not EffectKind.FILE:
         return None

@@ -78,11 +78,12 @@ class CallWatch:
         return None
 
     def may_be_changed(self, name: str) -> bool:
-        """Return whether another hook may have changed a call of this tool.
+        """Return whether another hook may have changed a call before the gate saw it.
 
-        The hook would have done so before the gate saw the call. Use this for a call for which
-        `passes` returned None. True means that the output has announced a call of this tool that
-        has not passed the gate yet, and that no running subagent could have made the call instead.
+        `name`: the call's tool. Use this if `passes` returned None, which means that no announced
+        call matches. True is returned if the output has announced a different call to this tool
+        that has not passed the gate yet, and if no subagent is running that could have made the
+        unmatched call.
         """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents
@@ -94,7 +95,7 @@ class CallWatch:
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
-        """Return the id of a tool's earliest call that has passed but has no result yet."""
+        """Return the id of a tool's earliest call that passed the gate but has no result."""
         found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 

@@ -1,4 +1,4 @@
-"""Run git commands in a folder that may belong to someone else."""
+"""Run git commands in a folder whose repository may be untrusted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.processes import FOLDER, find_program
 _LIMIT = 5.0
 """The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
-"""The exit codes with which git has answered a question; 1 means no."""
+"""The exit codes that don't count as failures; 1 is git's way of answering “no”."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",

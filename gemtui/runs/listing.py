@@ -65,7 +65,7 @@ class Run:
     * `session`: the id of the session to resume; None if unknown.
     * `size`: how many bytes would be freed by removing the folder.
     * `pids`: the run's processes that are alive without a supervisor.
-    * `asks`: how many of the run's questions are unanswered.
+    * `asks`: how many of the run's questions to the user are unanswered.
     * `undelivered`: how many messages and prompts have not reached the agent.
     * `policies`: the policy files that were chosen for the run.
     * `worktree`: the branch of the git worktree the run works in; None if it works in none.
@@ -221,7 +221,7 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """Add the processes that are alive without a supervisor to a run.
+    """Return a run with those of its processes that are alive without a supervisor.
 
     `tagged`: processes that have the run's id in their environment.
     """
@@ -235,7 +235,7 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """Return the message that a run's processes are alive without a supervisor.
+    """Return a message saying that a run's processes are alive without a supervisor.
 
     It contains the command that stops them.
     """
@@ -243,7 +243,7 @@ def orphaned_words(id: str) -> str:
 
 
 def waiting_words(count: int, id: str) -> str:
-    """Return the message that a run has `count` queued prompts."""
+    """Return a message saying that a run has `count` queued prompts."""
     waits = counted(count, "queued prompt", "queued prompts")
     return f"{waits} for run {id[:8]}: see gemtui runs show {id[:8]}"
 
@@ -276,7 +276,10 @@ def find_run(place: Path, wanted: str) -> Run:
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
-    """Return the runs whose id, or else session id, is or begins with `wanted`."""
+    """Return the runs whose id or session id equals or starts with `wanted`.
+
+    Run ids take precedence over session ids, and exact matches over prefixes.
+    """
     known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()

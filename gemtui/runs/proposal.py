@@ -42,7 +42,7 @@ class Proposal:
     * `form`: whether the call is shown as a command, a file or arguments.
     * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.
     * `name`: a file name that an editor can use for `text`.
-    * `diff`: for a file, the difference from the present file on disk.
+    * `diff`: for a file, the difference from the current file on disk.
     * `remarks`: notes about the call, one clause each.
     * `dangers`: the dangerous parts of a command.
     """
@@ -111,7 +111,7 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return arguments with which the call does what the user wrote.
+        """Return the call's arguments, changed so that the call uses the user's text.
 
         `text`: replaces the proposal's `text`. Raises ValueError with a message for the user.
         """
@@ -243,9 +243,9 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 
 
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
-    r"""Return both texts with `\n` line endings, so that they can be compared.
+    r"""Return both versions of a file with `\n` line endings, ready to be compared.
 
-    If one of the texts has mixed line endings, each `\r\n` in both texts is marked with `␍`.
+    If either version has mixed line endings, each `\r\n` in both is marked with `␍`.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"

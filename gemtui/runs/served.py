@@ -1,8 +1,8 @@
 """Let users answer a run's questions elsewhere: another terminal, phone or script.
 
-A question's name consists of its number and a token of its call's effect, such as
-`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed in the meantime, an answer is rejected
-instead of being applied to the new effect.
+A question's name consists of its number and a token that identifies its call's effect, such as
+`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed since the user saw it, the answer is
+rejected instead of being applied to the new effect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gemtui.sessions.summary import iso
 _TOKEN = 16
 """How many characters of the effect's digest the name of a question contains.
 
-With fewer, another effect with the same token could be constructed.
+With fewer, someone could construct a different effect that has the same token.
 """
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
@@ -52,7 +52,7 @@ class WaitingQuestion:
 
     @property
     def changed(self) -> bool:
-        """Whether the call would now do something else than when the question was asked."""
+        """Whether the call's effect has changed since the question was asked."""
         return token_of(self.asked.effect) != first_token(self.asked)
 
     def to_dict(self) -> dict[str, Any]:

@@ -142,7 +142,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
-    """Return which calls are similar: all calls of the same tool."""
+    """Return which calls are similar: all calls to the same tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not tool_may_exist(name):

@@ -137,7 +137,7 @@ def failures() -> Iterator[CommandFailure]:
 
 
 def report_failures() -> tuple[str, ...]:
-    """Return notifications about failures that the user has not been told yet."""
+    """Return notifications about failures that the user has not been told about yet."""
     untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):

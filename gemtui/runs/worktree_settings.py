@@ -56,7 +56,7 @@ def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
 
 
 class _Contents:
-    """Keeps the contents of one file in memory, through the Keeper interface."""
+    """Implements the Keeper interface by keeping one file's contents in memory."""
 
     data = b""
 
