@@ -142,7 +142,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
 
 
 def _of_assignments(text: str) -> Iterator[str]:
-    """Yield why the variables that are set are dangerous, as in `export PATH=.`."""
+    """Yield why a command's variable assignments are dangerous, as in `export PATH=.`."""
     words = _words(text)
     names = [sets[1] for word in words if (sets := _SETS.match(word))]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in names):

@@ -28,7 +28,7 @@ LATER: Final = "it changes a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
-"""How many paths are checked; a command with more gets the warning `TOO_MUCH`."""
+"""The most paths to check; a command with more gets the warning `TOO_MUCH`."""
 _LONGEST: Final = 1024
 """The longest path, in characters, that is checked."""
 _MOST_FOLDERS: Final = 8
@@ -141,7 +141,7 @@ class Reach:
                 yield why
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
-        """Yield why an argument is dangerous for a program that isn't known to write it.
+        """Yield why an argument is dangerous, for a program not known to write to it.
 
         Paths that neither exist nor could be created are ignored. So is `HEAD`, because it is
         usually the name of a git revision.
