@@ -172,8 +172,9 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     """Yield the folders with a session's other files, such as its tool outputs.
 
     `path`: one of the session's files. Yields nothing if the file's name does not match the
-    session's id, because a header may contain any id. Without `copies`, folders that another of the
-    session's files in the same project needs are left out.
+    session's id, because the id comes from the file's header, which may contain anything. `copies`:
+    whether the session's other files are deleted as well. If not, and if any of them is in the same
+    project, nothing is yielded, because that file still needs the folders.
     """
     named = name_of(path, home)
     if named is None or not is_plain_id(session.id):

@@ -1,14 +1,14 @@
 """Protect a session's files while a run resumes it, and afterwards.
 
 With `--resume`, the CLI first creates a new file under the session's id, and then continues in the
-old file. Unless both were begun in the same minute, the new file remains as a ghost: a second,
+old file. Unless both were created in the same minute, the new file remains as a ghost: a second,
 empty file with this id. The next start of the CLI in the same project would then delete every file
 with that id (assets/gemini-cli.md#ghosts).
 
 So gemtui removes the ghost as soon as it is complete. That is safe, because the CLI opens it by
-name for two records, within a millisecond, and never again. If a file of the session vanishes
-nevertheless, it is restored at once. Because the CLI opens the file by its name for each record, it
-continues in the restored file.
+name to write two records, within a millisecond, and never again. If one of the session's files
+vanishes anyway, it is restored at once. The CLI opens a session's file by its name for each record
+it writes, so it continues in the restored file.
 """
 
 from __future__ import annotations
@@ -140,10 +140,7 @@ class SessionKeeper:
         )
 
     def _rescan(self) -> None:
-        """Find new folders, and forget which files could not be classified.
-
-        Those files are then checked again.
-        """
+        """Find new folders, and have all unclassified files checked again."""
         found = {
             place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
         }
@@ -154,8 +151,8 @@ class SessionKeeper:
     def _may_have_changed(self, place: Path) -> bool:
         """Return whether a folder must be checked again.
 
-        That is so if its names may have changed, or if a file in it that could not be classified
-        has.
+        That is so if the names of its files may have changed, or if a file in it has changed that
+        could not be classified before.
         """
         try:
             changed = place.stat().st_mtime_ns
@@ -220,8 +217,8 @@ class SessionKeeper:
 
         A ghost has no content, while another of the session's files has some. It is complete if it
         has two lines, if the CLI has already written output, or if a ghost at the same path has
-        been removed before. In the last case the file has no header, because the CLI had begun to
-        write before the removal.
+        been removed before. In the last case, the file may lack a header, because the CLI wrote
+        the header before the removal and only the rest afterwards.
         """
         again = path in self._done.ghosts
         empty = has_content(path, self._kept.session_id) is False or (
@@ -426,9 +423,9 @@ class ResumeGuard:
 
 
 def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
-    """Do the final work for sessions of runs whose supervisors could not do it.
+    """Do the final work for sessions of runs whose supervisors were killed.
 
-    Returns these runs; their supervisors were killed. This is quick if there is nothing to do.
+    Returns these runs. This is quick if there is nothing to do.
     While processes of such a run remain, its session is only checked, and the final work is done
     later.
     """
