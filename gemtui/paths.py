@@ -147,8 +147,8 @@ def marks_file() -> Path:
 def make_own_folder(folder: Path) -> None:
     """Create one of gemtui's folders and its parents, accessible only to the user.
 
-    If one of gemtui's own folders already exists, others' access to it is removed (0700). If the
-    user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
+    If one of gemtui's own folders already exists, other users' access to it is removed (0700). If
+    the user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
     """
     tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
     for place in (*reversed(folder.parents), folder):
