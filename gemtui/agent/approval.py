@@ -18,7 +18,7 @@ from gemtui.transcript.model import Consent
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
 SAID_NO = "The user said no"
-"""The beginning of the message the model reads when the user denies a call."""
+"""The start of the message the model reads when the user denies a call."""
 UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"
 """The reason given when a run is ended because its approval hooks never started."""
 PASSED = "a tool ran without gemtui's approval check"

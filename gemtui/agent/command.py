@@ -141,9 +141,9 @@ UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the policy file `GATE`.
+    """Return the arguments without the policy file that lets approved calls pass.
 
-    This is for command lines that the user copies, because these can't ask for approval.
+    Use this for command lines that the user copies, because these can't ask for approval.
     """
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 

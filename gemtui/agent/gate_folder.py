@@ -49,13 +49,16 @@ _AGAIN = 0.5
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """A run's questions and answers in the folder `path`, which only gated runs have."""
+    """A run's questions to the user, and the answers, as files in the folder `path`.
+
+    Only gated runs, which ask the user to approve tool calls, have such a folder.
+    """
 
     path: Path
 
     @classmethod
     def of(cls, run: RunFolder) -> GateFolder:
-        """Return a run's gate folder."""
+        """Return the folder with a run's questions and answers."""
         return cls(run.path / "gate")
 
     def create(self) -> None:
@@ -63,7 +66,7 @@ class GateFolder:
         self.path.mkdir(mode=0o700, exist_ok=True)
 
     def exists(self) -> bool:
-        """Return whether the gate folder exists, which means that the run asks the user."""
+        """Return whether the folder exists, which means that the run asks the user."""
         return self.path.is_dir()
 
     # --- the supervisor ------------------------------------------------------------------------
