@@ -131,7 +131,7 @@ def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
     The CLI asks its hooks about calls in order: one by one for calls that edit files or have
     `wait_for_previous`, and all at once for the calls between two of these. No call is made before
-    all calls of the turn have been decided (assets/gemini-cli.md#hooks).
+    a decision has been made on every call in the turn (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
     for call in (block for block in blocks if isinstance(block, ToolCall)):
@@ -220,8 +220,8 @@ def _rule_words(passed: PassedCall) -> str:
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     """Return the status of a call whose question has been answered.
 
-    A denied call is marked as denied at once, because the CLI doesn't report a denial until all
-    calls of the turn have results.
+    A denied call is marked as denied at once, because the CLI doesn't report a denial until every
+    call in the turn has a result.
     """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status

@@ -44,7 +44,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """The approved calls of one run that write files. Thread-safe."""
+    """One run's approved calls that write files. Thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock

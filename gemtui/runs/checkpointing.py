@@ -61,7 +61,7 @@ _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
-    """Return the arguments with which `open_project` opens a folder's checkpoints.
+    """Return the arguments to pass to `open_project` for a folder's checkpoints.
 
     These are the folder of the checkpoints, the project's real path, and the folders that
     checkpoints never include.
@@ -101,7 +101,7 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
 class RunCheckpoints:
     """Takes one run's checkpoints.
 
-    Implements the RunKeeper interface, through which the run's supervisor calls it.
+    Implements the RunKeeper interface, which the run's supervisor uses.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:

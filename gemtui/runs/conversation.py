@@ -110,7 +110,7 @@ class Conversation:
         self.questions = Questions(gate)
 
     def refresh(self) -> tuple[Question, ...]:
-        """Return all questions that the run has asked until now, in order."""
+        """Return all questions that the run has asked so far, in order."""
         return self.questions.refresh()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
@@ -190,8 +190,8 @@ class Conversation:
     def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question to which this was the answer; None if there is no such answer. Raises
-        PolicyError and OSError.
+        Returns the question that was answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         return self.questions.revoke_newest()
 

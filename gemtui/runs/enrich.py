@@ -60,9 +60,10 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield every stretch of a session that contains `prompts` prompts, newest first.
+    """Yield each part of a session that contains `prompts` prompts, newest part first.
 
-    Each stretch starts with a prompt and ends right before a later prompt, or at the session's end.
+    Each part consists of consecutive messages. It starts with a prompt and ends right before a
+    later prompt, or at the session's end.
     """
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
@@ -72,7 +73,7 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stretch of a session has the run's calls or, if none, its text."""
+    """Return whether part of a session has the run's calls or, if none, its text."""
     theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
@@ -82,9 +83,9 @@ def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
 
 
 def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stretch without calls is the start of an interrupted run.
+    """Return whether part of a session, without calls, is the start of a run.
 
-    In that case, the interrupted calls are only in the stream.
+    This happens if the run was interrupted, so that its calls are only in the output stream.
     """
     texts = [text for message in part for text in _texts(message)]
     shown = [text for message in live for text in _texts(message)]
@@ -171,7 +172,8 @@ class _Shown:
     def rest(self, message: Message) -> Message:
         """Return a message from the stream without contents that have already been shown.
 
-        This is needed because old versions of the CLI store all calls in one record.
+        This is needed because old versions of the CLI store all calls in one record, so that calls
+        may be shown before their own message in the stream.
         """
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
@@ -188,11 +190,11 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Return the position of a message's stored counterpart.
+    """Return the position of the stored message that corresponds to a streamed one.
 
-    The counterpart is found by calls or by text. `left`: the stored messages that have not been
-    matched yet. `places`: maps the ids of stored calls to their messages' positions. Returns None
-    if there is no counterpart.
+    Messages are matched by their calls or by their text. `left`: the stored messages that have not
+    been matched yet. `places`: maps the ids of stored calls to their messages' positions. Returns
+    None if no stored message matches.
     """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
@@ -214,9 +216,10 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """Return the position of the next stored answer if neither message has any text.
+    """Match an answer from the stream to the next stored answer if both lack text.
 
-    The calls of such an answer were not stored, because the run was interrupted.
+    This is for answers with calls that were not stored because the run was interrupted. Returns the
+    stored answer's position, or None if there is no match.
     """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
@@ -226,11 +229,12 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Merge a message from the stream into its counterpart, the last of `stored`.
+    """Merge a message from the stream into the stored one that corresponds to it.
 
-    The result has everything in that stored message, plus what only `message` has. The text from
-    the stream is kept only if it contains none of the stored messages' text. `known`: the ids of
-    all stored calls.
+    `stored`: the stored messages to show in place of `message`; the last one corresponds to it. The
+    result has everything in that one, plus what only `message` has. The text from the stream is
+    kept only if it contains none of the stored messages' text. `known`: the ids of all stored
+    calls.
     """
     mate = stored[-1]
     calls = {call.id: call for call in _calls(message)}

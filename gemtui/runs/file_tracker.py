@@ -50,7 +50,7 @@ CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""How many seconds before its reported start a shell command may change files."""
+"""A shell command may change files this many seconds before its reported start."""
 
 Span = tuple[float, float]
 """When a shell command started and ended, in seconds since the epoch.
@@ -327,7 +327,7 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return whether a shell command or something else caused a change.
+    """Attribute a change to a shell command if one was running at the time.
 
     `times`: when the change may have happened. `shells`: when commands were running.
     """

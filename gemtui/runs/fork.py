@@ -46,7 +46,7 @@ class Fork:
     * `path`: the new session's file; None if `session_id` is None.
     * `before`: the number, counted from 1, of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
-    * `project`: the folder in which the session can be resumed; None if unknown.
+    * `project`: the folder where the session can be resumed; None if unknown.
     """
 
     session_id: str | None
@@ -210,7 +210,7 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
 
 
 def _chats(session: Summary, home: Path) -> Path:
-    """Return the folder in which the CLI looks for a project's sessions.
+    """Return the folder where the CLI looks for a project's sessions.
 
     `session`: a session of the project. Since version 0.29, the CLI's project registry names this
     folder; old sessions may be in another one (assets/gemini-cli.md#places).

@@ -90,7 +90,7 @@ _GO_ON: HookAnswer = {}
 
 
 class Gate:
-    """Decides which tool calls of one run are allowed.
+    """Decides which of one run's tool calls are allowed.
 
     It works from `open` to `close`. `clock`: returns seconds since 1970. `may_prompt`: returns
     whether a queued prompt may be sent.
@@ -131,10 +131,10 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare the gate before the CLI starts; return variables for its environment.
+        """Start listening for the CLI's hooks, before the CLI starts.
 
-        With these variables, the CLI's hooks find the gate's socket. `temporary`: the run's folder
-        for temporary files. Raises OSError, GemtuiError.
+        Returns variables for the CLI's environment, with which the hooks find the socket.
+        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
         self._files.create()
         self._policy = GatePolicy.of(self._request)
@@ -160,7 +160,7 @@ class Gate:
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why the whole run must be killed at once; None if the gate works."""
+        """Return why the whole run must be killed at once; None if all is well."""
         with self._lock:
             self._calls.update()
             if self._calls.began and not self._came:
@@ -254,7 +254,7 @@ class Gate:
     def _call_of(
         self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     ) -> ApprovalRequest:
-        """Return the call that a hook reports as a request for approval, with its effect."""
+        """Convert a call that a hook reports into a request for approval, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
@@ -375,7 +375,7 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call after it had passed the gate."""
+        """Record that another hook changed a call's arguments after it had been allowed."""
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
@@ -387,7 +387,7 @@ class Gate:
     def _steer(self, kind: object, event: Mapping[str, Any]) -> HookAnswer:
         """Send the user's messages or a prompt to the agent in the response to a hook.
 
-        `kind`: the event's type. A session that one of the run's commands started gets nothing.
+        `kind`: the event's type. Nothing is sent to sessions started by the run's commands.
         """
         if self._is_nested(event):
             return _GO_ON
@@ -682,21 +682,21 @@ def _otherwise(
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:
-    """Return the real path of the folder in which a call's command would run, or None."""
+    """Return the real path of the folder a call's command would run in, or None."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
 
 def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
-    """Return arguments with which a call does exactly what was predicted."""
+    """Return arguments that make a call do exactly what was predicted."""
     return call.arguments if call.effect is None else call.effect.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
     """Return a key that identifies a call by its tool and arguments.
 
-    The seal is ignored, and numbers are converted to floating point, because the CLI's JavaScript
-    has no other numbers.
+    The seal, a secret argument that marks allowed calls, is ignored. Numbers are converted to
+    floating point, because the CLI's JavaScript has no other numbers.
     """
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)

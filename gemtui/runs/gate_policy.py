@@ -41,16 +41,22 @@ from gemtui.transcript.seal import seal_pattern
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""Maps the tools whose calls need the secret seal to one of their own arguments."""
+"""Maps each tool whose calls need the secret seal to one of its own arguments.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that accept no additional argument, so that no seal can be added.
+"""Tools that accept no additional argument, so calls can't be marked as allowed.
 
 Only the hook can stop calls to these tools.
 """
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
-"""The approval modes in which writes and commands need the secret seal."""
+"""The approval modes in which writes and commands need the secret seal.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
 BUILD_FILE = (
     "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
     "approves it. A shell command that changes the file can be approved."
@@ -74,7 +80,7 @@ class Way(IntEnum):
     PASS = auto()
     """The call is left to the CLI, which allows or denies it without asking."""
     THROUGH = auto()
-    """The call gets the seal, with which the CLI allows it; the user is not asked."""
+    """The user is not asked; the call gets a secret seal, so that the CLI allows it."""
     ASK = auto()
     REFUSE = auto()
 
@@ -292,15 +298,18 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Return whether the seal can be added to the arguments of a tool's calls."""
+        """Return whether a tool's calls accept the seal as an additional argument.
+
+        The seal marks a call as allowed by gemtui.
+        """
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
         """Return the contents of the policy file with which the CLI allows sealed calls.
 
-        Hidden tools stay hidden, and calls that are denied to subagents stay denied. For tools
-        whose calls can't carry a seal, rules that would ask become rules that allow, because the
-        gate asks instead.
+        These are calls to which the gate has added `seal`, a secret argument. Hidden tools stay
+        hidden, and calls that are denied to subagents stay denied. For tools whose calls can't
+        carry a seal, rules that would ask become rules that allow, because the gate asks instead.
         """
         rules = self._policy.rules
         denied = _for_agents(rules, seal)
@@ -335,8 +344,8 @@ def _denied(message: str | None) -> Judgement:
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
     """Yield the rules that deny calls to subagents, with the highest priority.
 
-    They must precede the rules that allow sealed calls, because the gate adds the seal without
-    knowing which agent makes a call.
+    They must take precedence over the rules that allow calls with the seal, because the gate adds
+    the seal without knowing which agent makes a call.
     """
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
@@ -374,7 +383,7 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
     """Yield the rules that allow calls with the seal.
 
-    In plan mode, the rules cover only the tools about which the user can be asked in that mode.
+    In plan mode, the rules cover only tools that the user can be asked about in that mode.
     """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)

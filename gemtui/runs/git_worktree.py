@@ -152,9 +152,10 @@ class GitRepository:
         _git(self.top, "branch", "-D", "--quiet", "--", branch)
 
     def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
-        """Create a private repository with the same objects; return git's environment.
+        """Create a private repository that uses this repository's objects.
 
-        The repository has no configuration. `place`: its folder. `tree`, `index`: the working tree
+        Returns the environment variables with which git uses it. The repository has no
+        configuration. `place`: its folder. `tree`, `index`: the working tree
         and the index to use. `commit`: any commit, whose id shows the type of hash.
         """
         for folder in (place / "objects", place / "refs"):

@@ -213,7 +213,7 @@ def _work(data: Path, file: Path) -> None:
 def main(data: str, config: str, file: str) -> None:
     """Process an event; the hook waits for this only before a prompt.
 
-    The work is done in a child process, for which the hook waits at most `LONGEST` seconds. `data`:
+    A child process does the work; the hook waits for it for at most `LONGEST` seconds. `data`:
     gemtui's data folder. `config`: its settings file; if this does not ask for checkpoints in all
     sessions, the event is only removed. `file`: the event.
     """

@@ -27,7 +27,7 @@ _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """The form in which a call is shown, and in which the user can change it."""
+    """How a call is shown to the user, and in what form the user can change it."""
 
     COMMAND = "command"
     FILE = "file"
@@ -59,7 +59,7 @@ class Proposal:
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file before an edit, if `text` is the whole file after it; else None."""
+    """The whole file before an edit; None unless `text` is the whole file after it."""
 
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield a title and value for each argument that is in neither `text` nor `diff`.

@@ -75,7 +75,7 @@ class UnaskedCalls:
     """The records of calls that were made without asking the user.
 
     `passed`: calls that one of the user's own rules allowed. `hooked`: calls that another hook
-    changed after they had passed the gate.
+    changed after they had been allowed.
     """
 
     passed: tuple[PassedCall, ...] = ()
@@ -148,8 +148,8 @@ class Questions:
     def revoke_newest(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question to which this was the answer; None if there is no such answer. Raises
-        PolicyError and OSError.
+        Returns the question that was answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         newest = next((each for each in reversed(self.refresh()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

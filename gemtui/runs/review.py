@@ -129,7 +129,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return the argument with which `review` covers a whole stored session."""
+    """Return what to pass to `review` or `revert` for a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -141,7 +141,7 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the argument with which `review` covers one run.
+    """Return what to pass to `review` or `revert` for a single run.
 
     `calls`: the calls that the run has made so far.
     """

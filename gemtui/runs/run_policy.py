@@ -22,7 +22,7 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
 _OPTIONS = (DENIES, ALLOWS)
-"""The names of the policy files to which a run's own options are written."""
+"""The names of the policy files that hold the rules from a run's own options."""
 
 
 def policy_of_run(

@@ -125,7 +125,7 @@ def first_token(asked: Asked) -> str:
 
 
 def conversation_of(run: Run) -> Conversation:
-    """Return the object through which a run's questions can be answered."""
+    """Return the object that reads and answers a run's questions."""
     return Conversation(GateFolder.of(run.folder), Path(run.cwd))
 
 

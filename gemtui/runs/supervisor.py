@@ -43,7 +43,7 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Combines several keepers into one.
+    """Combines several keepers, which watch over a run's files, into one.
 
     All of them are called, even if one raises an error.
     """

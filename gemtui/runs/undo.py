@@ -69,7 +69,7 @@ class Undone:
     * `to`: the number of a prompt; everything from it onwards was undone or redone.
     * `session`: the session that was undone.
     * `files`: the changes to files; None if the files were left alone.
-    * `fork`: the session in which to continue; None if there is none.
+    * `fork`: the session to continue in; None if there is none.
     * `chat`: the new chat that an undo created.
     * `complete`: whether, as far as is known, all of the session's changes have been undone.
     * `notes`: what the user should know, one sentence each.

@@ -52,7 +52,7 @@ _LONGEST_NAME = 20
 
 
 class EnteredWorktree(NamedTuple):
-    """The worktree in which a run will work, and the run's options.
+    """The worktree where a run will work, and the run's options.
 
     `is_new`: whether the worktree was created for this run. `notes`: what the user should know.
     """
@@ -64,7 +64,7 @@ class EnteredWorktree(NamedTuple):
 
 
 def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
-    """Return the worktree in which a run should work, creating one if requested.
+    """Return the worktree where a run should work, creating one if requested.
 
     Returns None if the run works in none of gemtui's worktrees. Blocking, possibly for seconds.
     Raises OptionError for a session that belongs to another folder, WorktreeError, OSError.
@@ -127,7 +127,7 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
     """Create a worktree of a folder's repository, at the current commit.
 
-    `prompt`: the run's prompt, from which the worktree gets its name. Returns the worktree, with
+    `prompt`: the run's prompt, which determines the worktree's name. Returns the worktree, with
     notes for the user. No program named by the repository is run. Raises WorktreeError and OSError;
     in that case nothing is left behind.
     """
