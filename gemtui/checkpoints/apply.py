@@ -46,7 +46,7 @@ class Applied(NamedTuple):
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return a plan's tasks in an order in which they can be carried out.
+    """Return a plan's tasks, sorted so that they can be carried out in this order.
 
     Folders are made writable first and read-only last.
     """

@@ -280,7 +280,10 @@ class FileReview:
         return git_lines(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
-        """Return all versions of the file as a weave; None if lines can't be compared."""
+        """Return a weave, which combines all of the file's versions line by line.
+
+        Returns None if lines can't be compared.
+        """
         if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)

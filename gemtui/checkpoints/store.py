@@ -109,7 +109,7 @@ UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
 
 
 class GitIndex(NamedTuple):
-    """The index file with which gemtui lets git find changed files.
+    """The index file that gemtui makes git use to find changed files.
 
     * `number`: identifies the file; 0 if it has not been written yet.
     * `top`: the folder to which the names in the index are relative.
@@ -225,7 +225,7 @@ class CheckpointStore:
 
     @property
     def git(self) -> Path:
-        """The folder of the private repository with which git lists the project's files."""
+        """The private repository's folder, which git uses to list the project's files."""
         return self.folder / _GIT
 
     def root(self) -> bytes:

@@ -108,7 +108,7 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
 class Project:
     """Undoes and redoes changes to one project.
 
-    Created by `open_project`, which holds the lock of the project's checkpoints meanwhile.
+    Created by `open_project`, which locks the project's checkpoints while the object is in use.
     """
 
     def __init__(self, root: Path, store: CheckpointStore, taker: Taker) -> None:
