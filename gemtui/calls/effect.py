@@ -73,7 +73,7 @@ class CallContext:
 class Effect:
     """A call's effect, predicted from the current state of the disk.
 
-    * `arguments`: arguments with which the CLI has this effect; may differ from the requested ones.
+    * `arguments`: arguments that make the CLI do this; may differ from the requested ones.
     * `path`: the absolute path of the real file; None if the call writes no known file.
     * `before`: the file's whole contents as the CLI reads them; None if there is no such file, or
       if it was not read.
@@ -82,7 +82,7 @@ class Effect:
     * `remarks`: facts the user should know, one clause each.
     * `fails`: why the tool would refuse the call, as a clause; None if it wouldn't.
     * `command`: the string that bash executes.
-    * `folder`: the folder in which bash executes it.
+    * `folder`: the folder where bash executes it.
     * `was`, `becomes`: the SHA-256 hashes of the file's bytes before and after the call; "" if
       there is no file or the bytes are unknown.
     """

@@ -28,7 +28,7 @@ _ENTRIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """The run's project and the folder in which a command runs; both are real paths."""
+    """The run's project and the folder a command runs in; both are real paths."""
 
     project: Path
     folder: Path
@@ -320,9 +320,9 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         most=0,
     ),
 }
-"""Maps git's subcommands to the arguments with which they only read."""
+"""Maps git's subcommands to the arguments that make them only read."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
-"""Placeholders in format strings for which git runs gpg or a configured command."""
+"""Placeholders in format strings that make git run gpg or a configured command."""
 _GIT_ACTS: Final = (
     "--output",
     "--output-directory",
