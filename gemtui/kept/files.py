@@ -32,7 +32,7 @@ _SAMPLE = 4096
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
-"""The errors with which the system reports that a hard link is impossible.
+"""The errors that mean that the system can't create a hard link.
 
 The usual reason is that the two paths are on different file systems.
 """

@@ -57,19 +57,22 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls of `SessionKeeper.check` until the CLI's first output.
+"""Seconds between two calls to `SessionKeeper.check` until the CLI's first output.
 
-By then, the CLI has created any ghost (an empty second file of a resumed session).
+By then, the CLI has created the ghost (an empty second file for the resumed session), if any.
 """
 STEP = 0.02
 _RECENT = 50_000_000
-"""Nanoseconds in which a folder may change again without a new timestamp.
+"""Nanoseconds during which a folder may change again without a new timestamp.
 
 File systems update modification times in steps of some milliseconds.
 """
 _HEAD = 64 * 1024
 _RECORDS = 2
-"""Number of lines of a complete ghost: its header, and the session context."""
+"""Number of lines in a complete ghost: its header, and the session context.
+
+A ghost is an empty second file that the CLI creates for a resumed session.
+"""
 
 _COPY = "copy-"
 """Prefix of backups that are copies, because the store is on another file system."""
@@ -127,7 +130,7 @@ class SessionKeeper:
     # --- places --------------------------------------------------------------------------------
 
     def _chats(self, files: set[Path]) -> tuple[Path, ...]:
-        """Return the folders in which the CLI stores this session's files.
+        """Return the folders where the CLI stores this session's files.
 
         `files`: files of the session, which show the projects' folders.
         """
@@ -199,8 +202,9 @@ class SessionKeeper:
     def _handle_new(self, path: Path, now: FileStamp) -> None:
         """Handle a file without a backup.
 
-        Back it up if it is the session's own, and remove it if it is a ghost. Any other file may be
-        another session's; it is checked again when it changes.
+        Back it up if it is the session's own, and remove it if it is a ghost (an empty second file
+        that the CLI created). Any other file may be another session's; it is checked again when it
+        changes.
         """
         if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
@@ -215,10 +219,10 @@ class SessionKeeper:
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
 
-        A ghost has no content, while another of the session's files has some. It is complete if it
-        has two lines, if the CLI has already written output, or if a ghost at the same path has
-        been removed before. In the last case, the file may lack a header, because the CLI wrote
-        the header before the removal and only the rest afterwards.
+        A ghost is a file without content that the CLI creates for a session that has another file
+        with content. It is complete if it has two lines, if the CLI has already written output, or
+        if a ghost at the same path has been removed before. In the last case, the file may lack a
+        header, because the CLI wrote the header before the removal and only the rest afterwards.
         """
         again = path in self._done.ghosts
         empty = has_content(path, self._kept.session_id) is False or (
@@ -277,7 +281,7 @@ class SessionKeeper:
         self._write()
 
     def _handle_replaced(self, path: Path, newest: Path) -> bool:
-        """Handle a file that is no longer the one that its backup `newest` links to.
+        """Handle a file that was replaced, so its backup `newest` links to the old file.
 
         Returns whether all of its contents are now backed up.
         """
