@@ -100,7 +100,7 @@ def extension_dir() -> Path:
 
 
 def live_dir() -> Path:
-    """Return the folder in which Gemini CLI hooks write one file per CLI process."""
+    """Return the folder where Gemini CLI hooks write one file per CLI process."""
     return data_dir() / "live"
 
 
@@ -110,17 +110,17 @@ def vault_dir() -> Path:
 
 
 def checkpoints_dir() -> Path:
-    """Return the folder for project checkpoints, from which changes can be undone."""
+    """Return the folder for project checkpoints, which are used to undo changes."""
     return data_dir() / "checkpoints"
 
 
 def worktrees_dir() -> Path:
-    """Return the folder for the git worktrees in which runs work, one subfolder each."""
+    """Return the folder for the git worktrees where runs work, one subfolder each."""
     return data_dir() / "worktrees"
 
 
 def hooked_dir() -> Path:
-    """Return the folder in which Gemini CLI hooks write requests for checkpoints."""
+    """Return the folder where Gemini CLI hooks write requests for checkpoints."""
     return data_dir() / "hooked"
 
 

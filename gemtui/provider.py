@@ -42,7 +42,7 @@ class ProviderResult:
 
     `response`: the answer. `files`: the paths that were written, in order, as given in the tool
     calls; the dict's values are always None. `model`: the model that wrote the last answer; None if
-    unknown. `session_id`: the session in which the CLI stores the conversation; None if unknown.
+    unknown. `session_id`: the session where the CLI stores the conversation; None if unknown.
     """
 
     response: str

@@ -25,7 +25,7 @@ Clean = NewType("Clean", str)
 """Text without bidi controls or any control characters except newline and tab."""
 
 HOLDS_CONTROLS = "contains control characters"
-"""The warning shown with a command for which `holds_controls` returns True."""
+"""The warning shown with a command if `holds_controls` returns True for it."""
 
 BLANKS = " \t\r\n"
 """Whitespace that may be stripped; `str.strip()` would strip control characters."""

@@ -30,7 +30,7 @@ _MOST = 64_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree:
-    """A git worktree in which runs work.
+    """A git worktree where runs work.
 
     * `repository`: the working tree of the repository that the worktree was created from.
     * `tree`: the worktree's own working tree. `folder`: the folder in `tree` where runs work; it
