@@ -181,7 +181,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do the work of `run`, in a child of the process that ends runs left behind."""
+        """Do the work of `run`; called in a child process of the guardian (`guarded`)."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -387,7 +387,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return notes on whether a file has other hard links or contains invalid UTF-8."""
+    """Return notes for the user, if a file has other hard links or invalid UTF-8."""
     remarks = []
     if paths.has_other_names(file.path):
         remarks.append("it has other names (hard links), which change as well")

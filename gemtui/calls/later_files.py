@@ -123,7 +123,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Maps each path that decides what is run later to a clause saying why.
+"""Paths of files that decide what is run later, with clauses saying why.
 
 A path may be a file, or a folder with everything in it, and may occur in any folder.
 """
@@ -279,7 +279,7 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Maps name patterns of files that decide what is run later to clauses saying why.
+"""Name patterns of files that decide what is run later, with clauses saying why.
 
 The patterns apply in every folder, because a start-up file in the home folder may be a link to such
 a file.

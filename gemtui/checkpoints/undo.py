@@ -225,7 +225,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call that an undo's or redo's changes belong to; return its id.
+        """Store an undo or redo as a call, to which its changes belong; return the id.
 
         `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
         """

@@ -68,7 +68,10 @@ class WovenLines(Generic[Owner]):
 
 
 class Weave(Generic[Owner]):
-    """All versions of one text, with an owner for each version except the first."""
+    """All versions of a file's lines, combined line by line.
+
+    Each version except the first has an owner, who made the change that led to it.
+    """
 
     def __init__(self, base: Sequence[bytes]) -> None:
         self._lines = [_Line[Owner](text) for text in base]

@@ -25,7 +25,7 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""How many characters of the effect's digest the name of a question contains.
+"""How many characters of its effect's digest a question's name contains.
 
 With fewer, someone could construct a different effect that has the same token.
 """

@@ -473,7 +473,7 @@ def apply_worktree(
 def _copy(
     source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
 ) -> None:
-    """Copy the contents that changes refer to from one store to another.
+    """Copy the file contents that some changes need into a different store.
 
     `source`: the worktree's checkpoints. `target`: the repository's.
     """
