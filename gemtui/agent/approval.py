@@ -104,7 +104,11 @@ class Approval:
         rules: str = "",
         shown: str = "",
     ) -> Approval:
-        """Return an approval; `arguments`, if given, replace the call's arguments."""
+        """Return an approval.
+
+        `arguments`: replace the call's arguments; None keeps them. `rules`, `shown`: as in the
+        class.
+        """
         return cls(consent=Consent.ALLOWED, arguments=arguments, rules=rules, shown=shown)
 
     @classmethod

@@ -186,7 +186,10 @@ class Fold:
             self._replace(index, result, event)
 
     def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """Add a result to a call whose message was closed before the result arrived."""
+        """Add a result to a call whose message was closed before the result arrived.
+
+        `index`: the message's position in the transcript.
+        """
         message = self._messages[index]
         blocks = tuple(
             _ended(block, result, event)

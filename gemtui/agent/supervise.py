@@ -208,7 +208,8 @@ class Supervisor:
     def _take_over(self, started: datetime) -> None:
         """End the run after its supervisor was killed.
 
-        The guardian, which is the supervisor's parent process, calls this.
+        The guardian, which is the supervisor's parent process, calls this. `started`: when the run
+        was started.
         """
         if self.folder.exit() is None:
             self._ended_others = process_tree.end_processes(self._left)
@@ -408,7 +409,8 @@ class Supervisor:
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
         """Kill the run's remaining processes until none is left or some seconds passed.
 
-        Returns how many of them were not in `known`.
+        `child`: the CLI's process. `known`: the processes that were already sent a signal. Returns
+        how many other processes were killed.
         """
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
@@ -498,7 +500,9 @@ def main(
 ) -> int:
     """Supervise the run whose folder is the first of `words`; return the exit code.
 
-    The exit code is 2 if the folder contains no run to start, and 0 otherwise.
+    The exit code is 2 if the folder contains no run to start, and 0 otherwise. `keeper_of`,
+    `gate_of`, `budget_of`: return the objects that watch over the run's files, ask the user about
+    its calls and limit its cost. `after`: called when the run has ended.
     """
     folder = RunFolder(Path(words[0]))
     request = folder.request()

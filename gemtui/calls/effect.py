@@ -124,7 +124,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Predict a tool call's effect from its arguments and the files on disk."""
+    """Predict a tool call's effect from its arguments, its context and the disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):

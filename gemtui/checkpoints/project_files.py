@@ -236,7 +236,10 @@ class ProjectFiles:
             parts.pop()
 
     def remove_spare(self, name: bytes, spare: bytes) -> None:
-        """Remove the temporary file of an interrupted `write`, if there is one."""
+        """Remove the temporary file of an interrupted `write`, if there is one.
+
+        `name`, `spare`: as passed to `write`.
+        """
         with suppress(OSError), self.folder(name) as (place, _):
             os.unlink(spare, dir_fd=place)
 

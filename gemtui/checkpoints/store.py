@@ -534,7 +534,8 @@ class CheckpointStore:
     ) -> int:  # fmt: skip
         """Record an undo's tasks before it starts; return the undo's id.
 
-        `plan`: the encoded tasks. The other arguments are described in `Undo`.
+        `plan`: the encoded tasks. The other arguments become the fields of an `Undo`, which
+        describes them.
         """
         done = self._database.execute(
             "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"

@@ -253,7 +253,11 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _remove(item: DeletionItem, trash: Trash, *, permanent: bool) -> bool:
-    """Remove one item; return True if it is in the trash. Raises OSError."""
+    """Move one item to the trash; return True if that worked.
+
+    `permanent`: if it can't be moved to the trash, delete it permanently and return False, instead
+    of raising an error. Raises OSError.
+    """
     try:
         trash.put(item.path)
     except OSError:
@@ -321,7 +325,10 @@ class Trash:
 
 
 def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
-    """Restore one item to its original path. Raises OSError."""
+    """Restore one item to its original path. Raises OSError.
+
+    `allowed`: returns whether a path may still be written to.
+    """
     place = item.place
     if place is None:
         raise OSError("the system did not say where in the trash it is")

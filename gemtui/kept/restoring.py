@@ -115,8 +115,8 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
 def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> Restored:
     """Restore a session's missing files from a run's backup, in their newest state.
 
-    If the conversation itself is missing, it is restored in the same way as from the vault. Raises
-    RestoreFailed or OSError.
+    If the conversation itself is missing, it is restored in the same way as from the vault.
+    `rule_of`: returns a project's retention settings. Raises RestoreFailed or OSError.
     """
     kept = backup_of(folder)
     if kept is None:

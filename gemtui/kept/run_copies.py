@@ -141,7 +141,7 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
 
 
 def copy_at_end(newest: Path) -> None:
-    """Copy a backup that is a hard link, in case its file is later changed in place.
+    """Copy the backup `newest`, a hard link, in case its file is changed in place.
 
     Raises OSError.
     """

@@ -81,8 +81,9 @@ def keep_all(
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
-    `told`: called with the number of files archived so far and the total. If a file can't be
-    archived, raises OSError after all other files have been archived.
+    Links to files that have been unchanged for some minutes are also replaced with copies. `told`:
+    called with the number of files archived so far and the total. `cancelled`: returns whether to
+    stop. If a file can't be archived, raises OSError after all other files have been archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]

@@ -75,7 +75,7 @@ def _steps(
     """Yield one session's calls, one batch at a time.
 
     Each step is a tuple of the calls, a problem or None, and whether this is the session's last
-    step.
+    step. `agents`: as in `_recorded`. `cancelled`: returns whether to stop.
     """
     try:
         with SessionLog(session.path) as log:
@@ -132,7 +132,7 @@ def _recorded(
 
 
 def _ended(raw: Mapping[str, Any]) -> CallStatus:
-    """Return how a call ended; a command with a non-zero exit code has failed."""
+    """Return how a stored call ended; a non-zero exit code counts as a failure."""
     ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
     return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
 

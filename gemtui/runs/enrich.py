@@ -40,9 +40,9 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
     """Return the messages that a run added to its stored session, prompt first.
 
-    Returns () if they aren't found. They are found by the run's tool calls or, if there are none,
-    by its messages' text. Times can't be used, because when a session is resumed, all older records
-    get the time of the resume.
+    `live`: the run's messages from its output stream. Returns () if they aren't found. They are
+    found by the run's tool calls or, if there are none, by its messages' text. Times can't be used,
+    because when a session is resumed, all older records get the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -73,7 +73,10 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether part of a session has the run's calls or, if none, its text."""
+    """Return whether part of a session has the run's calls or, if none, its text.
+
+    `live`: the run's messages from its output stream.
+    """
     theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
@@ -86,6 +89,7 @@ def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
     """Return whether part of a session, without calls, is the start of a run.
 
     This happens if the run was interrupted, so that its calls are only in the output stream.
+    `live`: the run's messages from that stream.
     """
     texts = [text for message in part for text in _texts(message)]
     shown = [text for message in live for text in _texts(message)]
@@ -121,8 +125,8 @@ def _asked(messages: Sequence[Message]) -> str:
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
     """Yield the stream's messages in order, merged with their stored counterparts.
 
-    Stored messages that the stream lacks are yielded before the next stored message that it has. No
-    call and no text is yielded twice.
+    `live`: the messages from the stream. A stored message without a counterpart in the stream is
+    yielded before the next stored message that has one. No call and no text is yielded twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}

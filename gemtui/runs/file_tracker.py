@@ -174,7 +174,8 @@ class FileTracker:
     ) -> FileWrite:
         """Return the row for a file that calls were to write.
 
-        `at`: when the file was observed to change; None if it was not.
+        `at`: when the file was observed to change; None if it was not. `shells`: when the run's
+        shell commands were running.
         """
         settled = [self._settled(call, path) for call in calls]
         row = write_of(path, settled)
@@ -206,7 +207,8 @@ class FileTracker:
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
         """Return the row for a file that was observed to change but that no call names.
 
-        Returns None if the file is unchanged after all.
+        `at`: the time of the change. `shells`: when the run's shell commands were running. Returns
+        None if the file is unchanged after all.
         """
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
@@ -293,7 +295,8 @@ class FileTracker:
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
     """Return a file's change as reported by a past run's calls.
 
-    The disk is not read, because the file may have changed since the run.
+    `before`: the file's text before the run; None if unknown. `done`: the successful calls that
+    wrote the file. The disk is not read, because the file may have changed since the run.
     """
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:

@@ -195,7 +195,9 @@ def _is_later(call: Record, until: datetime) -> bool:
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
     """Yield the new session's file in chunks of bytes, in the original's file format.
 
-    The CLI version that wrote the original can read this format, and so can later versions.
+    `header`: the record that names the session. `format`: "json" for the legacy format, or else one
+    record per line. The CLI version that wrote the original can read its format, and so can later
+    versions.
     """
     if format == "json":
         head = encode(header).removesuffix(b"}") + b',"messages":'
@@ -238,7 +240,8 @@ def _project_hash(session: Summary) -> str:
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
     """Return a new session id, and a file name whose id prefix no other file has.
 
-    The prefix must be unique, because the CLI removes all files with the same prefix at once
+    `chats`: the folder for the file. `format`: the file name's extension. The prefix must be
+    unique, because the CLI removes all files with the same prefix at once
     (assets/gemini-cli.md#clean-up).
     """
     taken = {path.stem[-8:] for path in chats.iterdir()}

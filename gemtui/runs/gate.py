@@ -375,7 +375,10 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call's arguments after it had been allowed."""
+        """Record that another hook changed a call's arguments after it had been allowed.
+
+        `made`: the arguments with which the call was made.
+        """
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)

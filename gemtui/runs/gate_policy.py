@@ -222,7 +222,10 @@ class GatePolicy:
         return None if why is None else _sentence(why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
-        """Return how to handle a call that is allowed without a question."""
+        """Return how to handle a call that is allowed without a question.
+
+        `outcome`: the decision that allows it, with its rule.
+        """
         own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:

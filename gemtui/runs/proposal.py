@@ -245,7 +245,8 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
     r"""Return both versions of a file with `\n` line endings, ready to be compared.
 
-    If either version has mixed line endings, each `\r\n` in both is marked with `␍`.
+    `before`: None if the file is new. If either version has mixed line endings, each `\r\n` in both
+    is marked with `␍`.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"

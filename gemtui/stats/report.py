@@ -148,7 +148,8 @@ class Stats:
     ) -> list[Sums]:
         """Return the groups that count an activity, and add the session to each of them.
 
-        `slot`: the time slot of the activity. Returns [] for activity before `since`.
+        `slot`: the time slot of the activity. `model`, `tool`: the model or tool that it belongs
+        to; "" if none. Returns [] for activity before `since`.
         """
         if slot < self._first:
             return []
