@@ -129,9 +129,10 @@ class AnsweredCalls:
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Mark calls as queued if they wait for the answer to an earlier question.
 
-    The CLI asks its hooks about calls in order: one by one for calls that edit files or have
-    `wait_for_previous`, and all at once for the calls between two of these. No call is made before
-    a decision has been made on every call in the turn (assets/gemini-cli.md#hooks).
+    The CLI asks its hooks about a turn's calls in order. It asks separately about each call that
+    edits files or has `wait_for_previous`, and asks at the same time about all the calls between
+    two of these. No call is made before a decision has been made on every call in the turn
+    (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
     for call in (block for block in blocks if isinstance(block, ToolCall)):

@@ -77,11 +77,11 @@ class ApprovedWrites:
     def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
         """Return whether a file is as expected after an approved call.
 
-        It should be as in the preview or, if the tool reports an error, unchanged. If not, the
-        difference is recorded. `response`: the tool's response, as reported by the hook. `alone`:
-        whether no shell command is running. A running command may have changed the file right after
-        the tool wrote the approved text. Therefore, if not `alone`, True is also returned if the
-        tool reports having written this text.
+        The file should match the preview or, if the tool reports an error, be unchanged. If it
+        isn't as expected, the difference is recorded. `response`: the tool's response, as reported
+        by the hook. `alone`: whether no shell command is running. If one is, it may have changed
+        the file right after the tool wrote it; so in that case it is enough if the tool reports
+        having written the approved text.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:

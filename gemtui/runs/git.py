@@ -31,8 +31,8 @@ def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes |
 
     Exit code 1 does not count as a failure. `given`: the command's input. `most`: the largest
     output in bytes; None is returned if there is more. A repository's own settings can name
-    programs for git to run. Those that update the index or fetch objects are disabled here, but
-    `words` must be a git command that runs no filters or hooks.
+    programs for git to run. Programs that detect changed files or fetch objects are disabled here,
+    but `words` must be a git command that runs no filters or hooks.
     """
     git = find_program("git")
     if git is None:

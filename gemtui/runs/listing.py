@@ -57,9 +57,8 @@ _EDGE = 64 * 1024
 class Run:
     """A run, as recorded in its folder.
 
-    * `status`, `complete`, `exit`: how the run ended; None if it has not, or if that was not
-      recorded.
-    * `complete`: whether the CLI reported a result.
+    * `status`, `exit`: how the run ended. `complete`: whether the CLI reported a result. All three
+      are None if the run has not ended, or if its end was not recorded.
     * `outcome`: how the run ended in detail; None if not determined yet (see `with_outcome`).
     * `prompt`: the first line of the prompt.
     * `session`: the id of the session to resume; None if unknown.
@@ -325,8 +324,8 @@ def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) ->
     """Remove the oldest finished runs that exceed these limits; return how many.
 
     `runs`: the most runs to keep. `size`: the most bytes they may use together. The newest run,
-    runs that hold the only copy of a session, and runs with queued prompts are never removed. From
-    the other finished runs, files that only a living run needs are removed.
+    runs that hold the only copy of a session, and runs with queued prompts are never removed. The
+    secrets and temporary files of the other finished runs are removed, and their queues repaired.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):
