@@ -3,7 +3,7 @@
 A call that writes such a file can give the next run, the next commit or the next shell full
 permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
 command imports doesn't count, not even `conftest.py`, but a file that names programs to start does.
-Build files need no question, because the CLI itself refuses to write them
+Build files are not included, because the CLI itself refuses to write them
 (assets/gemini-cli.md#protected-files).
 """
 

@@ -234,10 +234,10 @@ def _merged(store: CheckpointStore, now: str, before: str, after: str) -> str | 
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Return the steps, but leave out restorations that would replace something.
+    """Return the steps, with KEEP for files whose restoration would replace something.
 
-    For example, there may now be a folder in a deleted file's place. The action of such a step
-    becomes KEEP, so that the file is left alone. `tree`: the files' current states.
+    For example, there may now be a folder in a deleted file's place. `tree`: the files' current
+    states.
     """
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}

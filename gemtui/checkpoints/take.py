@@ -236,7 +236,7 @@ def _differing(
     """Return the files whose state or facts differ from those in `tree`.
 
     `names`: the files to check. `began`: when the checkpoint was started, in seconds since 1970.
-    `store`: stores the contents of changed files. `progress`: updated after each file.
+    `store`: stores the contents of changed files. `progress`: updated for each folder.
     """
     late = int((began - _TICK) * 1e9)
     found: Tree = {}

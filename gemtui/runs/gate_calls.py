@@ -81,9 +81,9 @@ class CallWatch:
         """Return whether another hook may have changed a call before the gate saw it.
 
         `name`: the call's tool. Use this if `passes` returned None, which means that no announced
-        call matches. True is returned if the output has announced a different call to this tool
-        that has not passed the gate yet, and if no subagent is running that could have made the
-        unmatched call.
+        call matches. True is returned if the output has announced a call to this tool, with
+        different arguments, that has not passed the gate yet, and if no subagent is running that
+        could have made the unmatched call.
         """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents

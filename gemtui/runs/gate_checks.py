@@ -103,10 +103,10 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield reasons why a `.env` file's variables make a gated run unsafe.
+    """Yield reasons why a `.env` file makes a gated run unsafe or impossible.
 
-    Each reason includes a fix. For example, variables can make the hook that asks for approval run
-    programs, or can disable hooks.
+    Each reason includes a fix. For example, the file's variables may change what hooks do, or make
+    searches run a program.
     """
     try:
         found = env_variables(path)
