@@ -266,7 +266,7 @@ class FolderContext(click.Context):
 
     @property
     def command_path(self) -> str:
-        """The command's name in help texts and errors."""
+        """The command's name in help and error messages."""
         return PROGRAM
 
 

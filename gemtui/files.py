@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and safely read files that others wrote.
+"""Write files completely or not at all, and read untrusted files safely.
 
 Reading never blocks, and the number of bytes read is limited.
 """
@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import IO
 
 _RANGE = 1 << 30
-"""The most bytes to copy in one call of the operating system."""
+"""The most bytes to copy in one system call."""
 SMALL = 4_000_000
 """The largest settings, policy or run record file, in bytes."""
 
 
 def read_small(path: Path, most: int = SMALL) -> bytes:
-    """Read all of a small regular file, even one that others wrote.
+    """Read all of a small regular file.
 
-    Links are followed. A FIFO, device or socket is not opened, and no more than `most` bytes are
-    read, whatever size the file claims to have.
+    Safe for untrusted files: a FIFO, device or socket is not opened, and no more than `most` bytes
+    are read, whatever size the file claims to have. Links are followed.
 
     Raises OSError, including for a file larger than `most`. The error's `strerror` is a readable
     phrase, and its `filename` is the path.
@@ -44,9 +44,10 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a regular file for reading, even if others wrote it. Raises OSError.
+    """Open a regular file for reading. Raises OSError.
 
-    Anything else, such as a FIFO, raises OSError instead of blocking.
+    Safe for untrusted files: anything but a regular file, such as a FIFO, raises OSError instead of
+    blocking.
     """
     try:
         _require_file(path, path.stat().st_mode)
@@ -63,9 +64,9 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def read_end(path: Path, most: int) -> bytes:
-    """Read the last `most` bytes of a regular file, even one that others wrote.
+    """Read the last `most` bytes of a regular file. Raises OSError.
 
-    Raises OSError.
+    Safe for untrusted files, like `open_regular`.
     """
     with open_regular(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
@@ -239,7 +240,7 @@ def _write_over(target: Path, spool: IO[bytes], *, durable: bool) -> None:
 
 
 def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy the rest of `source`, from its current position, to that of `target`.
+    """Copy the rest of `source` to `target`, starting at the files' current positions.
 
     Disk blocks are shared if the file system supports that. Raises OSError.
     """
@@ -295,7 +296,7 @@ def sync_folder(folder: Path) -> None:
 def path_exists(path: Path) -> bool:
     """Return whether a path exists; False if access is denied or the path is invalid.
 
-    Never raises, so use this for paths others wrote, such as paths in settings.
+    Never raises, so use this for untrusted paths, such as paths in settings.
     """
     with suppress(OSError, ValueError):
         return path.exists()

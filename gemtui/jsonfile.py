@@ -34,7 +34,7 @@ Deeper values could exhaust the stack later.
 
 
 def read_object(path: Path, most: int = SMALL) -> dict[str, Any]:
-    """Read a JSON object from a small regular file.
+    """Read a JSON object from a regular file of at most `most` bytes.
 
     Raises OSError like `read_small`, including when the file is not a JSON object.
     """

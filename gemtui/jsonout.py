@@ -41,8 +41,8 @@ def encode(value: Any) -> bytes:
 def encode_array(values: Iterable[Any], *, head: bytes = b"", tail: bytes = b"") -> Iterator[bytes]:
     """Yield a JSON array, one value per line, without holding the array in memory.
 
-    `values`: JSON values; bytes are inserted as they are, as JSON encoded earlier. `head`, `tail`:
-    bytes to put before and after the array.
+    `values`: JSON values; a `bytes` object is inserted unchanged, because it is JSON that has
+    already been encoded. `head`, `tail`: bytes to put before and after the array.
     """
     yield head + b"["
     separator = b"\n"

@@ -17,7 +17,7 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     """Parse a time, and return its first moment and the first moment after it.
 
     A single moment, such as `7d`, is returned twice. `now`: a timezone-aware time, from which `7d`
-    counts back; days begin at midnight in its time zone. Returns None for invalid strings and for
+    counts back; days start at midnight in its time zone. Returns None for invalid strings and for
     times outside the calendar.
     """
     word = text.strip().lower()
@@ -40,9 +40,9 @@ def period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _after(first: date, *, month: str | None, day: str | None) -> date:
-    """Return the day after a year, month or day.
+    """Return the first day after the period the user typed: a year, month or day.
 
-    `first`: its first day. `month`, `day`: as typed; None if no month or day was typed.
+    `first`: the period's first day. `month`, `day`: as typed; None if no month or day was typed.
     """
     if day is not None:
         return first + timedelta(days=1)

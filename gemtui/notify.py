@@ -48,8 +48,8 @@ class Notification(Struct, frozen=True, kw_only=True):
 class RingingTerminal(Struct, frozen=True):
     """A terminal's support for notifications.
 
-    `osc`: the number of its escape code; None if it supports none. `tmux`: the escape codes must
-    pass through tmux, which requires `allow-passthrough on`.
+    `osc`: the number of its escape code for notifications; None if it supports none. `tmux`:
+    whether the escape code must pass through tmux, which requires `allow-passthrough on`.
     """
 
     osc: int | None = None
@@ -57,7 +57,7 @@ class RingingTerminal(Struct, frozen=True):
 
 
 def ringing_terminal(environ: Mapping[str, str]) -> RingingTerminal:
-    """Return which notifications the terminal that gemtui runs in supports.
+    """Return what support for notifications the current terminal has.
 
     Inside tmux, the result describes the terminal the tmux client is running in.
     """
@@ -138,7 +138,7 @@ class Ringer:
         self._pausing = False
 
     def ring(self, notice: Notification) -> None:
-        """Send an alert now or, during a pause after another one, when the pause ends.
+        """Send an alert now or, during the pause after an earlier alert, when that ends.
 
         Alerts during a pause are combined into one.
         """

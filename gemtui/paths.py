@@ -100,7 +100,7 @@ def extension_dir() -> Path:
 
 
 def live_dir() -> Path:
-    """Return the folder in which Gemini CLI hooks write one file per CLI process."""
+    """Return the folder where Gemini CLI hooks write one file per CLI process."""
     return data_dir() / "live"
 
 
@@ -110,17 +110,17 @@ def vault_dir() -> Path:
 
 
 def checkpoints_dir() -> Path:
-    """Return the folder for project checkpoints, from which changes can be undone."""
+    """Return the folder for project checkpoints, which are used to undo changes."""
     return data_dir() / "checkpoints"
 
 
 def worktrees_dir() -> Path:
-    """Return the folder for the git worktrees in which runs work, one subfolder each."""
+    """Return the folder for the git worktrees where runs work, one subfolder each."""
     return data_dir() / "worktrees"
 
 
 def hooked_dir() -> Path:
-    """Return the folder in which Gemini CLI hooks write requests for checkpoints."""
+    """Return the folder where Gemini CLI hooks write requests for checkpoints."""
     return data_dir() / "hooked"
 
 
@@ -147,8 +147,8 @@ def marks_file() -> Path:
 def make_own_folder(folder: Path) -> None:
     """Create one of gemtui's folders and its parents, accessible only to the user.
 
-    If one of gemtui's own folders already exists, others' access to it is removed (0700). If the
-    user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
+    If one of gemtui's own folders already exists, other users' access to it is removed (0700). If
+    the user chose a folder elsewhere, existing folders keep their mode. Raises OSError.
     """
     tops = config_file({}).parent, cache_dir(), data_dir(), state_dir()
     for place in (*reversed(folder.parents), folder):

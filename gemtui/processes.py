@@ -1,8 +1,8 @@
 """Start programs so that they load nothing from the current folder.
 
-The current folder may belong to another user. Python adds that folder to `sys.path`, empty or
-relative entries in `PATH` or `PYTHONPATH` refer to it, and some programs read settings there that
-name commands to run.
+The current folder may be untrusted. Python adds it to `sys.path`, empty or relative entries in
+`PATH` or `PYTHONPATH` refer to it, and some programs read settings from it that name commands to
+run.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def at_terminal(
     """Run a program in the terminal and return its exit code.
 
     If a signal ended the program, the exit code is the negative signal number. `words`: the
-    arguments, beginning with the program's name. `program`: the executable, if it is not
+    arguments, starting with the program's name. `program`: the executable, if it is not
     `words[0]`. `folder`: the working directory; None means the current one. While the program is
     running, gemtui ignores ctrl+c and ctrl+backslash, as a shell does, because the terminal sends
     these signals to both processes. Raises OSError.

@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 _SAMPLE = 200
 _DOCTOR = "run gemtui doctor to see what is wrong"
 _LOOK = 0.1
-"""Seconds between two checks whether the caller has been interrupted."""
+"""Seconds between two checks of whether the caller has been interrupted."""
 TIMEOUT = 600
 """The default time limit of a run, in seconds."""
 
@@ -42,7 +42,7 @@ class ProviderResult:
 
     `response`: the answer. `files`: the paths that were written, in order, as given in the tool
     calls; the dict's values are always None. `model`: the model that wrote the last answer; None if
-    unknown. `session_id`: the session in which the CLI stores the conversation; None if unknown.
+    unknown. `session_id`: the session where the CLI stores the conversation; None if unknown.
     """
 
     response: str
@@ -96,8 +96,8 @@ class GeminiCliProvider:
     ) -> ProviderResult:
         """Run a prompt and wait for the answer.
 
-        Arguments, result and errors are the same as for `agenerate`. This method may also be called
-        in a thread with a running event loop, which is blocked until the answer arrives.
+        Arguments, result and errors are the same as for `agenerate`. If this is called on a thread
+        that has a running event loop, the loop is blocked until the answer arrives.
         """
         answer = self.agenerate(prompt, context, system_prompt, response_timeout)
         try:
@@ -306,7 +306,7 @@ def _answer(transcript: Transcript) -> str:
 
 
 def _in_thread(answer: Coroutine[Any, Any, ProviderResult]) -> ProviderResult:
-    """Run a coroutine in a thread with its own event loop, and wait for its result.
+    """Run a coroutine on a new thread with its own event loop; wait for its result.
 
     If the caller is interrupted or cancelled while waiting, the coroutine is cancelled as well.
     """

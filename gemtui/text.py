@@ -25,7 +25,7 @@ Clean = NewType("Clean", str)
 """Text without bidi controls or any control characters except newline and tab."""
 
 HOLDS_CONTROLS = "contains control characters"
-"""The warning shown with a command for which `holds_controls` returns True."""
+"""The warning shown with a command if `holds_controls` returns True for it."""
 
 BLANKS = " \t\r\n"
 """Whitespace that may be stripped; `str.strip()` would strip control characters."""
@@ -155,8 +155,9 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK")
 def look_alikes(text: str) -> tuple[Clean, ...]:
     """Describe the words that mix Latin letters with Cyrillic or Greek ones.
 
-    Many of these letters look alike, so such a word may name a different file or program than it
-    seems to. Each word is described once, for example "`pаypal` mixes Latin and Cyrillic letters".
+    Many of these letters look alike, so such a word may name a different file or program from the
+    one it seems to name. Each word is described once, for example "`pаypal` mixes Latin and
+    Cyrillic letters".
     """
     if text.isascii():
         return ()
@@ -175,7 +176,7 @@ def _mixture(word: str) -> Clean | None:
 
 
 def command_line(command: str) -> Clean:
-    """Return `visible_line()` of a command, after a warning if one is needed.
+    """Return a command on one line, as by `visible_line`, after a warning if needed.
 
     The warning is needed if the command contains characters a user can't see (`holds_controls`).
     """

@@ -30,14 +30,14 @@ _MOST = 64_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree:
-    """A git worktree in which runs work.
+    """A git worktree where runs work.
 
     * `repository`: the working tree of the repository that the worktree was created from.
     * `tree`: the worktree's own working tree. `folder`: the folder in `tree` where runs work; it
       corresponds to the folder in the repository where they would have worked.
     * `commit`: the commit that the worktree started from.
-    * `base`: the id of the checkpoint of the worktree's first state; None if creating the worktree
-      was not completed.
+    * `base`: the id of the checkpoint with the worktree's initial state; None if creating the
+      worktree was not completed.
     * `made`: the creation time in ISO 8601. `prompt`: the prompt of its first run, truncated.
     * `taken`: the files that were applied to the repository. Maps each file's name in hexadecimal
       digits to the state that was applied.
@@ -129,7 +129,7 @@ def worktree_of(folder: Path) -> Worktree | None:
 
 
 def origin_of(folder: Path) -> Path:
-    """Return the folder in the original repository for a folder in a worktree.
+    """Return the original repository's folder that corresponds to a worktree's folder.
 
     A folder outside of worktrees is returned unchanged. The worktree may have been removed already.
     """

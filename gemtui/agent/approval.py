@@ -18,7 +18,7 @@ from gemtui.transcript.model import Consent
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
 """Milliseconds since 1970; values beyond the range of `datetime` are rejected."""
 SAID_NO = "The user said no"
-"""The beginning of the message the model reads when the user denies a call."""
+"""The start of the message the model reads when the user denies a call."""
 UNGATED = "the hooks of gemtui's extension did not run, so gemtui could not ask you"
 """The reason given when a run is ended because its approval hooks never started."""
 PASSED = "a tool ran without gemtui's approval check"
@@ -79,14 +79,14 @@ class ApprovalRequest:
 class Approval:
     """The answer to a request. Use `allow`, `deny` and `stop` to create one.
 
-    * `consent`: allowed, denied or stopped. The call is made only if it is allowed.
-    * `arguments`: arguments to use instead of the requested ones; None keeps the requested ones.
-    * `reason`: the message to the model about a denial.
-    * `rules`: policy rules, as TOML, that apply to the rest of this run, so the user isn't asked
-      about similar calls again.
-    * `always`: whether the rules are also saved for later runs.
-    * `shown`: a token that identifies the predicted effect the user saw; "" means the effect in the
-      request. If the call's effect has changed since then, the user is asked again.
+      * `consent`: allowed, denied or stopped. The call is made only if it is allowed.
+      * `arguments`: arguments to use instead of the requested ones; None keeps the requested ones.
+      * `reason`: the message to the model about a denial.
+      * `rules`: policy rules, as TOML, that apply to the rest of this run, so the user isn't asked
+        about similar calls again.
+      * `always`: whether the rules are also saved for later runs.
+      * `shown`: a token that identifies the predicted effect the user saw; "" means the request's
+    `effect`. If the call would now do something different, the user is asked again.
     """
 
     consent: Consent
@@ -104,7 +104,11 @@ class Approval:
         rules: str = "",
         shown: str = "",
     ) -> Approval:
-        """Return an approval; `arguments`, if given, replace the call's arguments."""
+        """Return an approval.
+
+        `arguments`: replace the call's arguments; None keeps them. `rules`, `shown`: as in the
+        class.
+        """
         return cls(consent=Consent.ALLOWED, arguments=arguments, rules=rules, shown=shown)
 
     @classmethod
@@ -120,10 +124,10 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """The outcome of a question, with the arguments or the reason from the answer.
+    """A question's outcome, with the arguments or the reason from the user's answer.
 
-    `again`: the number of the question that replaced this one because something changed before the
-    answer; 0 if none did.
+    `again`: the number of the new question that replaced this one because something changed before
+    the user answered; 0 if there is none.
     """
 
     consent: Consent
@@ -137,7 +141,7 @@ class Settled:
 class Difference:
     """A file whose contents differ from what the user approved.
 
-    * `number`: the number of the question by which the user approved the call.
+    * `number`: the number of the question about the call, which the user answered by approving it.
     * `approved`, `found`, `former`: the file's whole contents as approved, as found after the call,
       and as they were before the call; None if the file does not exist or is too large.
     * `was`, `is_now`: the SHA-256 hashes of the bytes before the call and of the bytes found

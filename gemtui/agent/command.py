@@ -141,9 +141,9 @@ UNASKED = "this command can't ask you: calls that need your approval are denied"
 
 
 def _without_gate(argv: Iterable[str]) -> list[str]:
-    """Return the arguments without the policy file `GATE`.
+    """Return the arguments without the policy file that lets approved calls pass.
 
-    This is for command lines that the user copies, because these can't ask for approval.
+    Use this for command lines that the user copies, because these can't ask for approval.
     """
     return [word for word in argv if not (word.startswith("--policy=") and Path(word).name == GATE)]
 
@@ -237,10 +237,11 @@ def _check_words(argv: Sequence[str], known: Capabilities) -> None:
 
 
 def require_text(prompt: str, command: Command, cwd: Path) -> None:
-    """Raise OptionError for strings that can't be recorded or passed to a process.
+    """Raise OptionError if the prompt, command or folder has unusable characters.
 
-    A run's record is UTF-8, but file names need not be. The operating system can't pass a NUL
-    character to a process.
+    They must be valid UTF-8, because a run's record is UTF-8 (file names, for example, need not
+    be). The command and the folder must not contain NUL characters either, because the operating
+    system can't pass these to a process.
     """
     try:
         prompt.encode()
@@ -260,10 +261,10 @@ _UNSAYABLE = re.compile("[\0\ud800-\udfff]")
 def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     """Return the flag that sets the approval mode, as a list; empty if none is needed.
 
-    No flag is needed if the options set no mode. None is needed for the default mode either, if the
-    options set no permission levels and the run's settings file sets the mode; that file overrides
-    the user's settings. `--yolo` is never used, because the CLI rejects it together with this flag.
-    Raises OptionError if the CLI doesn't have the mode.
+    No flag is needed if the options set no mode. The default mode needs no flag either if the
+    options set no permission levels and the CLI reads the run's settings file, which then sets the
+    mode and overrides the user's settings. `--yolo` is never used, because the CLI rejects it in
+    combination with this flag. Raises OptionError if the CLI doesn't have the mode.
     """
     mode = options.approval_mode
     settled = options.permissions is None and machine.settings_unread is None

@@ -62,7 +62,7 @@ class _Open:
         self.answered = False
         """Whether a tool call in this message has ended.
 
-        If so, the next text begins a new message.
+        If so, the next text starts a new message.
         """
 
     def message(self) -> Message:
@@ -151,7 +151,7 @@ class Fold:
         return self._open
 
     def _whole(self, content: str, event: AgentEvent) -> None:
-        """Add a text that arrived in one piece, unless its deltas have already been added."""
+        """Add text that arrived in one piece, unless its deltas have already been added."""
         if self._open is not None and "".join(self._open.deltas).endswith(content):
             return
         self._answer(event).deltas.append(content)
@@ -186,7 +186,10 @@ class Fold:
             self._replace(index, result, event)
 
     def _replace(self, index: int, result: ToolResult, event: AgentEvent) -> None:
-        """Add a result to a call whose message was closed before the result arrived."""
+        """Add a result to a call whose message was closed before the result arrived.
+
+        `index`: the message's position in the transcript.
+        """
         message = self._messages[index]
         blocks = tuple(
             _ended(block, result, event)

@@ -114,8 +114,8 @@ def not_rememberable(options: AgentOptions) -> Iterator[str]:
 def _is_ours(policy: Path) -> bool:
     """Return whether a policy file is in gemtui's policy folder.
 
-    Files elsewhere aren't remembered, because others can change them; for example, a file in the
-    project may allow more tomorrow.
+    Files elsewhere aren't remembered, because other people or programs can change them. For
+    example, a file in the project may allow more tomorrow.
     """
     return resolved(policy).parent == resolved(policies_dir())
 

@@ -39,20 +39,26 @@ LARGEST = 192_000_000
 _HERE = "here"
 _FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
 _POLLS = 50
-"""Number of polls for questions between two updates of the presence file."""
+"""Number of polls for questions between two updates of the presence file.
+
+That file tells the supervisor that a user is there to answer.
+"""
 _AGAIN = 0.5
 """Seconds to wait before trying again to write an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateFolder:
-    """A run's questions and answers in the folder `path`, which only gated runs have."""
+    """A run's questions to the user, and the answers, as files in the folder `path`.
+
+    Only gated runs, which ask the user to approve tool calls, have such a folder.
+    """
 
     path: Path
 
     @classmethod
     def of(cls, run: RunFolder) -> GateFolder:
-        """Return a run's gate folder."""
+        """Return the folder with a run's questions and answers."""
         return cls(run.path / "gate")
 
     def create(self) -> None:
@@ -60,7 +66,7 @@ class GateFolder:
         self.path.mkdir(mode=0o700, exist_ok=True)
 
     def exists(self) -> bool:
-        """Return whether the gate folder exists, which means that the run asks the user."""
+        """Return whether the folder exists, which means that the run asks the user."""
         return self.path.is_dir()
 
     # --- the supervisor ------------------------------------------------------------------------
@@ -143,7 +149,10 @@ class GateFolder:
         return {number: number not in answered for number in sorted(found["question"])}
 
     def differences(self) -> list[Difference]:
-        """Return the files whose contents differed from what was approved, by question."""
+        """Return the files whose contents differed from what the user approved.
+
+        They are sorted by the number of the question that the user answered.
+        """
         numbers = sorted(self._found()["difference"])
         found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
         return [each for each in found if each is not None]
@@ -168,7 +177,7 @@ class GateFolder:
         return {number: each for number, each in found.items() if each is not None}
 
     def _found(self) -> dict[str, set[int]]:
-        """Map each kind of file in the folder to the numbers in these files' names."""
+        """Map each kind of file in the folder to the numbers in the names of these files."""
         names: list[str] = []
         with suppress(OSError):
             names = [each.name for each in self.path.iterdir()]

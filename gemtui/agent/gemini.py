@@ -59,7 +59,7 @@ from gemtui.processes import FOLDER, python
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
-"""How many reads in a row may find no output before the supervisor is checked."""
+"""After this many reads without output, check that the supervisor is alive."""
 
 
 class Guard(Protocol):
@@ -236,9 +236,9 @@ class GeminiRun:
     def _check_owner(self) -> None:
         """End a run whose supervisor was killed while the run was being followed.
 
-        Normally, the supervisor's guardian has done so already, unless it was killed as well. If
-        the supervisor was already gone when this object was created, the run's processes are left
-        alone.
+        Normally, the guardian (the supervisor's parent process) has already ended the run, unless
+        it was killed as well. If the supervisor was gone before this object was created, the run's
+        processes are left alone.
         """
         if not self.supervised():
             if not self._found_lost:
@@ -249,7 +249,7 @@ class GeminiRun:
     def reap(self) -> None:
         """Wait for the supervisor to exit; it does so after writing the exit record.
 
-        Blocking: call from a worker thread.
+        Blocking: call it from a background thread.
         """
         if self._supervisor is not None:
             self._supervisor.wait()
@@ -448,7 +448,7 @@ class UnguardedAdapter:
     async def begin(
         self, prompt: str, options: AgentOptions, *, id: str | None = None
     ) -> GeminiRun:
-        """Start a run in a worker thread; raises the same errors as `start`.
+        """Start a run on a background thread; raises the same errors as `start`.
 
         If the task is cancelled while the run is starting, this method ends the run and waits for
         its end. If the task is cancelled again or the event loop is closed, the run still ends, but

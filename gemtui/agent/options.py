@@ -628,7 +628,11 @@ def _items(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _texts(name: str, value: object) -> tuple[str, ...] | None:
-    """Return the names as a tuple; only `only_tools` may be None."""
+    """Return an option's value, a list of names, as a tuple.
+
+    `name`: the option's name. None is valid only for `only_tools`. Raises OptionError for any other
+    value that is not a list of strings.
+    """
     if value is None and name == "only_tools":
         return None
     items = _items(name, value)

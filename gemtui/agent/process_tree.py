@@ -86,9 +86,11 @@ def adopt_strays() -> bool:
 def inherited_processes(guardian: int) -> set[psutil.Process]:
     """Return the processes a run's guardian has inherited, with their descendants.
 
-    `guardian`: the guardian's pid. The caller must be the guardian, or its child while the guardian
-    lives; for any other caller, the result is empty. A child's own descendants are left out. On
-    systems where the guardian can't adopt processes, only its own children are found.
+    `guardian`: the pid of the guardian, which adopts the run's processes that lose their parent.
+    Call this from the guardian itself or from one of its children; for any other caller, or after
+    the guardian has ended, the result is empty. If a child calls, the result leaves out that child
+    and its descendants. On systems where the guardian can't adopt processes, only the processes it
+    started itself are found.
     """
     if guardian not in (os.getpid(), os.getppid()):
         return set()

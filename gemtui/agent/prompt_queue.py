@@ -70,7 +70,8 @@ class NextPrompt:
 class SentPrompt:
     """A prompt that has been sent.
 
-    `run`: the id of the run that began with this prompt; "" means the run whose queue held it.
+    `run`: the id of the run that started with this prompt; "" means that the prompt continued the
+    run that owns the queue.
     """
 
     id: str
@@ -256,19 +257,19 @@ class PromptQueue:
     # --- the queue of a finished run -----------------------------------------------------------
 
     def sending(self) -> AbstractContextManager[bool]:
-        """Return a lock for sending the run's queue, as a context manager. Raises OSError.
+        """Return a context manager that locks the queue for sending. Raises OSError.
 
-        It yields False if another process holds the lock, and is released at the latest when the
-        process ends.
+        It yields False if another process holds the lock. The lock is released at the latest when
+        this process ends.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _SENDING, wait=False)
 
     def editing(self) -> AbstractContextManager[bool]:
-        """Return a lock that holds back the queue while a prompt is being edited.
+        """Return a context manager that holds back the queue while a prompt is edited.
 
-        It yields False if another process holds the lock, and is released at the latest when the
-        process ends. Raises OSError.
+        It yields False if another process holds the lock. The lock is released at the latest when
+        this process ends. Raises OSError.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _EDITING, wait=False)
@@ -280,11 +281,12 @@ class PromptQueue:
             return not free
 
     def claim(self, run: str, id: str | None = None) -> SentPrompt | None:
-        """Take a prompt from the queue for a new run, which begins with it.
+        """Take a prompt from the queue for a new run, which will start with it.
 
-        `run`: the new run's id. `id`: the prompt's id; None means the next prompt, unless one is
-        being edited. Returns None if the prompt isn't queued. Call this only while holding the lock
-        `sending`, and then call either `confirm` or `return_claimed`.
+        `run`: the new run's id. `id`: the prompt's id; None means the next prompt. Returns None if
+        there is no such prompt, or if `id` is None and a prompt is being edited. Call this only
+        while holding the lock `sending`. Call `confirm` once the run has started, or
+        `return_claimed` if it did not start.
         """
         if id is None and self._is_edited():
             return None
@@ -299,13 +301,13 @@ class PromptQueue:
         return [each.run for each in self._files() if each.state == "sending"]
 
     def confirm(self, run: str) -> None:
-        """Record that the run has begun with its claimed prompt. Raises OSError."""
+        """Record that the run has started with its claimed prompt. Raises OSError."""
         for file in self._files():
             if (file.state, file.run) == ("sending", run):
                 self._rename(file.name, file._replace(state="sent", place=self._sends()).name)
 
     def return_claimed(self, run: str) -> None:
-        """Put a run's claimed prompt back into the queue, because the run didn't begin.
+        """Put a run's claimed prompt back into the queue, because the run didn't start.
 
         Raises OSError.
         """
@@ -316,7 +318,7 @@ class PromptQueue:
     def hand_over(self, to: PromptQueue) -> None:
         """Move all queued prompts to the end of another run's queue. Raises OSError.
 
-        The options for sending them are copied, unless the other queue has options already.
+        This queue's options for runs are copied as well, unless the other queue already has some.
         """
         if not self._waiting():
             return
@@ -330,12 +332,12 @@ class PromptQueue:
     # --- options for sending the queue ---------------------------------------------------------
 
     def options(self) -> Mapping[str, Any] | None:
-        """Return the options for runs that begin with the queue's prompts; None if unset."""
+        """Return the options for runs that start with queued prompts; None if unset."""
         found = self._read(_OPTIONS, _Options)
         return None if found is None else found.options
 
     def keep_options(self, options: Mapping[str, Any]) -> None:
-        """Set the options for runs that begin with the queue's prompts. Raises OSError."""
+        """Set the options for runs that start with queued prompts. Raises OSError."""
         self.path.mkdir(mode=0o700, exist_ok=True)
         write_again(self.path / _OPTIONS, _Options(options), LARGEST)
 
@@ -382,8 +384,8 @@ class PromptQueue:
     def _taken(self, file: _File, state: str, run: str = "") -> SentPrompt | None:
         """Take a prompt from the queue atomically; None if another process got it first.
 
-        `state`: the prompt's new state, sending or sent. `run`: the id of the run that begins with
-        it; "" for the run whose queue this is.
+        `state`: the prompt's new state, sending or sent. `run`: the id of the run that starts with
+        it; "" for the run that owns this queue.
         """
         place = self._sends() if state == "sent" else file.place
         taken = _File(state, place, file.id, run)
@@ -395,9 +397,10 @@ class PromptQueue:
         return None if found is None else found.text
 
     def _changing(self) -> AbstractContextManager[bool]:
-        """Return a lock against changes to the queue by other gemtui processes.
+        """Return a context manager that locks the queue against changes.
 
-        The supervisor can send prompts nevertheless.
+        Other gemtui processes then can't edit the queue. The supervisor ignores this lock and can
+        still send prompts.
         """
         self.path.mkdir(mode=0o700, exist_ok=True)
         return locked(self.path / _CHANGING)

@@ -79,7 +79,7 @@ class About(TypedDict, total=False):
     """The most that a day's sessions may cost, in US dollars; no limit if missing."""
     capabilities: Mapping[str, Any]
     worktree: Mapping[str, str]
-    """The name, branch and repository of the git worktree in which the run works."""
+    """The name, branch and repository of the git worktree where the run works."""
     hidden: Mapping[str, str]
     """Tools the CLI has but doesn't offer, each with the rule that hides it.
 

@@ -43,7 +43,7 @@ class Kept(Enum):
     QUEUE = auto()
     """The value is saved with the queued prompts of a run."""
     FOLDER = auto()
-    """The value is saved with the queue and, unless dangerous, for the folder."""
+    """The value is saved with queued prompts and, unless dangerous, for the folder."""
 
 
 def _never(_value: Any) -> bool:

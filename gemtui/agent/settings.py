@@ -26,7 +26,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
     """Return why the CLI would ignore the run's settings file at `path`, or None.
 
     Since 0.60 (seen in 0.61.0), the CLI reads a run's settings or the machine's only if root owns
-    the file and every folder above it, and neither the group nor others may write to them. So an
+    the file and every folder above it, and nobody else has write permission for them. So an
     ordinary user can't have settings for a single run, and even root can't have them under /tmp. A
     file that doesn't exist yet is treated as if the current user owned it. `version`: the CLI's
     version; None means unknown, which is treated as new.

@@ -26,7 +26,7 @@ _NOISE = re.compile(
 
 
 def meaningful_lines(text: str) -> str:
-    """Return the lines of a stderr text without noise, blank lines and duplicates.
+    """Return the lines of stderr output, without noise, blank lines and duplicates.
 
     Control characters are escaped. Only the last 2,000 characters are returned.
     """

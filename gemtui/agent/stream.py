@@ -54,7 +54,7 @@ class Limit(StrEnum):
     TIMEOUT = "GEMINI_TIMEOUT"
     IDLE = "GEMINI_IDLE_TIMEOUT"
     TURNS = "GEMINI_MAX_TURNS"
-    """A limit gemtui enforces because the CLI doesn't read the run's settings."""
+    """The turn limit, which gemtui enforces if the CLI won't do so itself."""
     BUDGET = "GEMINI_BUDGET"
     """The run's or the day's budget is used up."""
 
@@ -244,7 +244,8 @@ class Stream:
     def _open(self, event: Part, at: int) -> None:
         """Emit the init event, unless that has already been done.
 
-        `event`: the CLI's event, which names the model if the run's options don't.
+        `event`: the CLI's event, which names the model if the run's options don't. `at`: its time,
+        in milliseconds since 1970.
         """
         if self._started:
             return
@@ -265,7 +266,10 @@ class Stream:
             self._answers(text, at)
 
     def _flush(self, at: int) -> None:
-        """Emit one text event that joins all deltas since the last one."""
+        """Emit one text event that joins all deltas since the last one.
+
+        `at`: the event's time, in milliseconds since 1970.
+        """
         text = "".join(self._deltas)
         self._deltas = []
         if text:

@@ -73,9 +73,10 @@ class RunGate(Protocol):
     """Asks the user before a run's tool calls."""
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare the gate before the CLI starts; return variables for its environment.
+        """Prepare to ask questions, before the CLI starts.
 
-        `temporary`: the run's folder for temporary files. Raises OSError or GemtuiError.
+        Returns variables for the CLI's environment. `temporary`: the run's folder for temporary
+        files. Raises OSError or GemtuiError.
         """
 
     @property
@@ -108,15 +109,15 @@ class SpendingLimit(Protocol):
 
 
 KeeperOf = Callable[[RunFolder, Request], RunKeeper | None]
-"""Returns a run's keeper, or None if the run needs none."""
+"""Returns the keeper that watches over a run's files; None if the run needs none."""
 
 
 GateOf = Callable[[RunFolder, Request], RunGate | None]
-"""Returns a run's gate, or None if the run doesn't ask the user."""
+"""Returns the gate that asks the user about a run's calls; None if nothing asks."""
 
 
 BudgetOf = Callable[[RunFolder, Request], SpendingLimit | None]
-"""Returns a run's budget, or None if the run may cost any amount."""
+"""Returns the object that limits a run's cost; None if there is no limit."""
 
 
 AfterRun = Callable[[RunFolder], object]
@@ -124,7 +125,7 @@ AfterRun = Callable[[RunFolder], object]
 
 
 def _nobody(_folder: RunFolder, _request: Request) -> None:
-    """Return None: the run has no keeper, gate or budget."""
+    """Return None, as the default if the run has no keeper, gate or budget."""
 
 
 def _nothing(_folder: RunFolder) -> None:
@@ -134,7 +135,8 @@ def _nothing(_folder: RunFolder) -> None:
 class Supervisor:
     """Carries out a run's request: starts, watches and ends the CLI's process.
 
-    Before, during and after the run, it calls the run's keeper, gate and budget, if there are any.
+    Before, during and after the run, it calls those of these that the run has: the keeper, which
+    watches over files; the gate, which asks the user about tool calls; and the spending limit.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class Supervisor:
                 self._take_over(began)
 
     def _run(self) -> None:
-        """Do the work of `run`, in the guardian's child process."""
+        """Do the work of `run`; called in a child process of the guardian (`guarded`)."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
@@ -204,7 +206,11 @@ class Supervisor:
         self._finish(code, started)
 
     def _take_over(self, started: datetime) -> None:
-        """End the run after its supervisor was killed; the guardian process calls this."""
+        """End the run after its supervisor was killed.
+
+        The guardian, which is the supervisor's parent process, calls this. `started`: when the run
+        was started.
+        """
         if self.folder.exit() is None:
             self._ended_others = process_tree.end_processes(self._left)
             self._keeper = self._keeper_of(self.folder, self.request)
@@ -279,7 +285,7 @@ class Supervisor:
         self._stood += now - began
 
     def _keep(self) -> float:
-        """Let the keeper check the files; return the seconds until its next check.
+        """Let the keeper check the run's files; return the seconds until its next check.
 
         If the keeper raises an exception, the error is logged, and the run continues.
         """
@@ -315,9 +321,10 @@ class Supervisor:
             traceback.print_exception(error)
 
     def _look(self, pid: int) -> None:
-        """Record the child's descendants, at most four times a second.
+        """Remember the child's descendants, at most four times a second.
 
-        Once the child has ended, they can no longer be found.
+        They are remembered so that they can be ended later: once the child has ended, its
+        descendants can no longer be found.
         """
         now = time.monotonic()
         if now - self._looked >= _LOOK_FOR_CHILDREN:
@@ -377,7 +384,7 @@ class Supervisor:
     def _end(self, child: subprocess.Popen[bytes]) -> None:
         """Send SIGTERM to all of the run's processes, then SIGKILL after the grace period.
 
-        Finally, processes that have appeared in the meantime are killed.
+        Finally, processes that were started during the grace period are killed.
         """
         targets = self._targets(child)
         if self._how() is not Abort.KILL and self._problem is None:
@@ -402,7 +409,8 @@ class Supervisor:
     def _sweep(self, child: subprocess.Popen[bytes], known: set[psutil.Process]) -> int:
         """Kill the run's remaining processes until none is left or some seconds passed.
 
-        Returns how many of them were not in `known`.
+        `child`: the CLI's process. `known`: the processes that were already sent a signal. Returns
+        how many other processes were killed.
         """
         others: set[psutil.Process] = set()
         deadline = time.monotonic() + _AFTER_KILL
@@ -434,8 +442,8 @@ class Supervisor:
     def _wait_for_group(self, group: int) -> None:
         """Wait for all processes in the CLI's process group to end.
 
-        The CLI consists of two, and only then has all output been written. Processes that remain
-        after the grace period are killed.
+        The CLI consists of two processes, and its output is complete only when both have ended.
+        Processes that remain after the grace period are killed.
         """
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
@@ -492,7 +500,9 @@ def main(
 ) -> int:
     """Supervise the run whose folder is the first of `words`; return the exit code.
 
-    The exit code is 2 if the folder contains no run to start, and 0 otherwise.
+    The exit code is 2 if the folder contains no run to start, and 0 otherwise. `keeper_of`,
+    `gate_of`, `budget_of`: return the objects that watch over the run's files, ask the user about
+    its calls and limit its cost. `after`: called when the run has ended.
     """
     folder = RunFolder(Path(words[0]))
     request = folder.request()

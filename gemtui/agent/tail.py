@@ -21,8 +21,8 @@ async def tail(
 
     `ended`: returns whether the writer has ended; what it wrote before that is still yielded.
     `step`: seconds between two reads. Each read that finds nothing new yields an empty chunk, so
-    that the caller can do something else. The file need not exist yet. If it isn't a regular file
-    or can't be read, no data is yielded.
+    that the caller gets a chance to do other work. The file need not exist yet. If it isn't a
+    regular file or can't be read, no data is yielded.
     """
     import asyncio  # the supervisor needs only NewLines, and starts sooner without it
 

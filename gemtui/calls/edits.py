@@ -64,10 +64,10 @@ def edited(before: str, old: str, new: str, *, several: bool) -> EditOutcome | N
 
 
 def block(before: str, after: str) -> tuple[str, str]:
-    """Return an old and a new block of lines that express an edit exactly.
+    """Return the smallest blocks of lines, old and new, that describe an edit exactly.
 
-    These are the smallest blocks for which the old one occurs in `before` exactly once, and
-    replacing it with the new one yields `after`. `before` and `after` must differ.
+    The old block occurs in `before` exactly once, and replacing it with the new block yields
+    `after`. `before` and `after` must differ.
     """
     if after.endswith("\n") and not before.endswith("\n"):
         after += "\n"  # the CLI will remove one
@@ -170,10 +170,10 @@ def _by_similarity(before: str, old: str, new: str, size: int) -> EditOutcome | 
 
 
 def _similar_places(source: Sequence[str], text: str, many: int) -> list[int]:
-    """Return the index of the first line of each similar block, best match first.
+    """Return where the blocks of lines that resemble `text` start, best match first.
 
-    `source`: the file's lines. `text`: the text to find. `many`: the number of lines in `text`.
-    Blocks don't overlap.
+    `source`: the file's lines. `many`: the number of lines in `text`, and so in each block. The
+    result contains indexes into `source`. The blocks don't overlap.
     """
     from rapidfuzz.distance import Levenshtein  # slow to import
 

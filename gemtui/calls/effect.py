@@ -1,8 +1,8 @@
 """Predict what a tool call will do in Gemini CLI 0.61.
 
-The CLI changes paths, contents and commands after its hooks have answered. `effect` returns what
-the call will really do (write which contents to which file, or run which command), and arguments
-with which the CLI does exactly that (assets/gemini-cli.md#effects).
+The CLI changes paths, contents and commands even after its hooks have answered. `effect` returns
+what the call will really do (which contents it will write to which file, or which command it will
+run), and arguments with which the CLI does exactly that (assets/gemini-cli.md#effects).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CallContext:
 class Effect:
     """A call's effect, predicted from the current state of the disk.
 
-    * `arguments`: arguments with which the CLI has this effect; may differ from the requested ones.
+    * `arguments`: arguments that make the CLI do this; may differ from the requested ones.
     * `path`: the absolute path of the real file; None if the call writes no known file.
     * `before`: the file's whole contents as the CLI reads them; None if there is no such file, or
       if it was not read.
@@ -82,7 +82,7 @@ class Effect:
     * `remarks`: facts the user should know, one clause each.
     * `fails`: why the tool would refuse the call, as a clause; None if it wouldn't.
     * `command`: the string that bash executes.
-    * `folder`: the folder in which bash executes it.
+    * `folder`: the folder where bash executes it.
     * `was`, `becomes`: the SHA-256 hashes of the file's bytes before and after the call; "" if
       there is no file or the bytes are unknown.
     """
@@ -108,7 +108,7 @@ class Effect:
 
     @property
     def mark(self) -> str:
-        """A digest of what the user is shown; it changes whenever that changes."""
+        """A digest of everything the user is shown about the effect."""
         shown: list[object] = [
             self.kind,
             self.tool,
@@ -124,7 +124,7 @@ class Effect:
 
 
 def effect(tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect:
-    """Predict a tool call's effect from its arguments and the files on disk."""
+    """Predict a tool call's effect from its arguments, its context and the disk."""
     if tool in _OWN:
         return _file_effect(tool, arguments, context)
     if tool == SHELL and isinstance(arguments.get("command"), str):
@@ -325,8 +325,8 @@ def _written(found: Effect, file: _File, context: CallContext) -> Effect:
 def _writes_crlf(file: _File) -> bool:
     r"""Return whether `write_file` will write `\r\n` line endings.
 
-    It does so if the present file contains any. The CLI decodes the path twice for this check, so
-    it may look at a different file; this function looks at the same one.
+    It does so if the existing file contains any. For this check, the CLI decodes the path twice and
+    may therefore look at a different file; this function looks at that file as well.
     """
     other = paths.real_path(file.path)
     looked_at = file if other == file.path else _read(other)
@@ -373,10 +373,10 @@ def _not_made(edit: EditOutcome | None, *, same: bool) -> str:
 def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
     """Return the effect with arguments whose old string occurs verbatim in the file.
 
-    The CLI found a place that only resembles the old string. The new arguments name this place
-    exactly, so the CLI makes the same change without searching. If that does not work, the effect
-    is not `certain`. `found`: the effect of the call as requested. `before`: the file's contents.
-    `edit`: the result of the edit.
+    The CLI found a place that only resembles the old string. The new arguments quote this place
+    exactly, so the CLI makes the same change without searching. If that is not possible, the
+    returned effect is not `certain`. `found`: the effect of the call as requested. `before`: the
+    file's contents. `edit`: the result of the edit.
     """
     arguments = {name: value for name, value in found.arguments.items() if name != "allow_multiple"}
     old, new = block(before, edit.after)
@@ -387,7 +387,7 @@ def _made_exact(found: Effect, before: str, edit: EditOutcome) -> Effect:
 
 
 def _of_file(file: _File) -> list[str]:
-    """Return remarks for a file that has other hard links or contains invalid UTF-8."""
+    """Return notes for the user, if a file has other hard links or invalid UTF-8."""
     remarks = []
     if paths.has_other_names(file.path):
         remarks.append("it has other names (hard links), which change as well")

@@ -58,7 +58,7 @@ _WRITTEN = re.compile(
     "|GEMINI_CLI_ACTIVITY_LOG_TARGET|SSLKEYLOGFILE|NODE_(V8_COVERAGE|COMPILE_CACHE|REDIRECT_WARNINGS)"
     "|GIT_TRACE.*"
 )
-"""Variables that name a file or folder to which the CLI or its git writes."""
+"""Variables that name a file or folder to which the CLI, or git run by it, writes."""
 _IN_SEARCHES = re.compile("RIPGREP_CONFIG_PATH|GIT_(DIR|WORK_TREE|COMMON_DIR|EXEC_PATH)")
 """Variables that add options to the CLI's searches, or make them search elsewhere.
 
@@ -90,7 +90,7 @@ _PLAIN_WORD = re.compile(r"[\w-]*", re.ASCII)
 def env_files(
     project: Path, environ: Mapping[str, str], *, ignore_local: bool = False
 ) -> tuple[Path, ...]:
-    """Return the `.env` file, if any, that a CLI in a trusted folder reads.
+    """Return the one `.env` file, if any, that a CLI in a trusted folder reads.
 
     It is the first `.gemini/.env` or `.env` found in the folder `project`, then in its parents, and
     then in the home folder. The file may be unreadable. `ignore_local`: whether `--ignore-env` or
@@ -144,9 +144,9 @@ def risky_variables(path: Path, environ: Mapping[str, str] | None = None) -> tup
 
 
 def is_risky(name: str) -> bool:
-    """Return whether a variable can make a harmless program do something else.
+    """Return whether a variable can change what a harmless program does.
 
-    For example, the program might run another program or read other files than usual.
+    For example, it might make the program run another one or read different files.
     """
     return bool(_RISKY.fullmatch(name)) and not _HARMLESS.fullmatch(name)
 
@@ -185,7 +185,7 @@ def is_of_user(path: Path, environ: Mapping[str, str]) -> bool:
 
 
 def destinations(variables: Mapping[str, str]) -> dict[str, str]:
-    """Map variables that decide where conversations are sent to the hosts they name."""
+    """Find the variables that decide where conversations go; map them to their hosts."""
     return {name: host(value) for name, value in variables.items() if _SENDS.fullmatch(name)}
 
 

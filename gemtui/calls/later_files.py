@@ -2,8 +2,9 @@
 
 A call that writes such a file can give the next run, the next commit or the next shell full
 permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
-command imports doesn't count, not even `conftest.py`. A file that names programs to start does. The
-CLI itself refuses to write build files (assets/gemini-cli.md#protected-files).
+command imports doesn't count, not even `conftest.py`, but a file that names programs to start does.
+Build files are not included, because the CLI itself refuses to write them
+(assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ _FOLDERS: Mapping[str, str] = {
     ".config": _STARTED,
     "Library/LaunchAgents": _SHELL,
 }
-"""Maps each path that decides what is run later to the reason.
+"""Paths of files that decide what is run later, with clauses saying why.
 
 A path may be a file, or a folder with everything in it, and may occur in any folder.
 """
@@ -278,7 +279,7 @@ _NAMES: Mapping[str, str] = {
     ".tmux.conf": _SHELL,
     ".screenrc": _SHELL,
 }
-"""Maps each pattern of file names that decide what is run later to the reason.
+"""Name patterns of files that decide what is run later, with clauses saying why.
 
 The patterns apply in every folder, because a start-up file in the home folder may be a link to such
 a file.

@@ -346,7 +346,7 @@ def _listed(value: Any) -> str:
 
 
 def _shown(text: str, quote: str = "`") -> str:
-    """Return a value in backquotes, shortened in the middle if it is too long."""
+    """Return a value between `quote` characters, shortened in the middle if too long."""
     if len(text) > _LONGEST:
         half = _LONGEST // 2
         text = f"{text[:half]} … ({len(text) - _LONGEST} more characters) … {text[-half:]}"

@@ -1,7 +1,7 @@
 """Find project files that Gemini CLI's settings or git start as programs.
 
-A model that may write such a file could run its own code. If a hook starts the file, this happens
-as early as the next tool call.
+A model that may write such a file could make Gemini CLI or git run the model's own code. If a hook
+starts the file, this happens as early as the next tool call.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def starts_it(settings: Mapping[str, Any], project: Path, path: Path) -> str | N
 def is_program(path: Path, environ: Mapping[str, str]) -> bool:
     """Return whether a shell runs this file when its name is entered as a command.
 
-    This requires that the file is executable and PATH contains its folder. So a new file is no
-    program, because no tool makes files executable. `path`: absolute, with links resolved.
+    For that, the file must be executable, and its folder must be in PATH. So a new file doesn't
+    count, because no tool makes files executable. `path`: absolute, with links resolved.
     """
     folders = (entry for entry in environ.get("PATH", "").split(":") if entry.startswith("/"))
     return os.access(path, os.X_OK) and any(resolved(Path(each)) == path.parent for each in folders)

@@ -1,4 +1,4 @@
-"""Carry out a plan so that each file is either old or new, even after a crash.
+"""Carry out an undo's plan; even after a crash, no file is left half-written.
 
 The plan is saved in the store before the first file is changed. If this process is killed, the next
 process that opens the store completes the plan.
@@ -37,7 +37,8 @@ class Task(NamedTuple):
 class Applied(NamedTuple):
     """The result of carrying out tasks.
 
-    `paths`: the files that are now as planned. `failed`: maps every other file to the reason.
+    `paths`: the files that are now as planned. `failed`: maps each of the other files to the reason
+    why it isn't.
     """
 
     paths: frozenset[bytes]
@@ -45,7 +46,7 @@ class Applied(NamedTuple):
 
 
 def tasks_of(steps: Iterable[Step]) -> list[Task]:
-    """Return a plan's tasks in an order in which they can be carried out.
+    """Return a plan's tasks, sorted so that they can be carried out in this order.
 
     Folders are made writable first and read-only last.
     """
@@ -63,7 +64,7 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
 
 
 def _opens(step: Step) -> bool:
-    """Return whether a step gives a folder permissions needed to change files in it."""
+    """Return whether a step gives a folder the permissions to change files in it."""
     return step.now.kind == FOLDER and bool(step.result.mode & ~step.now.mode & _WRITABLE)
 
 

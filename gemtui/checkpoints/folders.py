@@ -1,8 +1,7 @@
 """The permission bits of a project's folders.
 
-In checkpoints a folder's name ends with a slash, so that it can't be confused with a file that
-later takes the folder's place. A folder is included only if it contains files that checkpoints
-cover.
+In checkpoints, a folder's name ends with a slash, so that it can't be confused with a file that
+later replaces the folder. A folder is included only if it contains files that checkpoints include.
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ _WORD = 0xFFFFFFFF
 _LONGEST = 0xFFF
 _SECOND = 1_000_000_000
 _NO_CONTENT = b"\x01" * 20
-"""The content hash that every entry gets instead of its real one.
+"""The fake content hash written into every entry of the index.
 
-No file has this hash. So git lists a file as modified as soon as its size or times differ from the
-index, without comparing contents.
+No real file has this hash. So git lists a file as modified as soon as its size or times differ from
+the index, without comparing contents.
 """
 _LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
 

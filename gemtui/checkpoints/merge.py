@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 MOST_LINES = 20_000
-"""The most lines to compare; longer texts could take minutes."""
+"""The most lines to compare; comparing longer files could take minutes."""
 MOST_CHANGED = 4_000
 
 LineHunk = tuple[int, int, Sequence[bytes]]
@@ -16,8 +16,8 @@ LineHunk = tuple[int, int, Sequence[bytes]]
 def merge(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Return `ours` with the change from `base` to `theirs` applied to it.
 
-    Returns None if the two changes overlap or no unchanged line lies between them, or if one of the
-    texts is binary or too long to compare.
+    Returns None if the two changes overlap or no unchanged line lies between them, or if any of the
+    three versions is binary or too long to compare.
     """
     if theirs in (base, ours):
         return ours

@@ -49,8 +49,8 @@ class Action(StrEnum):
 class Delta(NamedTuple):
     """A change to one file.
 
-    `when`: seconds since 1970. `before`, `after`: the file's states. `undo`: whether to revert this
-    change.
+    `when`: seconds since 1970. `before`, `after`: the file's states before and after the change.
+    `undo`: whether to revert this change.
     """
 
     when: float
@@ -67,7 +67,7 @@ class Step:
     * `why`: why the file is left alone; "" if it is changed.
     * `target`: the file's state before the changes that are being undone.
     * `left`: its state right after these changes.
-    * `now`: its present state, which includes later edits.
+    * `now`: its current state, which includes later edits.
     * `result`: its state after this step.
 
     The contents of all these states are in the store.
@@ -98,9 +98,9 @@ Histories = Mapping[bytes, Sequence[Delta]]
 def histories(
     store: CheckpointStore, wanted: Callable[[WritingCall], bool]
 ) -> dict[bytes, list[Delta]]:
-    """Map each file or folder to its recorded changes since the first one to undo.
+    """Map each file or folder to its changes, from the first one to undo onwards.
 
-    `wanted`: returns whether to undo a call's changes. Files that need no undo are left out.
+    `wanted`: returns whether to undo a call's changes. Files without changes to undo are left out.
     """
     calls = store.calls()
     chosen = {id for id, call in calls.items() if wanted(call)}
@@ -115,10 +115,10 @@ def histories(
 
 
 def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[Step]:
-    """Return the steps that undo the marked changes, sorted by path.
+    """Return the steps that undo some of the changes, sorted by path.
 
-    `tree`: the present states. `changes`: those whose `undo` is set are reverted. Files that are
-    already as they should be are left out.
+    `tree`: the files' current states. `changes`: each file's changes, of which those with `undo`
+    set are reverted. Files that are already as they should be are left out.
     """
     steps = [
         step
@@ -234,9 +234,10 @@ def _merged(store: CheckpointStore, now: str, before: str, after: str) -> str | 
 
 
 def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
-    """Return the steps, with KEEP for files whose place is taken by something else.
+    """Return the steps, with KEEP for files whose restoration would replace something.
 
-    `tree`: the present states.
+    For example, there may now be a folder in a deleted file's place. `tree`: the files' current
+    states.
     """
     done = list(steps)
     removed = {step.path for step in done if step.action is Action.REMOVE}
@@ -257,10 +258,10 @@ def without_collisions(steps: Iterable[Step], tree: Tree) -> list[Step]:
 
 
 def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
-    """Return the steps, with KEEP for files that may be the only copy of a lost file.
+    """Return the steps, but keep files that may be the only copy of a lost file.
 
-    If a file that can't be restored was renamed by a change to undo, undoing the change would
-    delete the renamed file and thus the only copy.
+    If one of the changes to undo renamed a file that can't be restored, undoing that change would
+    delete the renamed file, which is the only copy. The action of such a step becomes KEEP.
     """
     lost, gone = dict[str, bytes](), dict[float, bytes]()
     for step in steps:
@@ -275,12 +276,13 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
 def _unless_needed(
     step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
 ) -> Step:
-    """Return the step, with KEEP if its file may be another file under a new name.
+    """Return the step, but keep its file if that may be a lost file, renamed.
 
-    That other file can't be restored, so undoing this step could delete its only copy. The two are
-    taken for the same file if this one had contents listed in `lost`, or was created at a time
-    listed in `gone`. `lost`: maps the contents that can't be restored to the file they were in.
-    `gone`: maps the times at which such files were removed to the file.
+    A lost file is one that can't be restored, so carrying out the step could delete its only copy.
+    The step's file counts as a renamed lost file if it had contents listed in `lost`, or was
+    created at a time listed in `gone`; the step's action then becomes KEEP. `lost`: maps the
+    contents of lost files to the files. `gone`: maps the times when lost files were removed to the
+    files.
     """
     if step.action is Action.KEEP or is_folder_name(step.path):
         return step

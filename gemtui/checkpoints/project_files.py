@@ -1,7 +1,7 @@
 """Read and write a project's files without following links out of the project.
 
-Names are bytes, relative to the project's folder. The folders on a file's path are opened one after
-another without following links, so a link that has replaced a folder is never followed.
+Names are bytes, relative to the project's folder. The folders on a file's path are opened one by
+one, each without following links, so a link that has replaced a folder does no harm.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class ProjectFiles:
         return FileState(FILE, seen.st_mode & 0o777, _digest(data, store)), stat_facts(seen)
 
     def changed_at(self, name: bytes) -> float:
-        """Return when a file last changed, in seconds since 1970.
+        """Return when a file was last changed, in seconds since 1970.
 
         If the file is missing, return when its nearest existing parent folder last changed.
         """
@@ -236,7 +236,10 @@ class ProjectFiles:
             parts.pop()
 
     def remove_spare(self, name: bytes, spare: bytes) -> None:
-        """Remove the temporary file of an interrupted `write`, if there is one."""
+        """Remove the temporary file of an interrupted `write`, if there is one.
+
+        `name`, `spare`: as passed to `write`.
+        """
         with suppress(OSError), self.folder(name) as (place, _):
             os.unlink(spare, dir_fd=place)
 

@@ -20,7 +20,7 @@ _LOCK = "lock"
 _ROUNDS = 12
 """The most steps in which a project's checkpoints are removed to save space.
 
-Each step removes the older half of them; the last one removes all that are left.
+Each step removes the older half of the checkpoints; the last one removes all that are left.
 """
 
 
@@ -64,7 +64,7 @@ def remove_old_checkpoints(
     * `most_bytes`: the size limit for all projects together.
     * `goes_on`: returns whether the run with this id is still working. If so, the run's first
       checkpoint and all later ones of its project are kept.
-    * `needed`: folders of projects whose checkpoints are all kept.
+    * `needed`: the folders of projects from which no checkpoint is removed.
 
     Projects whose checkpoints are in use or unreadable are skipped.
     """
@@ -95,9 +95,9 @@ def _used_last(folder: Path) -> float:
 
 
 def _newest(folder: Path, step: int) -> frozenset[int]:
-    """Return the ids of the newer half of a project's checkpoints.
+    """Return the ids of the checkpoints to keep in a step: the newer half.
 
-    These are kept in this step. In the last step, numbered `_ROUNDS`, no checkpoint is kept.
+    `step`: the step's number. In the last step, which has the number `_ROUNDS`, nothing is kept.
     """
     with suppress(OSError, CheckpointsUnreadable), open_store(folder) as store:
         ids = [each.id for each in store.checkpoints()]
@@ -114,8 +114,8 @@ def _prune_one(
 ) -> bool:
     """Remove a project's checkpoints that are older than the first one to keep.
 
-    `stays`: returns whether to keep a checkpoint; those of a working run are kept anyway. Returns
-    whether any checkpoint was removed.
+    `goes_on`: returns whether the run with this id is still working; its checkpoints are kept.
+    `stays`: returns whether to keep any other checkpoint. Returns whether any were removed.
     """
     with suppress(OSError, CheckpointsUnreadable), _free(folder) as free:
         if not free:

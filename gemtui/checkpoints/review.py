@@ -1,8 +1,9 @@
 """Review what a session changed in its project's files, by hunk and author.
 
-All states of a file, from before its first change until now, are woven together, so that each line
-that differs has an owner: either a tool call or the user. Reverting a hunk removes that change from
-the present file and leaves everything else alone.
+All states of a file, from before its first change until now, are combined in a weave
+(`gemtui/checkpoints/weave.py`), so that each line that differs has an owner: either a tool call or
+the user. Reverting a hunk removes that change from the current file and leaves everything else
+alone.
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class ReviewHunk:
 
     * `id`: stays the same while the file does not change.
     * `changed`: other owners whose lines this hunk replaced.
-    * `before`, `now`: the number of the hunk's first line, counted from 1, in the file's first
-      state and in the present file.
+    * `before`, `now`: the number of the hunk's first line, counted from 1, in the file's initial
+      state and in the current file.
     * `removed`, `added`: the lines that the hunk removed and added.
     * `above`, `below`: up to three unchanged lines of context.
     * `about`: a description of a change that doesn't affect lines.
@@ -126,7 +127,7 @@ class ReviewHunk:
 class ReviewedFile:
     """A file with its hunks.
 
-    `was`: the file's state before the session's first change. `now`: its present state.
+    `was`: the file's state before the session's first change. `now`: its current state.
     """
 
     id: str
@@ -152,7 +153,7 @@ class Contents(Keeper, Protocol):
 
 
 class PassingContents:
-    """A store's contents, plus contents that are kept only while this object exists."""
+    """The contents in a store, plus temporary ones that only this object holds."""
 
     def __init__(self, store: Contents | None) -> None:
         self._store, self._kept = store, dict[str, bytes]()
@@ -179,7 +180,7 @@ def owned_changes(
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    """Map each file to its changes since the session's first one, oldest first.
+    """Map each file to its changes, starting with the session's first one.
 
     `mine`: returns whether a call belongs to the session under review. `recorded`: the session's
     changes that no checkpoint covers. `contents`: stores the contents of these changes.
@@ -233,9 +234,9 @@ def _id(letter: str, *about: object) -> str:
 
 
 class FileReview:
-    """The differences between a file's first state and its present one, by author.
+    """The differences between a file's initial state and its current one, by author.
 
-    `changes`: the file's changes, oldest first. `now`: the file's present state. `late`: the author
+    `changes`: the file's changes, oldest first. `now`: the file's current state. `late`: the author
     of changes that no checkpoint has recorded yet. `by_lines`: if False, the whole file is a single
     hunk.
     """
@@ -279,7 +280,10 @@ class FileReview:
         return git_lines(data)
 
     def _woven(self) -> Weave[HunkOwner] | None:
-        """Return all versions of the file as a weave; None if lines can't be compared."""
+        """Return a weave, which combines all of the file's versions line by line.
+
+        Returns None if lines can't be compared.
+        """
         if not self._by_lines or (self.now.kind == ABSENT and self.was.kind != ABSENT):
             return None
         base, end = self._text(self.was), self._text(self.now)
@@ -370,8 +374,8 @@ class FileReview:
     def _last(self, differs: Callable[[FileState, FileState], bool]) -> HunkOwner:
         """Return the owner of the last change that made a relevant difference.
 
-        `differs`: returns whether two states differ in a relevant way. A state restored by an undo
-        or redo belongs to the owner who first produced it.
+        `differs`: returns whether two states differ in a relevant way. If an undo or redo restored
+        a state, the owner is whoever first produced that state.
         """
         owner, last = self._versions[0][1] if self._versions else PERSON, self.was
         known = dict[FileState, HunkOwner]()
@@ -384,10 +388,10 @@ class FileReview:
         return owner
 
     def without(self, ids: Collection[str], keeper: Keeper) -> FileState | None:
-        """Return the file's present state with these hunks reverted.
+        """Return the file's current state with these hunks reverted.
 
-        Returns None if none of the hunks is in this file or can be reverted. `ids`: ids of hunks;
-        those of other files are ignored. `keeper`: stores the new contents.
+        `ids`: ids of hunks; those of hunks in other files are ignored. `keeper`: stores the new
+        contents. Returns None if the file has none of these hunks, or none that can be reverted.
         """
         told = self.result()
         hunks = [] if told is None else told.hunks
@@ -407,7 +411,7 @@ class FileReview:
 def _returns(owner: HunkOwner) -> bool:
     """Return whether a change was made by an undo, redo, review or applied worktree.
 
-    These can bring back lines that others wrote.
+    Such changes can bring back lines that belong to a different author.
     """
     return owner.kind is OwnerKind.PERSON and owner.tool is not None
 
@@ -419,11 +423,12 @@ def file_reviews(
     *,
     late: HunkOwner = PERSON,
 ) -> Iterator[tuple[FileReview, ReviewedFile]]:
-    """Yield the review of each file that differs from its first state, sorted by name.
+    """Yield the review of each file that differs from its initial state, by name.
 
-    `changes`: each file's changes. `now`: returns a file's present state, and stores its contents
-    in its second argument. `late`: as in `FileReview`. When the hunks of all files together exceed
-    a size limit, each remaining file is a single hunk.
+    `changes`: each file's changes. `now`: given a file's name and where to store contents, stores
+    the file's contents there and returns its current state. `contents`: passed to `now`. `late`: as
+    in `FileReview`. Once the hunks of all files together exceed a size limit, each remaining file
+    is a single hunk.
     """
     left = _MOST_OF_ALL
     for path, each in sorted(changes.items()):
@@ -444,10 +449,10 @@ def git_lines(data: bytes) -> list[bytes]:
 def _versions(
     changes: Sequence[OwnedChange], now: FileState, late: HunkOwner
 ) -> Iterator[tuple[FileState, HunkOwner]]:
-    """Yield each state after the first one with its owner, oldest first.
+    """Yield each state of a file after the initial one with its owner, oldest first.
 
-    States that were found but that no recorded change produced are the user's. `late`: owns the
-    present state if no recorded change produced it.
+    A change may start from a state that no earlier recorded change produced; that state belongs to
+    the user. `late`: the owner of the current state if no recorded change produced it.
     """
     last = changes[0].before
     for change in changes:
@@ -478,11 +483,12 @@ def chosen_hunks(files: Iterable[ReviewedFile], ids: Collection[str]) -> frozens
 def dependent_hunks(
     files: Iterable[ReviewedFile], ids: Collection[str]
 ) -> Iterator[tuple[ReviewedFile, ReviewHunk]]:
-    """Yield hunks that are kept although they changed lines of a reverted hunk.
+    """Yield hunks that are kept although they may build on a reverted hunk.
 
-    `ids`: the hunks, files or calls to revert. A hunk records only whose lines it changed, not
-    which ones. Therefore a hunk is yielded as soon as any hunk by one of these owners is reverted
-    in the same file.
+    `ids`: the hunks, files or calls to revert. A hunk builds on an earlier one if it modified lines
+    that the earlier one had introduced. A hunk records only the owners of the lines it modified,
+    not the lines. Therefore it is yielded as soon as any hunk by one of these owners is reverted in
+    the same file.
     """
     for file in files:
         chosen = chosen_hunks([file], ids)
@@ -500,7 +506,7 @@ def revert_steps(
 ) -> tuple[list[Step], list[ReviewedFile]]:
     """Return the steps that revert the selected hunks, and all files with their hunks.
 
-    `ids`: the hunks, files or calls to revert. `tree`: the present states.
+    `ids`: the hunks, files or calls to revert. `tree`: the files' current states.
     """
     steps, files = list[Step](), list[ReviewedFile]()
 

@@ -30,7 +30,7 @@ VERSION = 1
 APPLICATION = 0x67656D02
 _FILE, _LOCK, _GIT = "checkpoints.sqlite3", "lock", "git"
 _MANY, _POOR = 5_000, 256
-"""Limits that decide when a bulk operation is faster.
+"""Limits above which a bulk operation is used because it is faster.
 
 `_MANY`: to look up more names than this, the states of all files are loaded at once. `_POOR`: if
 more files than this (plus a sixteenth of all) are missing from git's index, the index is rewritten.
@@ -109,7 +109,7 @@ UNTRUSTED = Facts(0, 0, 0, 0, 0, 0)
 
 
 class GitIndex(NamedTuple):
-    """The index file with which gemtui lets git find changed files.
+    """The index file that gemtui makes git use to find changed files.
 
     * `number`: identifies the file; 0 if it has not been written yet.
     * `top`: the folder to which the names in the index are relative.
@@ -157,7 +157,7 @@ class FileChange:
 
     * `path`: relative to the root; a folder's ends with a slash.
     * `call`: the id of the call that changed the file; None if the user or another program did.
-    * `sure`: whether, judging by the times, no other call can have changed the file.
+    * `sure`: whether, judging by the times, no other call can have made the change.
     """
 
     path: bytes
@@ -209,7 +209,7 @@ class Undo:
 
 
 class Keeper(Protocol):
-    """Something that stores contents, such as a CheckpointStore."""
+    """An object that stores file contents, such as a CheckpointStore."""
 
     def keep(self, data: bytes) -> str:
         """Store contents and return their digest."""
@@ -225,7 +225,7 @@ class CheckpointStore:
 
     @property
     def git(self) -> Path:
-        """The folder of the private repository with which git lists the project's files."""
+        """The private repository's folder, which git uses to list the project's files."""
         return self.folder / _GIT
 
     def root(self) -> bytes:
@@ -282,7 +282,7 @@ class CheckpointStore:
         return self._rows("state != ?", (GONE.encode(),))
 
     def states(self, names: Iterable[bytes]) -> Tree:
-        """Return the states of those of these files that existed at the newest checkpoint."""
+        """Return the states of these files at the newest checkpoint; omit missing ones."""
         wanted = list(names)
         if len(wanted) > _MANY:
             chosen = set(wanted)
@@ -299,10 +299,12 @@ class CheckpointStore:
         )
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
-        """Return the newest checkpoint's states of paths and of anything in their way.
+        """Return the states of paths, and of anything in their way.
 
-        `names`: files, whose parent folders and files below the same path are included, and
-        folders. The result shows whether each file can be created without replacing something else.
+        The states are those at the newest checkpoint. `names`: files and folders. For each file,
+        the result also includes its parent folders and, in case a folder has the file's name, the
+        files in that folder. So it shows whether each file can be created without replacing
+        anything.
         """
         wanted = set(names)
         modes = {each: mode for each, mode in self.folders().items() if each in wanted}
@@ -374,7 +376,7 @@ class CheckpointStore:
         """Return whether git's index lacks so many files that it should be rewritten.
 
         `before`: a time in nanoseconds. Only files that last changed before it are counted, because
-        a new index could not contain the others.
+        a new index could not include more recent ones.
         """
         able, every = self._database.execute(
             "select (select count(*) from tree where indexed = 0 and (state = ?2 or"
@@ -384,10 +386,10 @@ class CheckpointStore:
         return bool(able > _POOR + every // 16)
 
     def index_before(self, before: int) -> Iterator[tuple[bytes, FileState, Facts]]:
-        """Choose the files for a new git index; yield them by name.
+        """Choose the files for a new git index; yield them sorted by name.
 
-        They are recorded as being in the index, and all others as not being in it. `before`: a time
-        in nanoseconds; files that changed later are left out.
+        The chosen files are recorded as being in the index, and all other files as not being in it.
+        `before`: a time in nanoseconds; files that changed later are left out.
         """
         self._database.execute("delete from tree where state = ?", (GONE.encode(),))
         self._database.execute(
@@ -532,7 +534,8 @@ class CheckpointStore:
     ) -> int:  # fmt: skip
         """Record an undo's tasks before it starts; return the undo's id.
 
-        `plan`: the encoded tasks. The other arguments are described in `Undo`.
+        `plan`: the encoded tasks. The other arguments become the fields of an `Undo`, which
+        describes them.
         """
         done = self._database.execute(
             "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
@@ -631,7 +634,7 @@ def digest_of(data: bytes) -> str:
 
 
 def is_folder_name(path: bytes) -> bool:
-    """Return whether a stored name is a folder's: only these end with a slash."""
+    """Return whether a stored name is a folder's, which ends with a slash."""
     return path.endswith(b"/")
 
 
@@ -658,8 +661,8 @@ def has_checkpoints(folder: Path) -> bool:
 def open_store(folder: Path, root: Path | None = None) -> Iterator[CheckpointStore]:
     """Open the checkpoints in a folder, creating them if `root` is given.
 
-    `root`: the project's folder. Raises CheckpointsUnreadable, even if there are simply no
-    checkpoints and `root` is None.
+    `root`: the project's folder. Raises CheckpointsUnreadable if the checkpoints can't be read, or
+    if there are none and `root` is None.
     """
     path = folder / _FILE
     try:
@@ -711,7 +714,7 @@ def _make_ready(database: sqlite3.Connection, root: Path | None) -> None:
 def only_one(folder: Path) -> Iterator[None]:
     """Hold the lock of a project's checkpoints; wait if another process holds it.
 
-    Meanwhile no other gemtui process can take a checkpoint, undo or redo in this project.
+    While it is held, no other gemtui process can take a checkpoint, undo or redo in this project.
     """
     make_folder(folder)
     with locked(folder / _LOCK):

@@ -41,7 +41,7 @@ This is GONE, UNKNOWN, or a tuple of the file's mode and contents.
 _TICK = 0.02
 """Seconds by which file times may lag behind the clock.
 
-Files that changed so shortly before a checkpoint are read again for the next one.
+Files that changed less than this before a checkpoint are read again for the next one.
 """
 
 
@@ -81,8 +81,8 @@ class Taker:
         """Take a checkpoint and return it.
 
         * `calls`: the calls that may have changed files; they are stored.
-        * `also`: files to include even if git ignores them. Each is mapped to its former state, in
-          case no earlier checkpoint contains it.
+        * `also`: maps files to include, even if git ignores them, to their former states, which are
+          used if no earlier checkpoint contains the file.
         * `owned`: maps files to the ids of the calls that are known to have changed them.
         * `notes`: what else the user should know about the checkpoint.
         * `always`: if False and nothing has changed, take no checkpoint and return None.
@@ -132,7 +132,7 @@ class Taker:
         calls: Sequence[WritingCall],
         owned: Mapping[bytes, int],
     ) -> list[FileChange]:
-        """Record the present modes of all folders; return the folders' changes.
+        """Record the current modes of all folders; return the folders' changes.
 
         `found`: the changed files. `calls`, `owned`: as in `take`. Returns [] if no checkpoint
         contains folders yet, because then their former modes are unknown.
@@ -160,10 +160,11 @@ class Taker:
         return changes
 
     def _hidden(self, found: Tree, tree: Tree) -> Tree:
-        """Return the former files of folders that something else has replaced.
+        """Return the files that were in folders which are no longer folders.
 
-        Git lists such files as unchanged, because it does not check what has taken a folder's
-        place. `found`: the changed files. `tree`: the former states that have already been loaded.
+        If a file or link has replaced a folder, git wrongly lists the files that were in the folder
+        as unchanged. `found`: the changed files. `tree`: the former states that have already been
+        loaded.
         """
         if not self._store.git_index():
             return {}
@@ -197,9 +198,10 @@ class Taker:
     def _first(
         self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
-        """Return the former states of files that no earlier checkpoint contains.
+        """Return the former states of git-ignored files that are new to checkpoints.
 
-        These are files that git ignores. `also`: the former states that are known.
+        `listing`: the files that git lists. `also`: maps files to include to their former states.
+        `tree`: the files that earlier checkpoints contain.
         """
         new = also.keys() - tree.keys() - listing.names - listing.ignored
         return {
@@ -234,7 +236,7 @@ def _differing(
     """Return the files whose state or facts differ from those in `tree`.
 
     `names`: the files to check. `began`: when the checkpoint was started, in seconds since 1970.
-    `store`: stores the contents of changed files.
+    `store`: stores the contents of changed files. `progress`: updated for each folder.
     """
     late = int((began - _TICK) * 1e9)
     found: Tree = {}
@@ -270,9 +272,9 @@ def _read(
 
 
 def _untrusted(facts: Facts | None) -> Facts:
-    """Return facts that match no file, so that the file is read again next time.
+    """Return facts changed to match no file, so that the file is read again next time.
 
-    The inode is kept, because it shows whether the file is moved later.
+    The inode stays the same, because it shows whether the file has been moved.
     """
     return UNTRUSTED if facts is None else UNTRUSTED._replace(inode=facts.inode)
 

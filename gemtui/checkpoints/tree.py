@@ -47,8 +47,8 @@ class TreeListing:
     * `ignored`: files to include although git ignores them, because the project's own index
       contains them.
     * `index`: the index to use next time; None if git can't be used.
-    * `whole`: True if no index was used, so that any file of earlier checkpoints may have changed.
-    * `notes`: what is not covered.
+    * `whole`: True if no index was used, so that any file in earlier checkpoints may have changed.
+    * `notes`: notes for the user about files that checkpoints will not include.
     """
 
     names: frozenset[bytes]

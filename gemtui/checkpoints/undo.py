@@ -36,9 +36,9 @@ They are recorded as calls, so that they can be undone as well. APPLY is for app
 
 
 def made_by_user(call: WritingCall) -> bool:
-    """Return whether the user, not a run, made the change.
+    """Return whether a recorded call stands for a change the user made with gemtui.
 
-    Such changes are recorded as calls: undos, redos, reviews and applied worktrees.
+    Such changes, which are undos, redos, reviews and applied worktrees, are recorded as calls.
     """
     return call.tool in (UNDO, REDO, REVIEW, APPLY) and not call.run
 
@@ -62,9 +62,9 @@ class RecordedChange(NamedTuple):
 class UndoTarget:
     """The point to go back to: right before prompt number `prompt` of a session.
 
-    `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids of the
-    session's calls since then, including those that a fork took over from its parent session.
-    `recorded`: changes that no checkpoint covers.
+    `since`: when the prompt was sent, in seconds since 1970. `uses`: Gemini CLI's ids for the
+    session's calls since then; if the session is a fork, this includes calls inherited from its
+    parent. `recorded`: changes that no checkpoint covers.
     """
 
     session: str
@@ -106,9 +106,9 @@ def covered_calls(store: CheckpointStore) -> frozenset[str]:
 
 
 class Project:
-    """Undoes and redoes changes to one project, whose lock is held.
+    """Undoes and redoes changes to one project.
 
-    Created by `open_project`.
+    Created by `open_project`, which locks the project's checkpoints while the object is in use.
     """
 
     def __init__(self, root: Path, store: CheckpointStore, taker: Taker) -> None:
@@ -225,7 +225,7 @@ class Project:
         )
 
     def _call(self, session: str, tool: str, number: int) -> int:
-        """Store the call that an undo's or redo's changes belong to; return its id.
+        """Store an undo or redo as a call, to which its changes belong; return the id.
 
         `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
         """
@@ -255,8 +255,8 @@ class Project:
     def finish_interrupted(self) -> tuple[str, ...]:
         """Complete interrupted undos; return notes about them.
 
-        Notes about undos that this object completed earlier are included. The notes are also part
-        of the result of the next change. Raises OSError.
+        Notes about undos that this object completed earlier are included. The next change's result
+        contains the notes as well. Raises OSError.
         """
         for undo in [each for each in self.store.undos() if each.plan is not None]:
             self._finish(undo, interrupted=True)
@@ -305,10 +305,10 @@ def _chosen(changes: Histories, paths: Sequence[bytes] | None) -> Histories:
 def _with_records(
     store: CheckpointStore, known: dict[bytes, list[Delta]], recorded: Sequence[RecordedChange]
 ) -> Histories:
-    """Add changes from the session's record to those from checkpoints, by time.
+    """Merge changes from the session's record into those from checkpoints, by time.
 
-    `known`: the changes from checkpoints, which are modified. If a file is also in `recorded`, its
-    changes without a known former state are dropped.
+    `known`: the changes from checkpoints; this mapping is modified and returned. If it and
+    `recorded` share a file, those of its changes in `known` that lack a former state are dropped.
     """
     for path in {each.path for each in recorded} & known.keys():
         known[path] = [delta for delta in known[path] if delta.before != UNKNOWN]

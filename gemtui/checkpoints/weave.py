@@ -1,7 +1,8 @@
-"""Attribute each line of a text to its author by weaving all versions together.
+"""Attribute each line of a file to its author by combining all of its versions.
 
-A removed line stays in the weave, together with the owner who removed it. Therefore one change can
-be taken out of the text, whatever was changed before and after it.
+The combination is called a weave: a list of the lines of all versions, each with the owner who
+added it and the owner who removed it, if any. Therefore any single change can be reverted,
+regardless of the changes before and after it.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ class _Line(Generic[Owner]):
     returned: Owner | None = None
 
     def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
-        """Return the line as removed by `owner`; unchanged if it is already removed.
+        """Return the line, marked as removed by `owner` unless it is already removed.
 
-        `again`: the removal belongs to an undo or redo. If someone else had removed the line before
-        it came back, the removal is attributed to them.
+        `again`: whether the removal belongs to an undo or redo. If so, and if a different owner had
+        removed the line before it came back, the removal is attributed to that owner.
         """
         if self.died is not None:
             return self
         return replace(self, died=self.returned or owner if again else owner)
 
     def back(self) -> _Line[Owner]:
-        """Return the removed line as restored."""
+        """Return the line, no longer marked as removed."""
         return replace(self, died=None, returned=self.died)
 
 
@@ -51,8 +52,9 @@ class WovenLines(Generic[Owner]):
     """Adjacent lines that one owner changed: a piece of the differences.
 
     * `group`: a number shared by all pieces that have no unchanged line between them.
-    * `before`, `now`: how many lines precede the piece in the first and in the newest text.
-    * `removed`, `added`: positions in the weave; `texts` returns the lines at these positions.
+    * `before`, `now`: how many lines precede the piece in the first and in the newest version.
+    * `removed`, `added`: positions in the weave; `Weave.texts` returns the lines at these
+      positions.
     """
 
     owner: Owner
@@ -66,7 +68,10 @@ class WovenLines(Generic[Owner]):
 
 
 class Weave(Generic[Owner]):
-    """All versions of one text, with an owner for each version except the first."""
+    """All versions of a file's lines, combined line by line.
+
+    Each version except the first has an owner, who made the change that led to it.
+    """
 
     def __init__(self, base: Sequence[bytes]) -> None:
         self._lines = [_Line[Owner](text) for text in base]
@@ -74,9 +79,9 @@ class Weave(Generic[Owner]):
     def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
         """Add the next version of the text, produced by `owner`.
 
-        A line of the first text that was removed and comes back counts as unchanged again.
+        A line of the first version that was removed and comes back counts as unchanged again.
         `revives`: whether the owner is an undo or redo, which restores lines. If so, lines that
-        came back keep their author even if they are not from the first text.
+        come back keep their author even if they are not in the first version.
         """
         alive = [at for at, line in enumerate(self._lines) if line.died is None]
         old = [self._lines[at].text for at in alive]
@@ -97,10 +102,10 @@ class Weave(Generic[Owner]):
         return [self._lines[at].text for at in places]
 
     def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
-        """Return the newest text with these pieces reverted.
+        """Return the newest version with these pieces reverted.
 
         Lines that the pieces added are removed, and lines they removed come back. Reverting all
-        pieces results in the first text.
+        pieces yields the first version.
         """
         chosen = Counter(piece.group for piece in pieces)
         all_of = Counter(piece.group for piece in self.pieces())
@@ -124,7 +129,7 @@ class Weave(Generic[Owner]):
         return b"".join([*ended, *lines[-1:]])
 
     def pieces(self) -> list[WovenLines[Owner]]:
-        """Return the differences of the newest text from the first, by place and owner."""
+        """Return how the newest version differs from the first, split by place and owner."""
         found, group = list[WovenLines[Owner]](), list[int]()
         number = before = now = 0
         for at, line in enumerate(self._lines):
@@ -144,9 +149,9 @@ class Weave(Generic[Owner]):
         """Yield the pieces of one group, which lies between two unchanged lines.
 
         `group`: positions in the weave. `number`: the group's number. `before`, `now`: how many
-        lines precede the group in the first and in the newest text. Lines that one owner wrote and
-        another removed are in neither text; they are included only if the group has several pieces,
-        to show what each owner did.
+        lines precede the group in the first and in the newest version. Lines that one owner wrote
+        and another removed are in neither version; they are included only if the group has several
+        pieces, to show what each owner did.
         """
         runs = list[tuple[Owner, list[int]]]()
         for at in group:
@@ -194,7 +199,7 @@ class Weave(Generic[Owner]):
         return None if line.died == line.born else line.died
 
     def _is_net(self, at: int) -> bool:
-        """Return whether a line is in the first or in the newest text, but not in both.
+        """Return whether a line is in the first or in the newest version, but not in both.
 
         `at`: the line's position in the weave.
         """
@@ -205,10 +210,10 @@ class Weave(Generic[Owner]):
 def _changed(
     part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
 ) -> list[_Line[Owner]]:
-    """Return part of a weave after its present lines were replaced by `new`.
+    """Return part of a weave, updated for a version that has the lines `new` there.
 
-    `part`: the lines, including those that were removed earlier. `place`: the index in `part` at
-    which to insert new lines. `owner`, `revives`: as in `Weave.add`.
+    `part`: the lines so far, including those that were removed earlier. `place`: the index in
+    `part` at which to insert new lines. `owner`, `revives`: as in `Weave.add`.
     """
     dead = [
         at

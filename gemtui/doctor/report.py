@@ -527,7 +527,10 @@ def checkpoints_problem(extension: ExtensionState, environ: Mapping[str, str]) -
 
 
 def extension_problems(extension: ExtensionState, unhooked: str | None) -> Iterator[str]:
-    """Yield problems with the extension, each with the fix."""
+    """Yield problems with the extension, each with the fix.
+
+    `unhooked`: the result of `checkpoints_problem`.
+    """
     if extension.problem is not None and extension.state in _BROKEN:
         yield extension.problem
     if unhooked is not None:

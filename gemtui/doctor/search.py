@@ -47,7 +47,7 @@ class SearchReport:
 
 
 def look_at_search(cache: Path, home: Path) -> SearchReport:
-    """Inspect the search index of the store in `home`, without opening indexed text.
+    """Inspect the search index of the store in `home`, without reading indexed text.
 
     `cache`: gemtui's cache folder.
     """

@@ -18,8 +18,8 @@ class Terminal:
     """The terminal that the app would use.
 
     `columns`, `rows`: None if stdout is not a terminal. `set_clipboard`: tmux's option of that
-    name, on which copying by OSC 52 depends; None outside tmux. `notifications`: the number of the
-    terminal's escape code (OSC) for notifications; None if none is known. `allow_passthrough`:
+    name, which must be `on` for copying to work; None outside tmux. `notifications`: the number of
+    the terminal's escape code (OSC) for notifications; None if none is known. `allow_passthrough`:
     tmux's option of that name, on which notifications depend.
     """
 

@@ -83,7 +83,7 @@ class Why(StrEnum):
     NO_HEADER = "no_header"
     """The first line, which names the session and its project, is corrupt or missing."""
     TWIN = "twin"
-    """All files with this short id will be deleted, because one of the others will be."""
+    """A file with the same short id will be deleted, and this one along with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,8 +118,8 @@ def only_kept(
 class Removal:
     """A planned deletion of archived files.
 
-    `sessions`: the sessions among the files that appear in the session list. `names`: the paths to
-    delete in the vault. `size`: in bytes.
+    `sessions`: those of the files that the session list shows as sessions. `names`: the paths to
+    delete in the vault. `size`: the total size of the files in bytes.
     """
 
     sessions: tuple[Summary, ...]
@@ -204,9 +204,9 @@ def _remove(path: Path) -> int:
 class VaultStatus:
     """The vault at one moment.
 
-    `kept`: listed sessions that only the vault has, newest first. `hits`: the files the CLI will
-    delete when it starts next. `first`: of the other listed sessions, the one that will be too old
-    first, and the time; None if none will. `hook`: whether the extension also archives sessions.
+    `kept`: the sessions in the session list that only the vault has, newest first. `hits`: the
+    files the CLI will delete when it starts next. `first`: the next listed session to become too
+    old, and when; None if none will. `hook`: whether the extension also archives sessions.
     """
 
     contents: VaultUsage
@@ -219,12 +219,15 @@ class VaultStatus:
     def listed(self) -> tuple[DoomedFile, ...]:
         """The files in `hits` that appear in the session list.
 
-        The others are empty files, or copies of a session.
+        The files left out are empty, or are copies of a session.
         """
         return tuple(hit for hit in self.hits if not hit.session.hidden)
 
     def rows(self) -> Iterator[tuple[str, str]]:
-        """Yield the rows of the status as (name, text); "" as the name continues a row."""
+        """Yield the rows of the status as (name, text).
+
+        A row whose name is "" continues the previous one.
+        """
         held = self.contents
         yield "vault", "on" if held.on else "off: no more sessions are saved"
         yield "", f"{short_path(held.folder)}: {counted(held.files, 'file')}"

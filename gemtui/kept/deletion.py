@@ -172,8 +172,9 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
     """Yield the folders with a session's other files, such as its tool outputs.
 
     `path`: one of the session's files. Yields nothing if the file's name does not match the
-    session's id, because a header may contain any id. Without `copies`, folders that another of the
-    session's files in the same project needs are left out.
+    session's id, because the id comes from the file's header, which may contain anything. `copies`:
+    whether the session's other files are deleted as well. If not, and if any of them is in the same
+    project, nothing is yielded, because that file still needs the folders.
     """
     named = name_of(path, home)
     if named is None or not is_plain_id(session.id):
@@ -252,7 +253,11 @@ def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
 
 
 def _remove(item: DeletionItem, trash: Trash, *, permanent: bool) -> bool:
-    """Remove one item; return True if it is in the trash. Raises OSError."""
+    """Move one item to the trash; return True if that worked.
+
+    `permanent`: if it can't be moved to the trash, delete it permanently and return False, instead
+    of raising an error. Raises OSError.
+    """
     try:
         trash.put(item.path)
     except OSError:
@@ -320,7 +325,10 @@ class Trash:
 
 
 def _bring_back(item: Trashed, allowed: Callable[[Path], bool]) -> None:
-    """Restore one item to its original path. Raises OSError."""
+    """Restore one item to its original path. Raises OSError.
+
+    `allowed`: returns whether a path may still be written to.
+    """
     place = item.place
     if place is None:
         raise OSError("the system did not say where in the trash it is")

@@ -28,11 +28,11 @@ from gemtui.sessions.vault_files import TEMPORARY
 
 _PIECE = 1 << 20
 _SAMPLE = 4096
-"""How many bytes `begins_with` compares at each end if it is told to sample."""
+"""How many bytes `begins_with` compares at each end if `sampled` is true."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
-"""The errors with which the system reports that a hard link is impossible.
+"""The errors that mean that the system can't create a hard link.
 
 The usual reason is that the two paths are on different file systems.
 """
@@ -61,7 +61,7 @@ def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
 
 
 def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
-    """Return whether a file begins with the complete contents of the file `kept`.
+    """Return whether a file starts with the complete contents of the file `kept`.
 
     `sampled`: compare only both ends of those contents. That is enough for lists, but must never
     decide whether something is removed. Raises OSError.
@@ -112,9 +112,9 @@ def copy_file(path: Path, new: Path, *, head: bytes = b"") -> None:
 
 
 def append_rest(path: Path, copy: Path) -> None:
-    """Append to a copy what its file has gained since it was copied. Raises OSError.
+    """Append to a copy whatever its file has gained since it was copied.
 
-    If this is interrupted, the copy still equals the beginning of the file.
+    If this is interrupted, the copy still equals the start of the file. Raises OSError.
     """
     with open_regular(path) as source, copy.open("ab") as target:
         facts = os.fstat(source.fileno())

@@ -89,7 +89,7 @@ class _Source:
 
 
 def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
-    """Restore a session from the vault, never overwriting another conversation.
+    """Restore a session from the vault, never overwriting a different conversation.
 
     `rule`: the retention settings of the session's project. If this function is interrupted at any
     moment, nothing is lost, and it can be called again. Raises OSError, and RestoreFailed if there
@@ -115,8 +115,8 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
 def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> Restored:
     """Restore a session's missing files from a run's backup, in their newest state.
 
-    If the conversation itself is missing, it is restored in the same way as from the vault. Raises
-    RestoreFailed or OSError.
+    If the conversation itself is missing, it is restored in the same way as from the vault.
+    `rule_of`: returns a project's retention settings. Raises RestoreFailed or OSError.
     """
     kept = backup_of(folder)
     if kept is None:
@@ -180,7 +180,7 @@ def require_stored(session: str, home: Path) -> None:
 
 
 def put_back_first(id: str) -> str:
-    """Return the message for resuming a session that only the vault has.
+    """Return the error message for a session that only the vault has.
 
     It says why the session can't be resumed, and how to restore it.
     """
@@ -213,10 +213,10 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
 
 
 def _id_in_first_line(kept: Path, short: str) -> str:
-    """Return the session id in a log's damaged first line, or else a new id.
+    """Return the session id in a log's damaged first line, or create a new id.
 
-    `short`: the short id in the file's name, with which the id must begin; if it is "", so is the
-    result when no id is found.
+    `short`: the short id in the file's name, with which the session id must start. If it is "", no
+    new id is created, and "" is returned if the line contains no id.
     """
     with open_regular(kept) as file:
         first = file.read(_FIRST).partition(b"\n")[0].decode(errors="replace")

@@ -1,14 +1,14 @@
 """Protect a session's files while a run resumes it, and afterwards.
 
 With `--resume`, the CLI first creates a new file under the session's id, and then continues in the
-old file. Unless both were begun in the same minute, the new file remains as a ghost: a second,
+old file. Unless both were created in the same minute, the new file remains as a ghost: a second,
 empty file with this id. The next start of the CLI in the same project would then delete every file
 with that id (assets/gemini-cli.md#ghosts).
 
 So gemtui removes the ghost as soon as it is complete. That is safe, because the CLI opens it by
-name for two records, within a millisecond, and never again. If a file of the session vanishes
-nevertheless, it is restored at once. Because the CLI opens the file by its name for each record, it
-continues in the restored file.
+name to write two records, within a millisecond, and never again. If one of the session's files
+vanishes anyway, it is restored at once. The CLI opens a session's file by its name for each record
+it writes, so it continues in the restored file.
 """
 
 from __future__ import annotations
@@ -57,19 +57,22 @@ from gemtui.sessions.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002
-"""Seconds between two calls of `SessionKeeper.check` until the CLI's first output.
+"""Seconds between two calls to `SessionKeeper.check` until the CLI's first output.
 
-By then, the CLI has created any ghost (an empty second file of a resumed session).
+By then, the CLI has created the ghost (an empty second file for the resumed session), if any.
 """
 STEP = 0.02
 _RECENT = 50_000_000
-"""Nanoseconds in which a folder may change again without a new timestamp.
+"""Nanoseconds during which a folder may change again without a new timestamp.
 
 File systems update modification times in steps of some milliseconds.
 """
 _HEAD = 64 * 1024
 _RECORDS = 2
-"""Number of lines of a complete ghost: its header, and the session context."""
+"""Number of lines in a complete ghost: its header, and the session context.
+
+A ghost is an empty second file that the CLI creates for a resumed session.
+"""
 
 _COPY = "copy-"
 """Prefix of backups that are copies, because the store is on another file system."""
@@ -127,7 +130,7 @@ class SessionKeeper:
     # --- places --------------------------------------------------------------------------------
 
     def _chats(self, files: set[Path]) -> tuple[Path, ...]:
-        """Return the folders in which the CLI stores this session's files.
+        """Return the folders where the CLI stores this session's files.
 
         `files`: files of the session, which show the projects' folders.
         """
@@ -140,10 +143,7 @@ class SessionKeeper:
         )
 
     def _rescan(self) -> None:
-        """Find new folders, and forget which files could not be classified.
-
-        Those files are then checked again.
-        """
+        """Find new folders, and have all unclassified files checked again."""
         found = {
             place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
         }
@@ -154,8 +154,8 @@ class SessionKeeper:
     def _may_have_changed(self, place: Path) -> bool:
         """Return whether a folder must be checked again.
 
-        That is so if its names may have changed, or if a file in it that could not be classified
-        has.
+        That is so if the names of its files may have changed, or if a file in it has changed that
+        could not be classified before.
         """
         try:
             changed = place.stat().st_mtime_ns
@@ -202,8 +202,9 @@ class SessionKeeper:
     def _handle_new(self, path: Path, now: FileStamp) -> None:
         """Handle a file without a backup.
 
-        Back it up if it is the session's own, and remove it if it is a ghost. Any other file may be
-        another session's; it is checked again when it changes.
+        Back it up if it is the session's own, and remove it if it is a ghost (an empty second file
+        that the CLI created). Any other file may be another session's; it is checked again when it
+        changes.
         """
         if path in self._kept.files or path.parent.name != "chats" or self._has_content(path):
             self._hold(path)
@@ -218,10 +219,10 @@ class SessionKeeper:
     def _is_ghost(self, path: Path) -> bool:
         """Return whether a file that appeared during the run is a complete ghost.
 
-        A ghost has no content, while another of the session's files has some. It is complete if it
-        has two lines, if the CLI has already written output, or if a ghost at the same path has
-        been removed before. In the last case the file has no header, because the CLI had begun to
-        write before the removal.
+        A ghost is a file without content that the CLI creates for a session that has another file
+        with content. It is complete if it has two lines, if the CLI has already written output, or
+        if a ghost at the same path has been removed before. In the last case, the file may lack a
+        header, because the CLI wrote the header before the removal and only the rest afterwards.
         """
         again = path in self._done.ghosts
         empty = has_content(path, self._kept.session_id) is False or (
@@ -280,7 +281,7 @@ class SessionKeeper:
         self._write()
 
     def _handle_replaced(self, path: Path, newest: Path) -> bool:
-        """Handle a file that is no longer the one that its backup `newest` links to.
+        """Handle a file that was replaced, so its backup `newest` links to the old file.
 
         Returns whether all of its contents are now backed up.
         """
@@ -426,9 +427,9 @@ class ResumeGuard:
 
 
 def settle_abandoned(runs: Path) -> tuple[RunFolder, ...]:
-    """Do the final work for sessions of runs whose supervisors could not do it.
+    """Do the final work for sessions of runs whose supervisors were killed.
 
-    Returns these runs; their supervisors were killed. This is quick if there is nothing to do.
+    Returns these runs. This is quick if there is nothing to do.
     While processes of such a run remain, its session is only checked, and the final work is done
     later.
     """

@@ -43,8 +43,8 @@ class KeptSession:
     """The backup of a session that a run resumes.
 
     `files`: maps places in the store to copies from before the run. `seen`: files whose names
-    contained the session's short id at that time, whatever their content. `newest`: maps places in
-    the store to their newest backups, including files that appeared during the run.
+    contained the session's short id before the run, whatever their content. `newest`: maps places
+    in the store to their newest backups, including files that appeared during the run.
     """
 
     session_id: str
@@ -62,9 +62,10 @@ class KeptSession:
 class Aftermath(Struct, frozen=True, kw_only=True):
     """The actions and findings of protecting a session during and after a run.
 
-    `ghosts`: empty second files that were removed. `restored`: missing files of the session that
-    were restored in their newest state. `lost`: missing files that could not be restored.
-    `changed`: logs that no longer begin with their earlier contents. `problems`: errors, in words.
+    `ghosts`: empty files that the CLI created under the session's id, and that were removed.
+    `restored`: missing files of the session that were restored in their newest state. `lost`:
+    missing files that could not be restored. `changed`: logs that no longer begin with their
+    earlier contents. `problems`: errors, in words.
     """
 
     ghosts: tuple[Path, ...] = ()
@@ -140,7 +141,7 @@ def _newest(folder: RunFolder) -> dict[Path, Path]:
 
 
 def copy_at_end(newest: Path) -> None:
-    """Copy a backup that is a hard link, in case its file is later changed in place.
+    """Copy the backup `newest`, a hard link, in case its file is changed in place.
 
     Raises OSError.
     """
@@ -233,7 +234,7 @@ def session_files(store: Store, session_id: str) -> Iterator[ChatFile]:
 def _may_hold(place: ChatFile, session_id: str) -> bool:
     """Return whether a file belongs to exactly this session, or can't be read.
 
-    Another session's id may begin in the same way.
+    A file's name contains only the start of an id, which several sessions may share.
     """
     if place.kind is SessionKind.SUBAGENT:
         return True
@@ -248,7 +249,7 @@ def _may_hold(place: ChatFile, session_id: str) -> bool:
 def read_session(path: Path, *, upto: int | None = None) -> Summary | None:
     """Read a session file in any folder; return None if it isn't one.
 
-    `upto`: read only about so many bytes.
+    `upto`: read only about this many bytes.
     """
     if (place := file_anywhere(path)) is None:
         return None
@@ -280,8 +281,8 @@ def has_content(path: Path, session_id: str | None) -> bool | None:
 def contains_copy(path: Path, copy: Path) -> bool:
     """Return whether a file contains everything in a copy of the session.
 
-    This is the case if the file begins with the copy's contents, of which only the ends are
-    compared, or has at least as many messages.
+    This is the case if the file starts with the copy's contents (only the two ends of these are
+    compared), or if it has at least as many messages.
     """
     try:
         if path.samefile(copy) or begins_with(path, copy, sampled=True):
@@ -304,7 +305,7 @@ def _messages(path: Path) -> int:
 
 
 def put_file_back(kept: KeptSession, path: Path) -> bool:
-    """Restore a file of a backed-up session, completely and durably or not at all.
+    """Restore a file of a backed-up session; a crash never leaves it incomplete.
 
     `path`: its place in the store. Returns False if a file already exists there. The newest state
     is restored by linking the file that was removed, if it still exists, so that a running CLI
@@ -375,8 +376,8 @@ def _copies_in(folder: RunFolder, files: Iterable[_Copy]) -> dict[Path, Path]:
 class LastCopy:
     """A run with the only copy of some of a session's files.
 
-    `files`: maps places in the store to the copies; in each place there is no file, or one that
-    contains less. `size`: the size of the copies in bytes.
+    `files`: maps places in the store to the copies. Each of these places is empty, or has a file
+    that contains less than the copy. `size`: the size of the copies in bytes.
     """
 
     folder: RunFolder
@@ -398,7 +399,7 @@ class LastCopy:
 
 
 def copy_title(copy: LastCopy) -> str:
-    """Return the session's title, as found at the beginning of a copy; "" if none."""
+    """Return the session's title, as found at the start of a copy; "" if none."""
     for path in copy.files.values():
         known = read_session(path, upto=_HEAD)
         if known is not None and known.title_source is not TitleSource.NONE:
@@ -417,8 +418,9 @@ def last_copy_words(copy: LastCopy) -> str:
 def last_copies(runs: Path) -> tuple[LastCopy, ...]:
     """Return the runs in `runs` that have the only copy of a session, newest first.
 
-    If several runs have backed up the same session, only the newest one with all of it is returned.
-    A session file in the store is parsed only if it doesn't begin with the copy's contents.
+    If several runs have backed up the same session, a run is left out if newer runs have everything
+    that it has. A session file in the store is parsed only if it doesn't start with the copy's
+    contents.
     """
     holders: dict[tuple[Path, str], list[Path]] = {}
     stores: dict[Path, Store] = {}

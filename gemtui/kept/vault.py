@@ -61,7 +61,10 @@ def is_on() -> bool:
 
 
 def turn_on() -> None:
-    """Turn the vault on; `keep_all` archives existing sessions. Raises OSError."""
+    """Turn the vault on, without archiving anything yet. Raises OSError.
+
+    `keep_all` archives the existing sessions.
+    """
     make_own_file(vault_dir() / _ON)
 
 
@@ -78,8 +81,9 @@ def keep_all(
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
-    `told`: called with the number of files archived so far and the total. If a file can't be
-    archived, raises OSError after all others have been archived.
+    Links to files that have been unchanged for some minutes are also replaced with copies. `told`:
+    called with the number of files archived so far and the total. `cancelled`: returns whether to
+    stop. If a file can't be archived, raises OSError after all other files have been archived.
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
@@ -341,5 +345,8 @@ def _message_ids(path: Path) -> set[str] | None:
 
 
 def _replacing() -> AbstractContextManager[bool]:
-    """Return the lock that is held while archived files are replaced. Raises OSError."""
+    """Return a context manager that holds the lock for replacing archived files.
+
+    Raises OSError.
+    """
     return locked(vault_dir() / _LOCK)

@@ -42,7 +42,7 @@ from gemtui.transcript.tools import ToolKind, asked_path, kind_of
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _CUT = "Output too large. "
-"""How an output begins if the CLI has omitted its middle."""
+"""The first words of an output whose middle the CLI has omitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,8 +80,8 @@ Shown = Whole | RecordedLines | Diff | RecordedEdit
 class CallEvidence:
     """What one tool call shows about the file.
 
-    `begun`: the earliest time at which the call may have begun. `writes`: whether the call changed
-    the file. `certain`: whether the record shows the file exactly, except for line endings.
+    `begun`: the earliest time at which the call may have started. `writes`: whether the call
+    changed the file. `certain`: whether the record shows the file exactly, except for line endings.
     """
 
     source: RecordedSource
@@ -244,10 +244,10 @@ class _State:
     def _shown(
         self, texts: Sequence[str], old: Sequence[RebuiltLine], record: CallEvidence
     ) -> list[RebuiltLine]:
-        """Return a record's texts as lines.
+        """Return the lines that a record shows, with their source.
 
-        `old`: the lines they replace. If the record is not certain, lines that differ from their
-        old text only in whitespace keep it.
+        `texts`: the text of each line. `old`: the lines they replace. If the record is not certain,
+        lines that differ from the old ones only in whitespace keep the old text and source.
         """
         new = [RebuiltLine(text, record.certain, record.source) for text in texts]
         if record.certain or max(len(new), len(old)) > _LONGEST:
@@ -296,10 +296,10 @@ class _State:
                 self._know_again(known, record)
 
     def _know_again(self, known: Sequence[bool], record: CallEvidence) -> None:
-        """Mark lines from other hunks of the same diff as known again.
+        """Mark lines from earlier hunks of the same diff as known again.
 
-        Adding one hunk's lines marked all other lines as guessed. `known`: which lines were known
-        before that.
+        Adding one hunk's lines marked all other lines as guessed, including those that the diff's
+        earlier hunks show. `known`: which lines were known before the hunk was added.
         """
         for at, was in enumerate(known[: len(self.lines)]):
             if was and self.lines[at].source == record.source:
@@ -350,7 +350,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _alike(one: Sequence[str | None], other: Sequence[str]) -> bool:
-    """Return whether two texts are equal except for whitespace.
+    """Return whether two lists of lines are equal except for whitespace.
 
     Whitespace is ignored because terminals change it.
     """

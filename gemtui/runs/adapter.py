@@ -30,8 +30,8 @@ from gemtui.runs.worktrees import enter_worktree, leave_worktree
 class GeminiAdapter(gemini.UnguardedAdapter):
     """Runs Gemini CLI, and protects the sessions that its runs resume.
 
-    A session is copied before a run resumes it, and watched during the run. If the options of a run
-    say so, the user is asked before its tool calls. `cli`: the program; None means the one found on
+    A session is copied before a run resumes it, and watched during the run. If a run's options say
+    so, the user is asked to approve its tool calls. `cli`: the program; None means the one found on
     this machine. `runs`: the folder that contains all runs' folders; None means gemtui's own.
     """
 
@@ -47,9 +47,10 @@ class GeminiAdapter(gemini.UnguardedAdapter):
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
-        In addition to the base class's errors, raises GateError if the run should ask the user but
-        can't; WorktreeError; and OptionError if the session to resume is only in the vault or can't
-        continue in a new worktree, or if a budget doesn't allow the run.
+        In addition to the base class's errors, raises WorktreeError; GateError if the run should
+        ask the user but can't; and OptionError if the session to resume is only in the vault
+        (gemtui's own store of sessions), if it can't continue in a new worktree, or if a budget
+        doesn't allow the run.
         """
         entered = enter_worktree(prompt, options)
         if entered is None:
@@ -74,7 +75,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
         check_budget(options, _day_budget(), self._environ)
 
     def _prepare(self, folder: RunFolder, request: Request) -> None:
-        """Prepare the run's folder, with a copy of the user's notification commands."""
+        """Prepare the run's folder, and store the user's notification commands in it."""
         keep_commands(folder)
         super()._prepare(folder, request)
 

@@ -30,7 +30,7 @@ from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
 
 _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
-"""Maps a call's id to everything the gate recorded about the call."""
+"""Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
 _STATUS = {
     Consent.WAITS: ToolStatus.RUNNING,
@@ -40,7 +40,7 @@ _STATUS = {
 
 
 class AnsweredCalls:
-    """Adds a run's questions to its tool calls, and remembers which belong together.
+    """Adds a run's questions to its tool calls, and remembers how they were matched.
 
     A question without a call id is matched to the first call that has no question yet and has the
     same tool and arguments; failing that, to the first with the same tool. A subagent's question is
@@ -60,8 +60,8 @@ class AnsweredCalls:
     ) -> Transcript:
         """Return the transcript with questions and answers added to its calls.
 
-        `unasked`: the gate's records of calls that were made without a question. Messages that
-        haven't changed keep their `Outline` objects.
+        `unasked`: the records of calls that were made without asking the user. Unchanged messages
+        keep their `Outline` objects.
         """
         if not (questions or unasked.passed or unasked.hooked):
             return transcript
@@ -129,9 +129,10 @@ class AnsweredCalls:
 def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Mark calls as queued if they wait for the answer to an earlier question.
 
-    The CLI asks its hooks about calls in order: one by one for calls that edit files or have
-    `wait_for_previous`, and all at once for the calls between two of these. No call is made before
-    all calls of the turn have been decided (assets/gemini-cli.md#hooks).
+    The CLI asks its hooks about a turn's calls in order. It asks separately about each call that
+    edits files or has `wait_for_previous`, and asks at the same time about all the calls between
+    two of these. No call is made before a decision has been made on every call in the turn
+    (assets/gemini-cli.md#hooks).
     """
     batches: list[list[ToolCall]] = []
     for call in (block for block in blocks if isinstance(block, ToolCall)):
@@ -195,7 +196,7 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
 
 
 def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
-    """Return the call with the facts from the gate's records about it.
+    """Return the call with the facts from its records, made when it was checked.
 
     For a question, these are the answer and the arguments; otherwise, the rule that allowed the
     call, or the arguments that another hook gave it.
@@ -220,8 +221,8 @@ def _rule_words(passed: PassedCall) -> str:
 def _status(call: ToolCall, answer: Answer) -> ToolStatus:
     """Return the status of a call whose question has been answered.
 
-    A denied call is marked as denied at once, because the CLI doesn't report a denial until all
-    calls of the turn have results.
+    A denied call is marked as denied at once, because the CLI doesn't report a denial until every
+    call in the turn has a result.
     """
     if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
         return call.status

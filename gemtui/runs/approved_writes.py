@@ -1,8 +1,8 @@
 """Compare files written by approved calls with their previews, and restore them.
 
-A question shows a preview of the file as it would be after the call. If the file differs from the
-preview after the call, the difference is recorded in the gate folder, with both texts, and the run
-ends.
+A question shows a preview of the file as it would be after the call. If, once the call has been
+made, the file differs from this preview, both versions are recorded in the gate folder, and the run
+is ended.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Write:
 
 
 class ApprovedWrites:
-    """The approved calls of one run that write files. Thread-safe."""
+    """One run's approved calls that write files. Thread-safe."""
 
     def __init__(self, gate: GateFolder, clock: Callable[[], float] = time.time) -> None:
         self._gate, self._clock = gate, clock
@@ -62,8 +62,8 @@ class ApprovedWrites:
     def begin(self, number: int, key: CallKey, id: str | None, effect: Effect) -> bool:
         """Save a file's contents before an approved call writes it.
 
-        `number`: the number of the question about the call. Returns False if another call that
-        writes the file has no result yet, so that this call can't run now. Raises OSError.
+        `number`: the number of the question about the call. Returns False if the call must not run
+        now, because another call that writes the same file has no result yet. Raises OSError.
         """
         assert effect.path is not None
         with self._lock:
@@ -77,11 +77,11 @@ class ApprovedWrites:
     def is_as_approved(self, key: CallKey, response: object, *, alone: bool) -> bool:
         """Return whether a file is as expected after an approved call.
 
-        It should be as in the preview or, if the tool reports an error, unchanged. If not, the
-        difference is recorded. `response`: the tool's response, as reported by the hook. `alone`:
-        whether no shell command is running. A running command may have changed the file right after
-        the tool wrote the approved text. Therefore, if not `alone`, True is also returned if the
-        tool reports having written this text.
+        The file should match the preview or, if the tool reports an error, be unchanged. If it
+        isn't as expected, the difference is recorded. `response`: the tool's response, as reported
+        by the hook. `alone`: whether no shell command is running. If one is, it may have changed
+        the file right after the tool wrote it; so in that case it is enough if the tool reports
+        having written the approved text.
         """
         write = self._pop(lambda each: each.key == key)
         if write is None:
@@ -100,9 +100,9 @@ class ApprovedWrites:
         return write is None or self._compare(write, {write.effect.was, write.effect.becomes})
 
     def close(self) -> bool:
-        """Compare the files of all calls without a result, after the run's end.
+        """After the run's end, check the files of approved calls that have no result.
 
-        Returns False if one of them has neither its former nor its approved contents.
+        Returns False if any of these files has neither its former nor its approved contents.
         """
         right = True
         while (write := self._pop(lambda _each: True)) is not None:

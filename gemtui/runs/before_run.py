@@ -1,7 +1,7 @@
-"""Report what settings and `.env` files make a run do without asking the user.
+"""Report the things a run will do unasked because of settings or `.env` files.
 
-The report is shown before the run. Digests of it are stored for each folder, so that the next
-report can say what has changed since the last run.
+The report is shown before the run. Digests of its items are stored for each folder, so that the
+next report can say what has changed since the last run.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ _POLICIES = ("policyPaths", "adminPolicyPaths")
 
 @dataclass(frozen=True, slots=True)
 class RunNotice:
-    """One item of the report before a run; its texts are untrusted.
+    """One item in the pre-run report, about a setting that affects the run.
 
-    `follows`: the consequence, in one sentence. `digest`: identifies the setting's value, which
+    The item may quote untrusted text from the file that contains the setting. `follows`: what the
+    setting makes the run do, in one sentence. `digest`: identifies the setting's value, which
     itself is never stored. `own`: whether the file belongs to the user or the machine rather than
     the project.
     """
@@ -59,7 +60,7 @@ class RunNotice:
 
     @property
     def key(self) -> str:
-        """The setting and its file, which identify the notice in later reports."""
+        """A key that identifies the notice in later reports: the setting and its file."""
         return f"{self.setting} in {self.file}"
 
     @property
@@ -70,10 +71,10 @@ class RunNotice:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report before a run.
+    """The report shown before a run.
 
-    `changed`: the keys of notices that are new, gone or different since the last run. `seen`:
-    whether there has been a report for this folder before.
+    `changed`: the keys of notices that have been added, removed or changed since the last run.
+    `seen`: whether there has been a report for this folder before.
     """
 
     folder: Path
@@ -83,7 +84,7 @@ class Report:
 
     @property
     def is_news(self) -> bool:
-        """Whether the user has to agree, because the project has a new or changed notice.
+        """Whether the user must agree to new or changed notices about the project.
 
         Notices that have disappeared, and those about the user's own settings, need no agreement.
         """
@@ -130,7 +131,7 @@ class Report:
         return {"notices": notices, "changed": list(self.changed)}
 
     def remember(self) -> None:
-        """Store digests of this report, with which the next report is compared.
+        """Store digests of this report, so that the next report can be compared with it.
 
         Raises OSError.
         """
@@ -140,10 +141,10 @@ class Report:
 
 
 def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Report what settings make a run with these options do without asking the user.
+    """Report what a run with these options will do unasked because of settings.
 
-    If a setting contains environment variables, they are expanded to judge its value, but the
-    report shows their names.
+    Environment variables in a setting are expanded to judge its value, but the report shows their
+    names instead of their values.
     """
     folder = resolved(options.cwd or current_folder())
     environ = {**environ, **options.environment}

@@ -43,7 +43,8 @@ _DAY = 30.0
 _UNRECORDED = 2.0
 """How long to wait for an answer's token counts, in seconds.
 
-The time starts with the results of the answer's tool calls. After it, the cost counts as unknown.
+The wait starts when the answer's tool calls have results. If there are no token counts by its end,
+the cost counts as unknown.
 """
 _OWN_PRICES = "add a price to prices.toml, or run without a budget"
 
@@ -145,7 +146,7 @@ class RunBudget:
     def exceeded(self) -> str | None:
         """Return why the model must not be called again, as a sentence.
 
-        None means that it may be called, or that the run is not between two calls of the model.
+        None means that it may be called, or that the run is not between two model calls.
         """
         with self._lock:
             now = time.monotonic()
@@ -270,7 +271,7 @@ class RunBudget:
         return None
 
     def _unrecorded(self, now: float) -> str | None:
-        """Return why the cost is unknown if answers have no token counts, as a sentence.
+        """If answers lack token counts, return a sentence saying the cost is unknown.
 
         Returns None until the counts have been missing for `_UNRECORDED` seconds.
         """

@@ -40,10 +40,10 @@ _ENDED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanStep:
-    """Some of the recorded calls, and how many sessions have been read.
+    """A batch of recorded calls, and how many sessions have been read so far.
 
-    `done`, `total`: how many sessions have been read completely, and how many there are. `problem`:
-    why a session could not be read completely, or at all.
+    `done`: how many sessions have been processed. `total`: how many there are. `problem`: why a
+    session, or part of it, could not be read; None if there is no problem.
     """
 
     calls: tuple[RecordedCall, ...]
@@ -55,10 +55,10 @@ class ScanStep:
 def recorded_calls(
     sessions: Sequence[Summary], *, cancelled: Callable[[], bool] = never
 ) -> Iterator[ScanStep]:
-    """Yield the calls of stored sessions in steps.
+    """Yield the tool calls in stored sessions, one batch at a time.
 
-    The last step of each session has no calls and increments `done`. An unreadable session has only
-    this step. `cancelled`: returns whether to stop; it is called between steps and while large
+    Each session ends with a step that has no calls and increments `done`; an unreadable session has
+    only this step. `cancelled`: returns whether to stop; it is called between steps and while large
     files are read. Invalid file contents never raise an error.
     """
     agents: dict[str, str] = {}
@@ -72,10 +72,10 @@ def recorded_calls(
 def _steps(
     session: Summary, agents: dict[str, str], cancelled: Callable[[], bool]
 ) -> Iterator[tuple[tuple[RecordedCall, ...], Problem | None, bool]]:
-    """Yield one session's calls in steps.
+    """Yield one session's calls, one batch at a time.
 
     Each step is a tuple of the calls, a problem or None, and whether this is the session's last
-    step.
+    step. `agents`: as in `_recorded`. `cancelled`: returns whether to stop.
     """
     try:
         with SessionLog(session.path) as log:
@@ -107,10 +107,10 @@ def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[Record
 def _recorded(
     log: SessionLog, session: Summary, agents: dict[str, str]
 ) -> Iterator[tuple[RecordedCall, int]]:
-    """Yield each call of a session with the size of its arguments.
+    """Yield each call in a session, with the size of its arguments.
 
-    `agents`: maps ids of subagents to their names. The subagents that a session starts are added,
-    and a subagent's session finds its own name there.
+    `agents`: maps subagents' ids to their names. If `session` is a subagent's, its name is taken
+    from this mapping; the subagents that the session starts are added to it.
     """
     project = Path(session.project) if session.project is not None else None
     subagent = None
@@ -132,7 +132,7 @@ def _recorded(
 
 
 def _ended(raw: Mapping[str, Any]) -> CallStatus:
-    """Return how a call ended; a command with a non-zero exit code has failed."""
+    """Return how a stored call ended; a non-zero exit code counts as a failure."""
     ended = _ENDED.get(call_status(raw), CallStatus.UNKNOWN)
     return CallStatus.FAILED if ended is CallStatus.SUCCEEDED and exit_code_of(raw) else ended
 

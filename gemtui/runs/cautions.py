@@ -30,7 +30,7 @@ class Caution(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The clause, after the part of the command that it is about."""
+        """The clause, preceded by the part of the command that it is about, if any."""
         return f"{self.piece}: {self.why}" if self.piece else self.why
 
 

@@ -1,7 +1,8 @@
 """Take checkpoints of a run's project: before its prompts, and after its writes.
 
-This happens in a separate thread of the run's supervisor, so that it delays neither the run nor the
-enforcement of its limits. Only the first checkpoint delays the run: Gemini CLI is started after it.
+This happens on a background thread of the run's supervisor (the process that starts and watches
+Gemini CLI), so that it delays neither the run nor the enforcement of its limits. Only the first
+checkpoint delays the run: Gemini CLI is started after it.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
-    """Return the arguments with which `open_project` opens a folder's checkpoints.
+    """Return the arguments to pass to `open_project` for a folder's checkpoints.
 
     These are the folder of the checkpoints, the project's real path, and the folders that
     checkpoints never include.
@@ -100,7 +101,7 @@ def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None
 class RunCheckpoints:
     """Takes one run's checkpoints.
 
-    Implements the RunKeeper interface, through which the run's supervisor calls it.
+    Implements the RunKeeper interface, which the run's supervisor uses.
     """
 
     def __init__(self, folder: RunFolder, request: Request) -> None:
@@ -127,7 +128,7 @@ class RunCheckpoints:
         """Process the run's new output; return the seconds until the next call.
 
         The first call waits for the checkpoint before the prompt, but no longer than `_LONGEST`.
-        Raises any error that has occurred in the thread since the last call.
+        Raises any error that has occurred on the background thread since the last call.
         """
         if self._thread is None:
             self._start(Reason.PROMPT)
@@ -178,9 +179,9 @@ class RunCheckpoints:
         write_checkpoint_state(self._folder, self._state)
 
     def _report(self) -> None:
-        """Write what the thread has reported to the run's folder.
+        """Write the background thread's report into the run's folder.
 
-        Raises the error if one has occurred in the thread.
+        If an error has occurred on that thread, this method raises it.
         """
         with self._changed:
             settled = self._settled
@@ -207,7 +208,7 @@ class RunCheckpoints:
     def _look_at_prompts(self) -> None:
         """Request a checkpoint if another prompt has been sent to the same CLI process.
 
-        Only runs with a gate receive prompts in this way.
+        Only runs that ask the user for approval can receive another prompt in this way.
         """
         from gemtui.agent.prompt_queue import PromptQueue  # not needed by most runs
 
@@ -275,10 +276,10 @@ class RunCheckpoints:
                 self._changed.notify_all()
 
     def _take_or_fail(self, project: Project) -> bool:
-        """Wait for a reason to take a checkpoint, and take it.
+        """Wait until a checkpoint is needed, and take it.
 
-        Returns False if this was the last checkpoint. If the checkpoint fails, the error is kept
-        for `_report`, and the next checkpoint also covers its calls.
+        Returns False if this was the last checkpoint. If the checkpoint fails, the error is saved
+        for `_report` to raise, and the next checkpoint also covers the calls of the failed one.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._wanted is not None or self._ends)
@@ -329,7 +330,7 @@ def prune_if_due() -> None:
 def _is_due(stamp: Path) -> bool:
     """Return whether old checkpoints were last removed more than a day ago.
 
-    If so, the present time is recorded. `stamp`: the file whose modification time records it.
+    If so, the current time is recorded. `stamp`: the file whose modification time is that record.
     """
     with suppress(OSError):
         if time.time() - stamp.stat().st_mtime < _DAY:

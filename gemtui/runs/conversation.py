@@ -96,7 +96,9 @@ class AnswerOutcome:
 
 
 class Conversation:
-    """The questions of one run, and methods to answer them. They access the disk.
+    """The questions of one run, and methods to answer them.
+
+    The methods read and write files.
 
     `cwd`: the run's folder.
     """
@@ -108,7 +110,7 @@ class Conversation:
         self.questions = Questions(gate)
 
     def refresh(self) -> tuple[Question, ...]:
-        """Return all questions that the run has asked until now, in order."""
+        """Return all questions that the run has asked so far, in order."""
         return self.questions.refresh()
 
     def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
@@ -123,8 +125,9 @@ class Conversation:
         return Asked(question, proposal_of(request, self.cwd), similar, changed)
 
     def change(self, asked: Asked, text: str) -> Asked:
-        """Return the question with the user's text in place of the call's text.
+        """Return the question with its call changed to use the user's text.
 
+        `text`: replaces the command, the file contents or the arguments that the question shows.
         Raises ValueError, with a message for the user, if the call can't write or run exactly this
         text.
         """
@@ -134,8 +137,9 @@ class Conversation:
         return found
 
     def still_true(self, asked: Asked) -> Asked | None:
-        """Return the question with its call's present effect, or None if it is the same.
+        """Check whether the call would still do what the displayed question says.
 
+        Returns None if it would, and otherwise the question with the call's current effect.
         `asked`: the question as it is displayed.
         """
         changed = None if asked.changed is None else asked.changed.arguments
@@ -186,8 +190,8 @@ class Conversation:
     def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question it answered; None if there is no such answer. Raises PolicyError and
-        OSError.
+        Returns the question that was answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         return self.questions.revoke_newest()
 
@@ -206,7 +210,7 @@ class Conversation:
 def similar_to(
     request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
 ) -> SimilarCalls:
-    """Return which calls “allow similar” would allow if it is the answer to this one.
+    """Return the calls that answering “allow similar” to this request would allow.
 
     If more than one MCP server may provide the tool, no calls count as similar.
     """

@@ -56,6 +56,7 @@ def effective_policy(
       the user's own files come first. Without `policies`, this makes no difference.
     * `admin`: the values of `--admin-policy`.
     * `settings`: a file to use instead of the machine's merged settings.
+    * `allowed_tools`: the values of `--allowed-tools`.
     * `workspace`: the run's folder, whose own settings are in effect if the folder is trusted.
     * `include_directories`: the other folders that the run's tools may use.
 

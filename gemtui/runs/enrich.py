@@ -27,8 +27,8 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 
     `live`: the transcript from the run's output stream. `home`: the store. Messages keep their ids
     and their order, so that a view keeps its scroll position. Returns `live` itself if the session,
-    or this run in the session, can't be found. Blocking: call it from a worker thread, because
-    files are read.
+    or this run in the session, can't be found. Blocking: call it from a background thread,
+    because files are read.
     """
     messages = list(live)
     stored = stored_part(messages, home, session_id) if session_id else ()
@@ -40,9 +40,9 @@ def enrich(live: Transcript, home: Path, session_id: str | None) -> Transcript:
 def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[Message, ...]:
     """Return the messages that a run added to its stored session, prompt first.
 
-    Returns () if they aren't found. They are found by the run's tool calls or, if there are none,
-    by its texts. Times can't be used, because when a session is resumed, all older records get the
-    time of the resume.
+    `live`: the run's messages from its output stream. Returns () if they aren't found. They are
+    found by the run's tool calls or, if there are none, by its messages' text. Times can't be used,
+    because when a session is resumed, all older records get the time of the resume.
     """
     try:
         path = Index(home, cache=None).find(session_id).path
@@ -60,9 +60,10 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
 
 
 def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]]:
-    """Yield every stretch of a session that contains `prompts` prompts, newest first.
+    """Yield each part of a session that contains `prompts` prompts, newest part first.
 
-    Each stretch begins with a prompt and ends before another one, or at the session's end.
+    Each part consists of consecutive messages. It starts with a prompt and ends right before a
+    later prompt, or at the session's end.
     """
     ends = [len(transcript)] * prompts
     for start in range(len(transcript) - 1, -1, -1):
@@ -72,7 +73,10 @@ def _parts(transcript: Transcript, prompts: int) -> Iterator[tuple[Message, ...]
 
 
 def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stretch of a session has the run's calls (or else its texts)."""
+    """Return whether part of a session has the run's calls or, if none, its text.
+
+    `live`: the run's messages from its output stream.
+    """
     theirs, ours = set(_ids(part)), set(_ids(live))
     if theirs or ours:
         return bool(theirs & ours) or (not theirs and _is_beginning(part, live))
@@ -82,9 +86,10 @@ def _is_of(part: Sequence[Message], live: Sequence[Message]) -> bool:
 
 
 def _is_beginning(part: Sequence[Message], live: Sequence[Message]) -> bool:
-    """Return whether a stretch without calls is the start of an interrupted run.
+    """Return whether part of a session, without calls, is the start of a run.
 
-    In that case, the interrupted calls are only in the stream.
+    This happens if the run was interrupted, so that its calls are only in the output stream.
+    `live`: the run's messages from that stream.
     """
     texts = [text for message in part for text in _texts(message)]
     shown = [text for message in live for text in _texts(message)]
@@ -120,8 +125,8 @@ def _asked(messages: Sequence[Message]) -> str:
 def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Message]:
     """Yield the stream's messages in order, merged with their stored counterparts.
 
-    Stored messages that the stream lacks are yielded before the next stored message that it has. No
-    call and no text is yielded twice.
+    `live`: the messages from the stream. A stored message without a counterpart in the stream is
+    yielded before the next stored message that has one. No call and no text is yielded twice.
     """
     left = dict(enumerate(stored))
     places = {id: at for at in reversed(left) for id in _ids([stored[at]])}
@@ -141,9 +146,10 @@ def _woven(live: Sequence[Message], stored: Sequence[Message]) -> Iterator[Messa
 def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
     """Return the positions of the stored messages to show in place of `message`.
 
-    `left`: the stored messages that have not been shown yet. `mate`: the position of the
-    counterpart, which comes last. Earlier stored messages are included if `message` contains all of
-    their text; any others are left for their own counterparts.
+    `left`: the stored messages that have not been shown yet. `mate`: the position of the stored
+    counterpart of `message`, which comes last in the result. It is preceded by those earlier stored
+    messages whose text `message` contains completely; the other stored messages are left to be
+    matched with other messages.
     """
     whole = "\n".join(_texts(message))
     before = takewhile(lambda at: at < mate, left)
@@ -152,9 +158,9 @@ def _due(message: Message, mate: int, left: Mapping[int, Message]) -> list[int]:
 
 
 class _Shown:
-    """Stored contents that have been shown earlier than they appear in the stream.
+    """Stored contents already shown, before the stream gets to them.
 
-    It is used to avoid showing the same contents twice.
+    Remembering them avoids showing the same contents twice.
     """
 
     def __init__(self) -> None:
@@ -170,7 +176,8 @@ class _Shown:
     def rest(self, message: Message) -> Message:
         """Return a message from the stream without contents that have already been shown.
 
-        This is needed because old versions of the CLI store all calls in one record.
+        This is needed because old versions of the CLI store all calls in one record, so that calls
+        may be shown before their own message in the stream.
         """
         if self._calls.isdisjoint(_ids([message])) and not self._texts:
             return message
@@ -187,11 +194,11 @@ class _Shown:
 
 
 def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, int]) -> int | None:
-    """Return the position of a message's stored counterpart.
+    """Return the position of the stored message that corresponds to a streamed one.
 
-    The counterpart is found by calls or by text. `left`: the stored messages that have not been
-    matched yet. `places`: maps the ids of stored calls to their messages' positions. Returns None
-    if there is no counterpart.
+    Messages are matched by their calls or by their text. `left`: the stored messages that have not
+    been matched yet. `places`: maps the ids of stored calls to their messages' positions. Returns
+    None if no stored message matches.
     """
     if message.prompt:
         return next((at for at in left if left[at].prompt), None)
@@ -213,9 +220,10 @@ def _mate(message: Message, left: Mapping[int, Message], places: Mapping[str, in
 def _silent_mate(
     message: Message, left: Mapping[int, Message], places: Container[str]
 ) -> int | None:
-    """Return the position of the next stored answer if neither message has any text.
+    """Match an answer from the stream to the next stored answer if both lack text.
 
-    The calls of such an answer were not stored, because the run was interrupted.
+    This is for answers with calls that were not stored because the run was interrupted. Returns the
+    stored answer's position, or None if there is no match.
     """
     ids = list(_ids([message]))
     if not ids or any(_texts(message)) or any(id in places for id in ids):
@@ -225,10 +233,11 @@ def _silent_mate(
 
 
 def _joined(message: Message, stored: Sequence[Message], known: Container[str]) -> Message:
-    """Merge a message from the stream into its counterpart, the last of `stored`.
+    """Merge a message from the stream into the stored one that corresponds to it.
 
-    The result has everything in that stored message, plus what only `message` has. The text from
-    the stream is kept only if it contains none of the stored texts. `known`: the ids of all stored
+    `stored`: the stored messages to show in place of `message`; the last one corresponds to it. The
+    result has everything in that one, plus what only `message` has. The text from the stream is
+    kept only if it contains none of the stored messages' text. `known`: the ids of all stored
     calls.
     """
     mate = stored[-1]

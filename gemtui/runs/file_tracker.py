@@ -1,4 +1,4 @@
-"""Track a run's files through its calls, by watching the folder, and on disk.
+"""Find the files that a run changes, from its calls, file events and the disk.
 
 The rules are described in assets/architecture.md#the-files-of-a-run.
 """
@@ -50,7 +50,7 @@ CONFIRMED = "no result, but the change is on disk"
 NOT_MADE = "the last write did not happen"
 NOT_KNOWN = "the last write is unconfirmed"
 _SLACK = 0.5
-"""How many seconds before its reported start a shell command may change files."""
+"""A shell command may change files this many seconds before its reported start."""
 
 Span = tuple[float, float]
 """When a shell command started and ended, in seconds since the epoch.
@@ -61,9 +61,9 @@ The end is infinite while the command is running.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStates:
-    """The difference between a file's former and present contents.
+    """The difference between a file's former and current contents.
 
-    `diff`: None if it can't be computed. In that case, `text` contains the present contents, as far
+    `diff`: None if it can't be computed. In that case, `text` contains the current contents, as far
     as they can be shown. `why`: a sentence about the difference for the user.
     """
 
@@ -76,8 +76,8 @@ class FileTracker:
     """Finds the files that a run has changed in the folder `root`.
 
     Its methods read the disk. `ended`: when a past run ended; None while the run is working. After
-    the end, files may have been changed by others, so their present contents are not attributed to
-    the run.
+    a run has ended, the user or other programs may have changed its files, so the files' current
+    contents are not attributed to the run.
     """
 
     def __init__(self, root: Path, *, ended: datetime | None = None) -> None:
@@ -86,7 +86,7 @@ class FileTracker:
         self._rows: dict[PurePath, tuple[object, FileWrite]] = {}
 
     def record_before(self, began: int) -> None:
-        """Record the folder's state as the run begins.
+        """Record the folder's state when the run starts.
 
         `began`: when the run was requested, in nanoseconds since the epoch.
         """
@@ -96,8 +96,8 @@ class FileTracker:
     def changes_after(self, seen: Mapping[Path, float]) -> Mapping[Path, float]:
         """Map each changed file to the time of its change.
 
-        `seen`: the changes that were observed while they happened. Up to `MOST` other files are
-        added that, judging by the disk, have changed since the run began.
+        `seen`: the changes that were observed while they happened. The result also includes up to
+        `MOST` other files that have changed since the run started, judging by the disk.
         """
         if self._before is None:
             return seen
@@ -152,7 +152,7 @@ class FileTracker:
     def _tries(self, calls: Iterable[ToolCall]) -> dict[Path, list[ToolCall]]:
         """Map each file to the calls that were to write it.
 
-        The paths begin with `root`, even if a call named that folder by another path, such as a
+        The paths start with `root`, even if a call used a different path to that folder, such as a
         link.
         """
         found: dict[Path, list[ToolCall]] = {}
@@ -174,7 +174,8 @@ class FileTracker:
     ) -> FileWrite:
         """Return the row for a file that calls were to write.
 
-        `at`: when the file was observed to change; None if it was not.
+        `at`: when the file was observed to change; None if it was not. `shells`: when the run's
+        shell commands were running.
         """
         settled = [self._settled(call, path) for call in calls]
         row = write_of(path, settled)
@@ -206,7 +207,8 @@ class FileTracker:
     def _seen(self, path: Path, at: float, shells: Sequence[Span]) -> FileWrite | None:
         """Return the row for a file that was observed to change but that no call names.
 
-        Returns None if the file is unchanged after all.
+        `at`: the time of the change. `shells`: when the run's shell commands were running. Returns
+        None if the file is unchanged after all.
         """
         before = self._before
         if before is not None and (before.was_folder(path) or before.untouched(path)):
@@ -224,7 +226,7 @@ class FileTracker:
         at: float | None,
         shells: Sequence[Span],
     ) -> FileWrite:
-        """Return a file's row, updated with the file's present state."""
+        """Return a file's row, updated with the file's current state."""
         path = Path(row.path)
         existed = self._existed(path)
         if existed is None and row.letter is not Letter.UNKNOWN:
@@ -293,7 +295,8 @@ class FileTracker:
 def _told(path: Path, before: str | None, done: Sequence[ToolCall]) -> FileStates:
     """Return a file's change as reported by a past run's calls.
 
-    The disk is not read, because the file may have changed since the run.
+    `before`: the file's text before the run; None if unknown. `done`: the successful calls that
+    wrote the file. The disk is not read, because the file may have changed since the run.
     """
     after, last = text_after(done), done[-1].display
     if before is not None and after is not None:
@@ -315,9 +318,9 @@ def _succeeded(call: ToolCall) -> bool:
 
 
 def _settling(call: ToolCall, settled: ToolCall) -> str:
-    """Return the note for a file whose last call has no result; "" if it has one.
+    """Return the note to show if the last call that wrote a file has no result.
 
-    `settled`: the call as returned by `_settled`.
+    Returns "" if `call` has a result. `settled`: the call as returned by `_settled`.
     """
     if call.status not in UNCONFIRMED:
         return ""
@@ -327,7 +330,7 @@ def _settling(call: ToolCall, settled: ToolCall) -> str:
 
 
 def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
-    """Return whether a shell command or something else caused a change.
+    """Attribute a change to a shell command if one was running at the time.
 
     `times`: when the change may have happened. `shells`: when commands were running.
     """

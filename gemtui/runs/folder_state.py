@@ -1,8 +1,8 @@
 """Record the state of a run's folder before the run: its files and their contents.
 
-Contents are recorded only where that is cheap. The folder is read while the run is starting, or
-later. Therefore the file system's times decide what is known: the former state of anything that
-changed after the run began is unknown.
+Contents are recorded only where that is cheap. The folder is read while the run is starting or even
+later, so files may already have changed by then. Therefore, if the file system's times show that
+something has changed since the run was requested, its former state counts as unknown.
 """
 
 from __future__ import annotations
@@ -102,9 +102,10 @@ class FolderState:
         return facts.changed < self._began
 
     def _folder_of(self, path: Path) -> _Facts | None:
-        """Return the facts of the nearest parent folder that was listed.
+        """Return the recorded facts about the nearest folder above `path`.
 
-        Returns None if a nearer folder was not listed, or is a link.
+        Returns None if that folder's contents are unknown because it was not listed, or if it is a
+        link.
         """
         for place in path.parents:
             facts = self._files.get(str(place)) or self._folders.get(str(place))
@@ -115,8 +116,9 @@ class FolderState:
     def _find_blobs(self) -> Iterator[tuple[str, str]]:
         """Yield (path, blob id) for files whose contents git has stored.
 
-        A file must have the time and size that git's index records for it. A file whose contents
-        git converted, for example its line endings, has a different size.
+        A file is included only if it has the time and size that git's index records for it. This
+        leaves out files whose contents git has converted (for example, their line endings), because
+        the size then differs.
         """
         listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
@@ -145,10 +147,10 @@ class FolderState:
 
 
 def _listed(root: Path) -> tuple[dict[str, _Facts], dict[str, _Facts]]:
-    """Return a folder's files, and the folders that were listed, nearest first.
+    """Map a folder's files to their facts, and likewise the folders that were listed.
 
-    Hidden folders, package managers' folders, and those beyond the limits are not listed; they are
-    included among the files instead.
+    Folders near `root` are listed first. Hidden folders, package managers' folders, and those
+    beyond the limits are not listed; they are included among the files instead.
     """
     files: dict[str, _Facts] = {}
     folders: dict[str, _Facts] = {}

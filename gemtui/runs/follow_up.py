@@ -1,7 +1,7 @@
 """Send a finished run's queued prompts; each starts a follow-up run.
 
-Before a follow-up run starts, its prompt is claimed by giving the prompt's file the name of the new
-run's id, so that each prompt is sent at most once. If a process is killed in between, the new run's
+Before a follow-up run starts, it claims its prompt: the prompt's file is renamed to include the new
+run's id, so that each prompt is sent at most once. If a process is killed after that, the new run's
 folder shows whether the prompt was sent; if not, the prompt returns to the queue. If several gemtui
 processes want to send, only the one that holds the queue's lock does.
 """

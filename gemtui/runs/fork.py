@@ -41,12 +41,12 @@ Record = Mapping[str, Any]
 class Fork:
     """A new chat, forked from another one.
 
-    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. Then start
-      a chat without `resume`.
+    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. In that
+      case, start a chat without `resume`.
     * `path`: the new session's file; None if `session_id` is None.
     * `before`: the number, counted from 1, of the prompt before which the history was cut.
     * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
-    * `project`: the folder in which the session can be resumed; None if unknown.
+    * `project`: the folder where the session can be resumed; None if unknown.
     """
 
     session_id: str | None
@@ -62,10 +62,10 @@ def fork_session(
     """Create a session with the history of another one up to a prompt.
 
     `session`: a session in the store under `home`, or archived in the vault. `before`: the number,
-    counted from 1, of a prompt in the present conversation, which is cut off with all that follows.
-    None, or one more than the number of prompts, keeps everything. `undo`: the id of the undo that
-    restored the files to this point, if any. If the CLI could not resume the remaining history, no
-    session is created and `session_id` is None.
+    counted from 1, of a prompt in the current conversation; that prompt and everything after it are
+    cut off. None, or one more than the number of prompts, keeps everything. `undo`: the id of the
+    undo that restored the files to this point, if any. If the CLI could not resume the remaining
+    history, no session is created and `session_id` is None.
 
     The new session has no token counts, and statistics exclude its older part, because the original
     session contains both. The original session's checkpoints also count as the new session's.
@@ -195,7 +195,9 @@ def _is_later(call: Record, until: datetime) -> bool:
 def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
     """Yield the new session's file in chunks of bytes, in the original's file format.
 
-    The CLI version that wrote the original can read this format, and so can later versions.
+    `header`: the record that names the session. `format`: "json" for the legacy format, or else one
+    record per line. The CLI version that wrote the original can read its format, and so can later
+    versions.
     """
     if format == "json":
         head = encode(header).removesuffix(b"}") + b',"messages":'
@@ -210,7 +212,7 @@ def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[
 
 
 def _chats(session: Summary, home: Path) -> Path:
-    """Return the folder in which the CLI looks for a project's sessions.
+    """Return the folder where the CLI looks for a project's sessions.
 
     `session`: a session of the project. Since version 0.29, the CLI's project registry names this
     folder; old sessions may be in another one (assets/gemini-cli.md#places).
@@ -238,7 +240,8 @@ def _project_hash(session: Summary) -> str:
 def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
     """Return a new session id, and a file name whose id prefix no other file has.
 
-    The prefix must be unique, because the CLI removes all files with the same prefix at once
+    `chats`: the folder for the file. `format`: the file name's extension. The prefix must be
+    unique, because the CLI removes all files with the same prefix at once
     (assets/gemini-cli.md#clean-up).
     """
     taken = {path.stem[-8:] for path in chats.iterdir()}

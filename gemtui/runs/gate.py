@@ -1,9 +1,9 @@
 """A run's gate, which every tool call must pass and which may ask the user.
 
-The gate is part of the run's supervisor. The CLI's hooks connect to its socket; each connection is
-handled in a thread. A question to the user stays in the run's folder until it is answered there.
-Any failure in this module denies the call; `gemtui/runs/gate_policy.py` explains why this is
-reliable.
+The gate is part of the run's supervisor. The CLI's hooks connect to the gate's socket, and each
+connection is handled on its own thread. A question to the user is a file in the run's folder, and
+so is the answer. Any failure in this module denies the call; `gemtui/runs/gate_policy.py` explains
+why this is reliable.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _GO_ON: HookAnswer = {}
 
 
 class Gate:
-    """Decides which tool calls of one run are allowed.
+    """Decides which of one run's tool calls are allowed.
 
     It works from `open` to `close`. `clock`: returns seconds since 1970. `may_prompt`: returns
     whether a queued prompt may be sent.
@@ -131,10 +131,10 @@ class Gate:
         self._closed = threading.Event()
 
     def open(self, temporary: Path) -> Mapping[str, str]:
-        """Prepare the gate before the CLI starts; return variables for its environment.
+        """Start listening for the CLI's hooks, before the CLI starts.
 
-        With these variables, the CLI's hooks find the gate's socket. `temporary`: the run's folder
-        for temporary files. Raises OSError, GemtuiError.
+        Returns variables for the CLI's environment, with which the hooks find the socket.
+        `temporary`: the run's folder for temporary files. Raises OSError, GemtuiError.
         """
         self._files.create()
         self._policy = GatePolicy.of(self._request)
@@ -160,7 +160,7 @@ class Gate:
         return self._stopped
 
     def problem(self) -> str | None:
-        """Return why the whole run must be killed at once; None if the gate works."""
+        """Return why the whole run must be killed at once; None if all is well."""
         with self._lock:
             self._calls.update()
             if self._calls.began and not self._came:
@@ -254,7 +254,7 @@ class Gate:
     def _call_of(
         self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
     ) -> ApprovalRequest:
-        """Return the call that a hook reports as a request for approval, with its effect."""
+        """Convert a call that a hook reports into a request for approval, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
             id = None if nested else self._calls.passes(name, arguments)
@@ -287,7 +287,7 @@ class Gate:
     def _effect(
         self, tool: str, arguments: Mapping[str, Any], context: CallContext
     ) -> Effect | None:
-        """Return a call's effect; None if it writes a plan, which needs no question."""
+        """Return a call's effect; None if it writes a plan, which needs no approval."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
 
@@ -323,8 +323,8 @@ class Gate:
     def _note(self, call: ApprovalRequest, rule: str, answer: int = 0) -> None:
         """Record that one of the user's rules allowed a call without a question.
 
-        `rule`: where the rule is, for users; if it is "", nothing is recorded. `answer`: the number
-        of the answer that the rule came from; 0 for a policy file. Raises OSError.
+        `rule`: a description of where the rule is; if it is "", nothing is recorded. `answer`: the
+        number of the answer that the rule came from; 0 for a policy file. Raises OSError.
         """
         if not rule:
             return
@@ -375,7 +375,10 @@ class Gate:
             self._wrong = self._wrong or DIFFERS
 
     def _note_hooked(self, tool: str, made: Mapping[str, Any]) -> None:
-        """Record that another hook changed a call after it had passed the gate."""
+        """Record that another hook changed a call's arguments after it had been allowed.
+
+        `made`: the arguments with which the call was made.
+        """
         self._hooked += 1
         id = self._calls.last_passed(tool)
         call = HookedCall(tool_name=tool, arguments=unsealed(made), tool_use_id=id)
@@ -387,7 +390,7 @@ class Gate:
     def _steer(self, kind: object, event: Mapping[str, Any]) -> HookAnswer:
         """Send the user's messages or a prompt to the agent in the response to a hook.
 
-        `kind`: the event's type. A session that one of the run's commands started gets nothing.
+        `kind`: the event's type. Nothing is sent to sessions started by the run's commands.
         """
         if self._is_nested(event):
             return _GO_ON
@@ -399,7 +402,7 @@ class Gate:
         return _GO_ON if sent is None else _refusal(sent.text)
 
     def _words(self, tool: str) -> HookAnswer:
-        """Return a response that contains the user's messages sent since the last call.
+        """Return a response with the messages the user has sent since the last call.
 
         It is empty if there are none, or if a subagent may have made the call. `tool`: the call's
         tool.
@@ -423,7 +426,8 @@ class Gate:
     def _ask(self, call: ApprovalRequest, gone: IsGone) -> HookAnswer | None:
         """Ask the user about a call; return the response to the hook.
 
-        If the call would do something else by the time the user allows it, the user is asked again.
+        If, by the time the user allows the call, it would do something different, the user is asked
+        again.
         `gone`: returns whether the hook has been killed. Returns None if the question was
         abandoned.
         """
@@ -529,9 +533,10 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> HookAnswer | ApprovalRequest:
-        """Let a call proceed that the user has allowed, or return a new question about it.
+        """Let a call proceed that the user has allowed, unless something has changed.
 
-        The response to the hook is returned if the call proceeds or can't be made. `folder`: the
+        Returns the response to the hook, which is a denial if the call can't be made. If the call
+        would no longer do what the user saw, returns a new question about it instead. `folder`: the
         real path of the command's folder at the time of the question.
         """
         arguments = call.arguments if answer.arguments is None else unsealed(answer.arguments)
@@ -603,9 +608,10 @@ class Gate:
 
 
 def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a call's arguments with the path made absolute.
+    """Return a call's arguments with its path made absolute.
 
-    This is for a call of a session that works in `folder` instead of the run's folder.
+    This is for calls from a session that works in `folder` instead of the run's folder; relative
+    paths are resolved from there.
     """
     key = {SHELL: "dir_path", WRITE: "file_path", EDIT: "file_path"}.get(tool)
     if key is None:
@@ -627,7 +633,7 @@ def _origin(server: Mapping[str, Any]) -> str:
 def _impossible(does: Effect | None) -> str | None:
     """Return why a call would fail or can't be predicted, as a message to the model.
 
-    Returns None if neither is so.
+    Returns None if the call can be predicted and would succeed.
     """
     if does is None or does.kind is not EffectKind.FILE:
         return None
@@ -679,21 +685,21 @@ def _otherwise(
 
 
 def _folder_of(call: ApprovalRequest) -> str | None:
-    """Return the real path of the folder in which a call's command would run, or None."""
+    """Return the real path of the folder a call's command would run in, or None."""
     does = call.effect
     return None if does is None or does.folder is None else str(resolved(Path(does.folder)))
 
 
 def _as_foreseen(call: ApprovalRequest) -> Mapping[str, Any]:
-    """Return arguments with which a call does exactly what was predicted."""
+    """Return arguments that make a call do exactly what was predicted."""
     return call.arguments if call.effect is None else call.effect.arguments
 
 
 def _key(tool: str, arguments: Mapping[str, Any]) -> CallKey:
     """Return a key that identifies a call by its tool and arguments.
 
-    The seal is ignored, and numbers are converted to floating point, because the CLI's JavaScript
-    has no other numbers.
+    The seal, a secret argument that marks allowed calls, is ignored. Numbers are converted to
+    floating point, because the CLI's JavaScript has no other numbers.
     """
     numbers = json.loads(json.dumps(unsealed(arguments)), parse_int=float)
     return tool, json.dumps(numbers, sort_keys=True)

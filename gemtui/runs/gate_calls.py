@@ -24,7 +24,7 @@ _KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 class _Announced:
     """A call that the CLI's output has announced and that has no result yet.
 
-    `passed`: whether it has passed the gate.
+    `passed`: whether the gate has allowed it.
     """
 
     name: str
@@ -55,7 +55,7 @@ class CallWatch:
                 self._handle(line)
 
     def ended(self) -> list[str]:
-        """Return the ids of calls that passed the gate and have a result.
+        """Return the ids of calls that the gate has allowed and that have a result.
 
         Each id is returned only once.
         """
@@ -63,7 +63,7 @@ class CallWatch:
         return ended
 
     def passes(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Record that a call passes the gate; return its id in the CLI's output.
+        """Record that the gate allows a call; return the call's id in the CLI's output.
 
         `name`, `arguments`: the call as its hook reports it. Returns None if the output has not
         announced such a call, for example because a subagent makes it.
@@ -78,11 +78,12 @@ class CallWatch:
         return None
 
     def may_be_changed(self, name: str) -> bool:
-        """Return whether another hook may have changed a call of this tool.
+        """Return whether another hook may have changed a call before the gate saw it.
 
-        The hook would have done so before the gate saw the call. Use this for a call for which
-        `passes` returned None. True means that the output has announced a call of this tool that
-        has not passed the gate yet, and that no running subagent could have made the call instead.
+        `name`: the call's tool. Use this if `passes` returned None, which means that no announced
+        call matches. True is returned if the output has announced a call to this tool, with
+        different arguments, that has not passed the gate yet, and if no subagent is running that
+        could have made the unmatched call.
         """
         announced = any(each.name == name and not each.passed for each in self._announced.values())
         return announced and not self.agents
@@ -94,7 +95,7 @@ class CallWatch:
         return frozenset(string(each.arguments.get("agent_name")) for each in at_work)
 
     def last_passed(self, name: str) -> str | None:
-        """Return the id of a tool's earliest call that has passed but has no result yet."""
+        """Return the id of a tool's earliest allowed call that has no result yet."""
         found = (id for id, each in self._announced.items() if each.name == name and each.passed)
         return next(found, None)
 

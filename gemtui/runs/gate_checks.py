@@ -28,7 +28,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 
 OLDEST = (0, 61)
-"""The first version of Gemini CLI whose hooks are known to suffice for a gate."""
+"""The first version of Gemini CLI whose hooks are known to suffice for approvals."""
 _OFF = ("", "0", "false")
 
 
@@ -103,9 +103,10 @@ def _is_on(found: tuple[Path, object]) -> bool:
 
 
 def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield why variables in a `.env` file make a gated run unsafe, each with a fix.
+    """Yield reasons why a `.env` file makes a gated run unsafe or impossible.
 
-    For example, they can run programs in the hook or disable hooks.
+    Each reason includes a fix. For example, the file's variables may change what hooks do, or make
+    searches run a program.
     """
     try:
         found = env_variables(path)

@@ -2,8 +2,8 @@
 
 The CLI gets the rules of any headless run, which deny everything it would ask about. In addition,
 it gets the rules in `rules_text`: calls with the run's seal are allowed, and writes and commands
-without the seal are denied. The seal is a secret argument that the gate adds to a call. Therefore a
-call that never passed the gate is denied, for whatever reason the gate failed.
+without the seal are denied. The seal is a secret argument that the gate adds to a call. Therefore,
+even if the gate fails, a call that has not passed it is denied.
 """
 
 from __future__ import annotations
@@ -41,16 +41,22 @@ from gemtui.transcript.seal import seal_pattern
 
 _MCP = "mcp_*"
 SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
-"""The tools whose calls need the secret seal, each with one of its own arguments."""
+"""Maps each tool whose calls need the secret seal to one of its own arguments.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
 _OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
 _UNSEALED = ("activate_skill", "write_todos", _MCP)
-"""Tools that accept no additional argument, so that no seal can be added.
+"""Tools that accept no additional argument, so calls can't be marked as allowed.
 
-Only the hook can stop calls of these tools.
+Only the hook can stop calls to these tools.
 """
 _OPEN_MODES = ("default", "autoEdit", "yolo")
 _SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
-"""The approval modes in which writes and commands need the secret seal."""
+"""The approval modes in which writes and commands need the secret seal.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
 BUILD_FILE = (
     "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
     "approves it. A shell command that changes the file can be approved."
@@ -74,7 +80,7 @@ class Way(IntEnum):
     PASS = auto()
     """The call is left to the CLI, which allows or denies it without asking."""
     THROUGH = auto()
-    """The call gets the seal, with which the CLI allows it; the user is not asked."""
+    """The user is not asked; the call gets a secret seal, so that the CLI allows it."""
     ASK = auto()
     REFUSE = auto()
 
@@ -83,8 +89,8 @@ class Way(IntEnum):
 class Judgement:
     """How to handle a call, and the reason.
 
-    `why`: one sentence; for a denial, the message to the model. `rule`: the place of the user's own
-    rule that allows the call; "" if no such rule does.
+    `why`: one sentence; for a denial, the message to the model. `rule`: where to find the user's
+    own rule that allows the call; "" if no such rule does.
     """
 
     way: Way
@@ -93,9 +99,10 @@ class Judgement:
 
 
 class GatePolicy:
-    """A run's rules, judged both as if the CLI could ask and as it runs headless.
+    """Decides how a gated run handles its calls, by the run's rules.
 
-    `policies`: the files and folders that `policy` was read from.
+    The rules are applied twice: as if the CLI could ask the user, and as the CLI applies them in a
+    headless run, where it can't. `policies`: the files and folders that `policy` was read from.
     """
 
     def __init__(
@@ -157,10 +164,10 @@ class GatePolicy:
         return found
 
     def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
-        """Yield the call with its real path, if it writes another file than it names.
+        """Yield copies of a call that writes to a different file from the one it names.
 
-        At most one tuple is yielded. It contains the call with each way to spell the real path,
-        because rules may match any of these.
+        Such a call may, for example, name a symbolic link. At most one tuple is yielded. It has one
+        copy of the call for each spelling of the real path, because rules may match any of these.
         """
         path = None if effect is None else effect.path
         if effect is None or path is None:
@@ -215,7 +222,10 @@ class GatePolicy:
         return None if why is None else _sentence(why)
 
     def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
-        """Return how to handle a call that is allowed without a question."""
+        """Return how to handle a call that is allowed without a question.
+
+        `outcome`: the decision that allows it, with its rule.
+        """
         own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
         sealed = call.tool in SEALED and self.mode in _SEALING
         if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
@@ -225,9 +235,9 @@ class GatePolicy:
     def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
         """Return why to ask the user about a call that the CLI would allow, as a sentence.
 
-        None means that no question is necessary. A user's own rule that allows a command is enough.
-        For a file that is outside the run's folders or affects what is run later, the rule must
-        also have conditions. `rule`: the rule that allows the call.
+        None means that no question is necessary. For a command, it is enough if one of the user's
+        own rules allows it. For a file that is outside the run's folders or affects what is run
+        later, that rule must also have conditions. `rule`: the rule that allows the call.
         """
         own = _is_own(rule)
         if self.mode is ApprovalMode.YOLO:
@@ -280,7 +290,7 @@ class GatePolicy:
         return None if file is None else f"{clean_line(str(file))} may start programs."
 
     def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
-        """Return how to handle a call of a tool for which there are no rules.
+        """Return how to handle a call to a tool that no rule mentions.
 
         The CLI's own tools are left to the CLI. For any other tool, the user is asked. `hidden_by`:
         the rule that hides the tool; in that case, the call is denied.
@@ -292,15 +302,18 @@ class GatePolicy:
         return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
 
     def can_carry_seal(self, tool: str) -> bool:
-        """Return whether the seal can be added to the arguments of a tool's calls."""
+        """Return whether a tool's calls accept the seal as an additional argument.
+
+        The seal marks a call as allowed by gemtui.
+        """
         return tool not in _UNSEALED and not tool.startswith("mcp_")
 
     def rules_text(self, seal: str) -> str:
         """Return the contents of the policy file with which the CLI allows sealed calls.
 
-        Hidden tools stay hidden, and calls that are denied to subagents stay denied. For tools
-        whose calls can't carry a seal, rules that would ask become rules that allow, because the
-        gate asks instead.
+        These are calls to which the gate has added `seal`, a secret argument. Hidden tools stay
+        hidden, and calls that are denied to subagents stay denied. For tools whose calls can't
+        carry a seal, rules that would ask become rules that allow, because the gate asks instead.
         """
         rules = self._policy.rules
         denied = _for_agents(rules, seal)
@@ -335,8 +348,8 @@ def _denied(message: str | None) -> Judgement:
 def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
     """Yield the rules that deny calls to subagents, with the highest priority.
 
-    They must precede the rules that allow sealed calls, because the gate adds the seal without
-    knowing which agent makes a call.
+    They must take precedence over the rules that allow calls with the seal, because the gate adds
+    the seal without knowing which agent makes a call.
     """
     for rule in rules:
         if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
@@ -374,7 +387,7 @@ def _unsealed_among(rule: Rule) -> tuple[str, ...]:
 def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
     """Yield the rules that allow calls with the seal.
 
-    In plan mode, these are only calls of the tools about which the user can be asked in that mode.
+    In plan mode, the rules cover only tools that the user can be asked about in that mode.
     """
     planning = mode is ApprovalMode.PLAN
     tools = ("ask_user", "web_fetch") if planning else ("*",)

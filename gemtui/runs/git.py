@@ -1,4 +1,4 @@
-"""Run git commands in a folder that may belong to someone else."""
+"""Run git commands in a folder whose repository may be untrusted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemtui.processes import FOLDER, find_program
 _LIMIT = 5.0
 """The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
-"""The exit codes with which git has answered a question; 1 means no."""
+"""The exit codes that don't count as failures; 1 is git's way of answering “no”."""
 _NO_COMMANDS = (
     "--no-pager",
     "-c",
@@ -31,8 +31,8 @@ def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes |
 
     Exit code 1 does not count as a failure. `given`: the command's input. `most`: the largest
     output in bytes; None is returned if there is more. A repository's own settings can name
-    programs for git to run. Those that update the index or fetch objects are disabled here, but
-    `words` must be a git command that runs no filters or hooks.
+    programs for git to run. Programs that detect changed files or fetch objects are disabled here,
+    but `words` must be a git command that runs no filters or hooks.
     """
     git = find_program("git")
     if git is None:

@@ -1,4 +1,4 @@
-"""Create and remove git worktrees without running programs a repository names.
+"""Create and remove git worktrees, but never run programs that a repository names.
 
 A repository's configuration can name programs for git to run: hooks, filters, a file system
 monitor, and helpers that fetch objects. Commands that need this configuration, because they write
@@ -148,13 +148,14 @@ class GitRepository:
         return b"worktree " + os.fsencode(tree) in told
 
     def delete_branch(self, branch: str) -> None:
-        """Delete a branch, even if commits are lost by this. Raises WorktreeError."""
+        """Delete a branch, even if this loses commits. Raises WorktreeError."""
         _git(self.top, "branch", "-D", "--quiet", "--", branch)
 
     def _private(self, place: Path, tree: Path, index: Path, commit: str) -> Mapping[str, str]:
-        """Create a private repository with the same objects; return git's environment.
+        """Create a private repository that uses this repository's objects.
 
-        The repository has no configuration. `place`: its folder. `tree`, `index`: the working tree
+        Returns the environment variables with which git uses it. The repository has no
+        configuration. `place`: its folder. `tree`, `index`: the working tree
         and the index to use. `commit`: any commit, whose id shows the type of hash.
         """
         for folder in (place / "objects", place / "refs"):

@@ -49,21 +49,24 @@ class Granted:
             self._always, self._engine = _allows(Policy.load(path)), None
 
     def add(self, toml: str, *, answer: int = 0) -> None:
-        """Add the rules of answer number `answer`; invalid rules allow nothing."""
+        """Add the rules that the user granted with an answer; invalid rules allow nothing.
+
+        `toml`: the rules. `answer`: the number of the question that was answered.
+        """
         self._answers[answer], self._engine = _allows(Policy.parse(toml, source="answer")), None
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The numbers of the answers that contained rules and have not been revoked."""
+        """The numbers of the answers that granted rules and have not been revoked."""
         return tuple(self._answers)
 
     def answer_of(self, rule: Rule) -> int:
-        """Return the number of the answer with this rule; 0 for a rule for all runs."""
+        """Return the number of the answer that granted a rule; 0 for a rule for all runs."""
         found = (number for number, each in self._answers.items() if rule in each.rules)
         return next(found, 0)
 
     def revoke(self, answer: int) -> None:
-        """Revoke the rules of the answer with this number."""
+        """Revoke the rules that were granted by the user's answer with this number."""
         del self._answers[answer]
         self._engine = None
 
@@ -84,10 +87,11 @@ class Granted:
         return outcome.rule
 
     def _covers(self, policy: Policy, call: Call) -> bool:
-        """Return whether every command in a call has an approved prefix.
+        """Return whether every command in a call starts with an approved prefix.
 
-        Commands are parsed as bash would, because the CLI only compares strings and recognises more
-        whitespace than bash does. A prefix never approves a dangerous command.
+        Commands are parsed as bash would parse them. The CLI's own check isn't reliable enough: it
+        only compares strings, and treats characters as whitespace that bash does not. A prefix
+        never approves a dangerous command.
         """
         place = command_place(self._workspace, string(call.args.get("dir_path")))
         command = unwrapped(string(call.args.get("command")))
@@ -105,9 +109,10 @@ class Granted:
         )
 
     def _told(self, call: Call) -> Mapping[str, Any] | None:
-        """Return a call's arguments, with the real path of the file it writes.
+        """Return a call's arguments, with the path of a written file made real.
 
-        Returns None if that path is unknown, or if a command would run outside the run's folder.
+        Returns None if the real path can't be determined, or if a command would run outside the
+        run's folder.
         """
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):

@@ -5,8 +5,8 @@ is the process id of the CLI. `python -m gemtui.runs.hooked_checkpoints DATA CON
 processes the events of this CLI process in chronological order, and removes their files. If such a
 Python process is killed, the next one, or an undo, completes its work.
 
-While a call that may write any file is running, no checkpoint is taken after other calls, because
-until the end of the turn no event reports whether the user denied the running one.
+While a call that may write any file appears to be running, no checkpoint is taken after other
+calls. The user may have denied that call, but no event says so before the end of the turn.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _work(data: Path, file: Path) -> None:
 def main(data: str, config: str, file: str) -> None:
     """Process an event; the hook waits for this only before a prompt.
 
-    The work is done in a child process, for which the hook waits at most `LONGEST` seconds. `data`:
+    A child process does the work; the hook waits for it for at most `LONGEST` seconds. `data`:
     gemtui's data folder. `config`: its settings file; if this does not ask for checkpoints in all
     sessions, the event is only removed. `file`: the event.
     """

@@ -57,15 +57,14 @@ _EDGE = 64 * 1024
 class Run:
     """A run, as recorded in its folder.
 
-    * `status`, `complete`, `exit`: how the run ended; None if it has not, or if that was not
-      recorded.
-    * `complete`: whether the CLI reported a result.
+    * `status`, `exit`: how the run ended. `complete`: whether the CLI reported a result. All three
+      are None if the run has not ended, or if its end was not recorded.
     * `outcome`: how the run ended in detail; None if not determined yet (see `with_outcome`).
     * `prompt`: the first line of the prompt.
     * `session`: the id of the session to resume; None if unknown.
     * `size`: how many bytes would be freed by removing the folder.
     * `pids`: the run's processes that are alive without a supervisor.
-    * `asks`: how many of the run's questions are unanswered.
+    * `asks`: how many of the run's questions to the user are unanswered.
     * `undelivered`: how many messages and prompts have not reached the agent.
     * `policies`: the policy files that were chosen for the run.
     * `worktree`: the branch of the git worktree the run works in; None if it works in none.
@@ -221,7 +220,7 @@ def with_outcome(run: Run) -> Run:
 
 
 def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
-    """Add the processes that are alive without a supervisor to a run.
+    """Return a run with those of its processes that are alive without a supervisor.
 
     `tagged`: processes that have the run's id in their environment.
     """
@@ -235,7 +234,7 @@ def _with_processes(run: Run, tagged: Set[psutil.Process]) -> Run:
 
 
 def orphaned_words(id: str) -> str:
-    """Return the message that a run's processes are alive without a supervisor.
+    """Return a message saying that a run's processes are alive without a supervisor.
 
     It contains the command that stops them.
     """
@@ -243,7 +242,7 @@ def orphaned_words(id: str) -> str:
 
 
 def waiting_words(count: int, id: str) -> str:
-    """Return the message that a run has `count` queued prompts."""
+    """Return a message saying that a run has `count` queued prompts."""
     waits = counted(count, "queued prompt", "queued prompts")
     return f"{waits} for run {id[:8]}: see gemtui runs show {id[:8]}"
 
@@ -276,7 +275,10 @@ def find_run(place: Path, wanted: str) -> Run:
 
 
 def _named(runs: Iterable[Run], wanted: str) -> tuple[Run, ...]:
-    """Return the runs whose id, or else session id, is or begins with `wanted`."""
+    """Return the runs whose id or session id equals or starts with `wanted`.
+
+    Run ids take precedence over session ids, and exact matches over prefixes.
+    """
     known = tuple(runs)
     if len(wanted) < _SHORTEST:
         return ()
@@ -322,8 +324,8 @@ def prune_runs(place: Path, *, runs: int = MOST_RUNS, size: int = MOST_BYTES) ->
     """Remove the oldest finished runs that exceed these limits; return how many.
 
     `runs`: the most runs to keep. `size`: the most bytes they may use together. The newest run,
-    runs that hold the only copy of a session, and runs with queued prompts are never removed. From
-    the other finished runs, files that only a living run needs are removed.
+    runs that hold the only copy of a session, and runs with queued prompts are never removed. The
+    secrets and temporary files of the other finished runs are removed, and their queues repaired.
     """
     kept, bytes_kept, doomed = 0, 0, []
     for run in list_runs(place):

@@ -21,7 +21,7 @@ MOST = 200
 
 
 async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
-    """Yield, after every change, all files that have changed until then.
+    """Yield all files that have changed so far, each time a file changes.
 
     Each file is mapped to the time of its last change, in the order of the files' first changes.
     Folders, hidden files, files that git ignores, and files of tools and package managers are left

@@ -152,7 +152,10 @@ class RunProgress:
                 self._landed[call.id] = found
 
     def _name_rules(self, ended: datetime | None) -> None:
-        """Find the rules that denied calls, unless policies have changed since `ended`."""
+        """Find the rules that denied calls, unless a policy has changed since the run.
+
+        `ended`: when the run ended; None means right now.
+        """
         if self.request is None or not self._denied:
             return
         with suppress(GemtuiError, OSError):
@@ -196,10 +199,10 @@ class RunProgress:
                 self.missing[result.tool_name] = None
 
     def _is_told(self, tool: str) -> bool:
-        """Return whether a tool that the CLI did not find is known not to be hidden.
+        """Return whether a tool that the CLI did not find is known not to exist.
 
-        In that case, it does not exist. For MCP servers' tools, this is known only if the run's
-        policy was read.
+        The alternative is that the tool exists but is hidden from this run. For MCP servers' tools,
+        that can be ruled out only if the run recorded which tools it hides.
         """
         if not tool.startswith("mcp_"):
             return True

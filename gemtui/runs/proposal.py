@@ -27,7 +27,7 @@ _WORDS = ("description", "instruction")
 
 
 class Form(StrEnum):
-    """The form in which a call is shown, and in which the user can change it."""
+    """How a call is shown to the user, and in what form the user can change it."""
 
     COMMAND = "command"
     FILE = "file"
@@ -42,7 +42,7 @@ class Proposal:
     * `form`: whether the call is shown as a command, a file or arguments.
     * `text`: what the user may change: the command, the file's new text, or the arguments as JSON.
     * `name`: a file name that an editor can use for `text`.
-    * `diff`: for a file, the difference from the present file on disk.
+    * `diff`: for a file, the difference from the current file on disk.
     * `remarks`: notes about the call, one clause each.
     * `dangers`: the dangerous parts of a command.
     """
@@ -59,7 +59,7 @@ class Proposal:
     remarks: tuple[str, ...] = ()
     dangers: tuple[Danger, ...] = ()
     before: str | None = None
-    """The whole file before an edit, if `text` is the whole file after it; else None."""
+    """The whole file before an edit; None unless `text` is the whole file after it."""
 
     def others(self) -> Iterator[tuple[str, str]]:
         """Yield a title and value for each argument that is in neither `text` nor `diff`.
@@ -111,7 +111,7 @@ class Proposal:
         return ("command",) if self.form is Form.COMMAND else self.arguments.keys()
 
     def changed(self, text: str) -> Mapping[str, Any]:
-        """Return arguments with which the call does what the user wrote.
+        """Return the call's arguments, changed so that the call uses the user's text.
 
         `text`: replaces the proposal's `text`. Raises ValueError with a message for the user.
         """
@@ -243,9 +243,10 @@ _NEWLINE, _CRLF, _MIXED = r"\n", r"\r\n", "mixed"
 
 
 def comparable(before: str | None, after: str) -> tuple[str | None, str]:
-    r"""Return both texts with `\n` line endings, so that they can be compared.
+    r"""Return both versions of a file with `\n` line endings, ready to be compared.
 
-    If one of the texts has mixed line endings, each `\r\n` in both texts is marked with `␍`.
+    `before`: None if the file is new. If either version has mixed line endings, each `\r\n` in both
+    is marked with `␍`.
     """
     mixed = _MIXED in (_ends(before or ""), _ends(after))
     end = "\u240d\n" if mixed else "\n"

@@ -72,10 +72,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class UnaskedCalls:
-    """The gate's records of calls that were made without asking the user.
+    """The records of calls that were made without asking the user.
 
     `passed`: calls that one of the user's own rules allowed. `hooked`: calls that another hook
-    changed after they had passed the gate.
+    changed after they had been allowed.
     """
 
     passed: tuple[PassedCall, ...] = ()
@@ -96,7 +96,7 @@ class Questions:
     def stay(self, gone: Event) -> None:
         """Signal to the run that the user is there to answer, until `gone` is set.
 
-        Blocks; call it in a thread.
+        Blocks; call it on a background thread.
         """
         while not gone.is_set():
             if self._gate.exists():
@@ -148,8 +148,8 @@ class Questions:
     def revoke_newest(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
-        Returns the question it answered; None if there is no such answer. Raises PolicyError and
-        OSError.
+        Returns the question that was answered; None if there is no such answer. Raises PolicyError
+        and OSError.
         """
         newest = next((each for each in reversed(self.refresh()) if each.holds), None)
         answer = None if newest is None else self._gate.answer_to(newest.number)

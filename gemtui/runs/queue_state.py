@@ -22,7 +22,7 @@ class QueueState:
 
     @property
     def undelivered(self) -> tuple[str, ...]:
-        """The texts of messages and prompts that have not reached the agent, in order."""
+        """The messages and prompts that have not reached the agent, as text, in order."""
         words = (word.text for word, delivered in self.messages if delivered is None)
         return (*words, *(prompt.text for prompt in self.prompts))
 

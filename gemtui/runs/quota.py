@@ -22,7 +22,7 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DAILY = re.compile(r"exhausted your daily quota")
 _LONGEST = 40 * 86400.0
-"""The longest delay, in seconds, that is believed."""
+"""The longest plausible delay, in seconds; longer ones in messages are ignored."""
 
 
 def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
@@ -40,7 +40,7 @@ def renewed_at(said: str, stderr: str, now: datetime) -> datetime | None:
 
 
 def _delays(text: str) -> Iterator[float]:
-    """Yield the delays that a text names, in seconds, the last one in the text first."""
+    """Yield the delays mentioned in a message, in seconds, last one first."""
     for found in reversed(list(_AFTER.finditer(text))):
         parts = _PART.findall(found[1])
         yield sum(float(number) * _SECONDS[unit] for number, unit in parts)

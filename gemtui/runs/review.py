@@ -54,7 +54,7 @@ class ReviewSubject:
     """A session, or one of its runs, whose changes are reviewed.
 
     `folder`: where the session worked; None if unknown. `run`: the run's id; "" for the whole
-    session. `calls`, `prompts`: functions that return the recorded calls and the texts of the
+    session. `calls`, `prompts`: functions that return the recorded calls and the text of the
     prompts; both may read files.
     """
 
@@ -102,8 +102,8 @@ class Reverted:
     * `hunks`: the ids of the reverted hunks.
     * `steps`: what was done to each file.
     * `left`: what was left alone, as pairs of an id or path and the reason.
-    * `built_on`: hunks that were kept although they changed lines of the reverted ones, as pairs of
-      the id and a line for the user.
+    * `built_on`: hunks that were kept although they modified lines that a reverted hunk had
+      introduced, as pairs of the id and a line for the user.
     * `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was done.
     """
 
@@ -129,7 +129,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return the subject with which `review` covers a whole stored session."""
+    """Return what to pass to `review` or `revert` for a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -141,9 +141,9 @@ def subject_of(session: Summary) -> ReviewSubject:
 def subject_of_run(
     folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
 ) -> ReviewSubject:
-    """Return the subject with which `review` covers one run.
+    """Return what to pass to `review` or `revert` for a single run.
 
-    `calls`: the calls that the run has made until now.
+    `calls`: the calls that the run has made so far.
     """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
     return ReviewSubject(
@@ -152,7 +152,7 @@ def subject_of_run(
 
 
 def review(subject: ReviewSubject) -> Review:
-    """Return the changes made by a session or run, as they are in the present files.
+    """Return the changes by a session or run that are still in the current files.
 
     The changes are taken from checkpoints; for calls without any, from the session's record.
     Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
@@ -322,7 +322,10 @@ def owner_words(owner: HunkOwner) -> str:
 
 
 def changed_words(hunk: ReviewHunk) -> str:
-    """Describe in a clause whose lines a hunk replaced; "" if no other author's."""
+    """Return a clause that names the other authors whose lines a hunk changed.
+
+    Returns "" if there are none.
+    """
     return (
         f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
         if hunk.changed
@@ -333,7 +336,8 @@ def changed_words(hunk: ReviewHunk) -> str:
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
     """Return a line for the user about a hunk that was not reverted.
 
-    Such a hunk changed lines of a reverted one (see `Reverted.built_on`).
+    This happens when the hunk modified lines that a reverted hunk had introduced (see
+    `Reverted.built_on`).
     """
     place = f"{os.fsdecode(file.path)}:{hunk.now}"
     return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"

@@ -22,7 +22,7 @@ from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 from gemtui.text import short_path
 
 _OPTIONS = (DENIES, ALLOWS)
-"""The names of the policy files to which a run's own options are written."""
+"""The names of the policy files that hold the rules from a run's own options."""
 
 
 def policy_of_run(
@@ -45,7 +45,7 @@ def policy_of_run(
 
 
 def _paths(request: Request, flag: str) -> list[Path]:
-    """Return the absolute paths given with a flag, such as `--policy=`, for a run."""
+    """Return the absolute paths passed to a run with a flag, such as `--policy=`."""
     words = (word.removeprefix(flag) for word in request.argv if word.startswith(flag))
     return [Path(request.cwd) / word for word in words]
 
@@ -53,7 +53,8 @@ def _paths(request: Request, flag: str) -> list[Path]:
 def for_everybody(policy: Policy) -> Policy:
     """Return a policy in which the rules from a run's options always apply.
 
-    Otherwise they would not apply in a run that asks the user.
+    These rules are written for headless runs only. Without this change, they would not apply when
+    the policy is judged as if the CLI could ask the user.
     """
     rules = tuple(
         replace(rule, interactive=None) if Path(rule.source).name in _OPTIONS else rule

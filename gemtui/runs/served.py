@@ -1,8 +1,8 @@
 """Let users answer a run's questions elsewhere: another terminal, phone or script.
 
-A question's name consists of its number and a token of its call's effect, such as
-`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed in the meantime, an answer is rejected
-instead of being applied to the new effect.
+A question's name consists of its number and a token that identifies its call's effect, such as
+`3.9f2c41d05b7a6e18`. Therefore, if the effect has changed since the user saw it, the answer is
+rejected instead of being applied to the new effect.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gemtui.runs.listing import Run
 from gemtui.sessions.summary import iso
 
 _TOKEN = 16
-"""How many characters of the effect's digest the name of a question contains.
+"""How many characters of its effect's digest a question's name contains.
 
-With fewer, another effect with the same token could be constructed.
+With fewer, someone could construct a different effect that has the same token.
 """
 _NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
 _SETTLES = 5.0
@@ -52,7 +52,7 @@ class WaitingQuestion:
 
     @property
     def changed(self) -> bool:
-        """Whether the call would now do something else than when the question was asked."""
+        """Whether the call's effect has changed since the question was asked."""
         return token_of(self.asked.effect) != first_token(self.asked)
 
     def to_dict(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def first_token(asked: Asked) -> str:
 
 
 def conversation_of(run: Run) -> Conversation:
-    """Return the object through which a run's questions can be answered."""
+    """Return the object that reads and answers a run's questions."""
     return Conversation(GateFolder.of(run.folder), Path(run.cwd))
 
 

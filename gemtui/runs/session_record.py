@@ -66,7 +66,7 @@ def with_uses(placed: Sequence[PlacedCall], store: CheckpointStore) -> list[Plac
     """Return the calls, with the ids that checkpoints use for those reported by hooks.
 
     `placed`: the calls with Gemini CLI's ids, which hooks don't report. Therefore calls are matched
-    by their arguments, in order. The calls that `store` has of unrelated sessions are ignored.
+    by their arguments, in order. Calls in `store` that belong to unrelated sessions are ignored.
     """
     sessions = frozenset[str]().union(*(each.sessions for each in placed))
     own = frozenset[str]().union(*map(store.lineage, sessions))
@@ -134,7 +134,7 @@ class RecordedCalls:
 def _has_crlf(path: Path) -> bool:
     """Return whether a file has CRLF line endings.
 
-    The file itself is read, because the texts in session records contain only line feeds.
+    The file itself is read, because session records convert all line endings to line feeds.
     """
     try:
         with path.open("rb") as file:

@@ -60,7 +60,7 @@ def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
 def _command(command: str, cwd: Path, folder: str | None) -> SimilarCalls:
     """Return which commands are similar: those that start with the same prefixes.
 
-    `folder`: the folder in which the command runs; None means the run's.
+    `folder`: the folder the command runs in; None means the run's folder.
     """
     if found := dangers(command, cwd, folder):
         return SimilarCalls(words=found[0].why)
@@ -142,7 +142,7 @@ _OPENS = {
 
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:
-    """Return which calls are similar: all calls of the same tool."""
+    """Return which calls are similar: all calls to the same tool."""
     known = known_tool(request.tool_name)
     name = known.name if known else request.tool_name
     if not tool_may_exist(name):

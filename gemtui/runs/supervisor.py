@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
     """Return the object that protects a run's session and takes its checkpoints.
 
-    The session is protected if the run resumes it. Returns None if there is nothing to do.
+    The session is protected only if the run resumes it. Returns None if the run needs neither.
     """
     from gemtui.runs.checkpointing import checkpoints_of
 
@@ -43,9 +43,9 @@ def _session_keeper(folder: RunFolder, request: Request) -> RunKeeper | None:
 
 
 class Keepers:
-    """Combines several keepers into one.
+    """Combines several keepers, which watch over a run's files, into one.
 
-    If one of them raises an error, the others are called nevertheless.
+    All of them are called, even if one raises an error.
     """
 
     def __init__(self, keepers: Sequence[RunKeeper]) -> None:
@@ -71,7 +71,10 @@ class Keepers:
 
 
 def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
-    """Return a run's gate; None if the run does not ask the user."""
+    """Return the gate that asks the user to approve a run's tool calls.
+
+    Returns None if the run doesn't ask for approval.
+    """
     if not (request.about or {}).get("ask"):
         return None
     from gemtui.runs.gate import Gate
@@ -85,7 +88,7 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
 
 
 def budget_of(folder: RunFolder, request: Request) -> RunBudget | None:
-    """Return the budget of a run; None if it has no limit.
+    """Return the object that limits a run's cost; None if there is no budget.
 
     Each call for the same run returns the same object.
     """

@@ -69,7 +69,7 @@ class Undone:
     * `to`: the number of a prompt; everything from it onwards was undone or redone.
     * `session`: the session that was undone.
     * `files`: the changes to files; None if the files were left alone.
-    * `fork`: the session in which to continue; None if there is none.
+    * `fork`: the session to continue in; None if there is none.
     * `chat`: the new chat that an undo created.
     * `complete`: whether, as far as is known, all of the session's changes have been undone.
     * `notes`: what the user should know, one sentence each.
@@ -110,7 +110,7 @@ class Undone:
 
 
 def prompts_of(session: Summary) -> list[Prompt]:
-    """Return the prompts in a session's present conversation.
+    """Return the prompts in a session's current conversation.
 
     Raises OSError.
     """
@@ -195,10 +195,10 @@ def redo_project(
 
 
 def interrupted_words(folder: Path) -> str | None:
-    """Return the sentence that a change to a folder's files was interrupted, or None.
+    """If a change to a folder's files was interrupted, return a sentence saying so.
 
-    An example is "An undo in this folder was interrupted." Never raises: whatever opens the
-    checkpoints next will report why they can't be read.
+    For example, "An undo in this folder was interrupted." Returns None if there was none. Never
+    raises: if the checkpoints can't be read, whatever opens them next will report why.
     """
     place, _, _ = project_of(folder)
     with suppress(OSError, CheckpointsUnreadable):

@@ -97,7 +97,8 @@ def start_command(
 ) -> subprocess.Popen[bytes]:
     """Start a process that runs one of the user's commands. Raises OSError.
 
-    `number`: the number of the question; 0 if the run has ended.
+    `setting`: the setting that contains the command, such as `on_ask`. `program`: the command and
+    its arguments. `number`: the number of the question; 0 if the run has ended.
     """
     arguments = (str(run.path), setting, str(number), *program)
     words = python("-m", "gemtui.runs.user_commands", *arguments)
@@ -137,7 +138,7 @@ def failures() -> Iterator[CommandFailure]:
 
 
 def report_failures() -> tuple[str, ...]:
-    """Return notifications about failures that the user has not been told yet."""
+    """Return notifications about failures that the user has not been told about yet."""
     untold = [each for each in failures() if not each.reported]
     for each in untold:
         with suppress(OSError):

@@ -28,7 +28,7 @@ def copy_settings(source: Path, tree: Path, inside: Path) -> None:
     """Copy `.gemini` folders and `.env` files from a working tree to a worktree.
 
     `source`, `tree`: the roots of the original working tree and of the worktree. `inside`: the
-    folder in which a run works, relative to both roots; its parents' settings are copied as well.
+    folder where a run works, relative to both roots; its parents' settings are copied as well.
     Files that the original lacks are removed from the worktree. Raises OSError, and WorktreeError
     if not everything can be copied.
     """
@@ -56,7 +56,7 @@ def _copy(here: ProjectFiles, there: ProjectFiles, name: bytes) -> None:
 
 
 class _Contents:
-    """Keeps the contents of one file in memory, through the Keeper interface."""
+    """Implements the Keeper interface by keeping one file's contents in memory."""
 
     data = b""
 
@@ -68,7 +68,7 @@ class _Contents:
 def _below(top: Path, above: bytes) -> Iterator[bytes]:
     """Yield the names of the files in a folder's `.gemini`. Raises WorktreeError.
 
-    `top`: the root, to which names are relative. `above`: the folder, relative to `top`, with a
+    `top`: the root; names are relative to it. `above`: the folder, relative to `top`, with a
     trailing slash; empty for `top` itself.
     """
     root = os.fsencode(top)

@@ -1,6 +1,6 @@
 """Create git worktrees for runs, list their changes, and apply or remove them.
 
-A worktree's first state is stored as a checkpoint, so that all later changes are known exactly,
+A worktree's initial state is stored as a checkpoint, so that all later changes are known exactly,
 whatever its git repository contains by then. Applying the changes to the repository works like an
 undo in reverse: if the file in the repository is unchanged, the new state is copied exactly; if the
 user has edited other lines, the changes are merged; otherwise the file is left alone.
@@ -52,7 +52,7 @@ _LONGEST_NAME = 20
 
 
 class EnteredWorktree(NamedTuple):
-    """The worktree in which a run will work, and the run's options.
+    """The worktree where a run will work, and the run's options.
 
     `is_new`: whether the worktree was created for this run. `notes`: what the user should know.
     """
@@ -64,7 +64,7 @@ class EnteredWorktree(NamedTuple):
 
 
 def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None:
-    """Return the worktree in which a run should work, creating one if requested.
+    """Return the worktree where a run should work, creating one if requested.
 
     Returns None if the run works in none of gemtui's worktrees. Blocking, possibly for seconds.
     Raises OptionError for a session that belongs to another folder, WorktreeError, OSError.
@@ -127,7 +127,7 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]:
     """Create a worktree of a folder's repository, at the current commit.
 
-    `prompt`: the run's prompt, from which the worktree gets its name. Returns the worktree, with
+    `prompt`: the run's prompt, which determines the worktree's name. Returns the worktree, with
     notes for the user. No program named by the repository is run. Raises WorktreeError and OSError;
     in that case nothing is left behind.
     """
@@ -200,7 +200,7 @@ class WorktreeChange:
     """The change to one file since the worktree was created.
 
     * `when`: the time of the file's last change, in seconds since 1970.
-    * `before`, `after`: the file's first and present state.
+    * `before`, `after`: the file's initial and current state.
     * `old`, `new`: the contents in these states; None if there is no file or no text.
     * `why`: why there is no text; "" otherwise.
     * `is_applied`: whether the change has been applied to the repository.
@@ -258,7 +258,7 @@ class WorktreeChange:
 
 
 def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
-    """Return the files that differ from the worktree's first state, sorted by path.
+    """Return the files that differ from the worktree's initial state, sorted by path.
 
     While a run is working in the worktree, the state after its last checkpoint is used. Raises
     WorktreeError, OSError, CheckpointsUnreadable.
@@ -419,7 +419,7 @@ _WHY = {
     "edited since it was created": "edited in the repository",
     "the same lines have been edited since": "the same lines were edited in the repository",
 }
-"""Maps an undo's reasons for leaving a file alone to words for a worktree."""
+"""Maps an undo's reasons for leaving a file alone to the words used for worktrees."""
 
 
 def apply_worktree(
@@ -473,7 +473,7 @@ def apply_worktree(
 def _copy(
     source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
 ) -> None:
-    """Copy the contents that changes refer to from one store to another.
+    """Copy the file contents that some changes need into a different store.
 
     `source`: the worktree's checkpoints. `target`: the repository's.
     """
@@ -487,9 +487,9 @@ def _copy(
 def _backwards(change: WorktreeChange, now: FileState | None) -> Delta:
     """Return a change in reverse, so that an undo of the result applies the change.
 
-    The result leads from the worktree's present state to its first one. `now`: the file in the
-    repository; its mode is used, because it may have been created with another umask. Only the
-    execute permission is changed, if it changed in the worktree.
+    The result leads from the file's current state in the worktree back to its initial state. `now`:
+    the file in the repository. Its mode is kept, because the file may have been created with a
+    different umask; only a change to the execute permission is applied.
     """
     first, last = change.before, change.after
     if now is None or now.kind != FILE or first.kind != FILE:

@@ -206,9 +206,11 @@ class Store:
     ) -> list[os.DirEntry[str]]:
         """Add the files in a folder that may be sessions; return all its other entries.
 
-        Files are looked up by name in the open folder, which is faster than by path.
+        Files are looked up by name in the open folder, which is faster than by path. `key`: the
+        name of the project's folder under `tmp`. `kind`: the kind of session that is stored in this
+        folder. `parent`: the id of the session to which subagents in this folder belong.
         """
-        match_name, add = _NAMES[kind].fullmatch, self._files.append
+        match_name, status, add = _NAMES[kind].fullmatch, os.stat, self._files.append
         others: list[os.DirEntry[str]] = []
         with self._noting(folder), open_folder(folder) as handle, os.scandir(folder) as entries:
             for entry in entries:

@@ -21,7 +21,7 @@ from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
-"""The limits of plausible times; others are replaced by the session's time."""
+"""The limits of plausible times; any other time is replaced by the session's."""
 SLOT = 900
 """The length of a time slot in seconds.
 
@@ -56,7 +56,7 @@ class Answers(Struct, frozen=True, array_like=True):
 
 
 class ToolCallCount(Struct, frozen=True, array_like=True):
-    """How many calls of one tool have the same result within one time slot.
+    """The number of calls to one tool that have the same result, in one time slot.
 
     `ended`: the result, which is a value of ToolStatus or EXIT_CODE.
     """

@@ -85,7 +85,7 @@ class _Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """Load gemtui's prices, replaced by the user's own where there are any.
+    """Load gemtui's prices, overridden by the user's own.
 
     `own`: the user's file, which need not exist; None means `prices.toml` beside the settings file.
     Raises ConfigError if the file is unreadable or invalid.

@@ -120,7 +120,7 @@ class Stats:
         self._times: dict[int, tuple[date, int]] = {}
 
     def add(self, session: Summary, activity: FileActivity) -> None:
-        """Add a session's activity to all groups to which it belongs."""
+        """Add a session's activity to all groups it belongs to."""
         project = project_group(session)
         subagent = session.kind is SessionKind.SUBAGENT and session.parent
         id = session.parent if subagent and session.parent else session.id
@@ -146,9 +146,10 @@ class Stats:
     def _groups(
         self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
     ) -> list[Sums]:
-        """Return the groups in which activity is counted, and note the session in each.
+        """Return the groups that count an activity, and add the session to each of them.
 
-        `slot`: the time slot of the activity. Returns [] for activity before `since`.
+        `slot`: the time slot of the activity. `model`, `tool`: the model or tool that it belongs
+        to; "" if none. Returns [] for activity before `since`.
         """
         if slot < self._first:
             return []

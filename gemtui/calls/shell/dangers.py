@@ -47,7 +47,7 @@ _GIT_VALUED: Final = frozenset(
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
-"""Syntax with which a `cd` may not affect all of the commands that follow it."""
+"""Syntax that may keep a `cd` from affecting all the commands that follow it."""
 _LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
 _ANY_CODE: Final = "it runs any code that it is given"
@@ -114,7 +114,7 @@ def dangers(
 def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | None, list[str]]:
     """Return where the next part of a command can run, and why this part is dangerous.
 
-    `span`: this part. `reach`: the folders in which it may run; None skips the check of the paths
+    `span`: this part. `reach`: the folders it may run in; None skips the check of the paths
     it writes. The first value returned is the `reach` of the next part.
     """
     text = command[span.start : span.end]
@@ -142,7 +142,7 @@ def _why(span: CommandSpan, command: str, reach: Reach | None) -> tuple[Reach | 
 
 
 def _of_assignments(text: str) -> Iterator[str]:
-    """Yield why the variables that are set are dangerous, as in `export PATH=.`."""
+    """Yield why a command's variable assignments are dangerous, as in `export PATH=.`."""
     words = _words(text)
     names = [sets[1] for word in words if (sets := _SETS.match(word))]
     if any(is_risky(name) or hook_variables({name: "/"}) for name in names):

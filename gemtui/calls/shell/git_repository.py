@@ -85,7 +85,7 @@ _STARTS: Final = re.compile(
 
 
 def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> str | None:
-    """Return why a reading git command may do more than read; None if it doesn't.
+    """Return why a git command meant to read may do more; None if it only reads.
 
     The reason is a clause. `project`, `folder`: the run's folder and the command's folder, both
     absolute and real. `looks_at_files`: whether the command compares the project's files, so that
@@ -163,8 +163,8 @@ def _configs(git: Path) -> Iterator[Path]:
 class GitProgram(NamedTuple):
     """A program that git's configuration names.
 
-    `command`: the command; if `hooks`, the folder that contains hooks. `folder`: where git starts
-    the program; relative paths start here.
+    `command`: the command, or the folder that contains hooks if `hooks` is true. `folder`: where
+    git starts the program; relative paths are resolved from there.
     """
 
     command: str

@@ -24,9 +24,10 @@ _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0
 _SHORT: Final = 4096
 _NULS: Final = "\0" * 4096
-"""A run of this many NULs, for which the parser would take too long.
+"""A run of NULs so long that parsing it would take too long.
 
-Its time grows quadratically with their number, and parsing can't be interrupted meanwhile.
+Parsing time grows quadratically with the number of NULs, and the parser can't be interrupted while
+it reads them.
 """
 
 _NO_COMMANDS: Final = {
@@ -73,10 +74,10 @@ class CommandPart:
 
     * `text`: the command as written, without surrounding whitespace.
     * `name`: the command's name without quotes.
-    * `whole`: whether this is the entire command line. If not, the CLI's policy engine decides this
+    * `whole`: whether this is the entire command line. If not, the CLI's policy engine judges this
       command separately.
-    * `inner`: the command inside a wrapper such as `bash -c '...'`, about which the policy engine
-      decides as well; "" if it is empty. None if there is no wrapper.
+    * `inner`: the command inside a wrapper such as `bash -c '...'`, which the policy engine judges
+      as well; "" if it is empty. None if there is no wrapper.
     """
 
     text: str
@@ -262,7 +263,7 @@ class _Source:
 def _plainer(text: str) -> str:
     """Replace characters above U+00FF with one representative of their class.
 
-    The grammar only distinguishes whether such a character is a space, a letter or something else.
+    The grammar only distinguishes whether such a character is a space, a letter or neither.
     Without this replacement, its scanner may read past the end of a C library table when it looks
     up the class.
     """

@@ -1,7 +1,7 @@
 """Split a command into words as bash does, if the command alone determines them.
 
-This parser is strict where others are lenient: if a word depends on variables, files or other
-things outside the command, it raises `Unclear`. So it returns exactly the words that the programs
+This parser is stricter than most: if a word depends on variables, files or other things outside the
+command, it raises `Unclear`. So it returns exactly the words that the programs
 get, except that file patterns are not expanded.
 """
 
@@ -149,7 +149,7 @@ class _Word:
             raise Unclear(f"some shells split words at `{visible_line(odd)}` outside of quotes")
 
     def finish(self) -> list[PlainWord]:
-        """Return the completed word, in a list, and begin the next one.
+        """Return the completed word, in a list, and start the next one.
 
         The list is empty if no piece has been added.
         """

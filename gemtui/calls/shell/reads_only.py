@@ -1,8 +1,8 @@
 """The programs on the CLI's list of safe commands, and when they only read.
 
-The CLI searches for options that are known to have effects. This module does the opposite: it lists
-each accepted option, and anything else is a reason to ask the user. That includes abbreviations
-(`--outp=x`), joined letters (`-iz`) and options added in future versions.
+The CLI looks for options that are known to do more than read. This module does the opposite: it
+lists the options that only read, and anything else is a reason to ask the user. That includes
+abbreviations (`--outp=x`), joined letters (`-iz`) and options added in future versions.
 assets/gemini-cli.md#safe-commands lists what each program could do.
 """
 
@@ -28,7 +28,7 @@ _ENTRIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandPlace:
-    """The run's project and the folder in which a command runs; both are real paths."""
+    """The run's project and the folder a command runs in; both are real paths."""
 
     project: Path
     folder: Path
@@ -45,7 +45,7 @@ class Operands(Enum):
     """How to check a program's operands, which are the arguments that aren't options."""
 
     FILES = auto()
-    """They are, or may be, files, all of which must be inside the project."""
+    """They are, or may be, files, and must all be inside the project."""
     WORDS = auto()
     """They name no file that is read or written."""
     GIT = auto()
@@ -320,9 +320,9 @@ GIT_READERS: Final[Mapping[str, Reader]] = {
         most=0,
     ),
 }
-"""Maps git's subcommands to the arguments with which they only read."""
+"""Maps git's subcommands to the arguments that make them only read."""
 _GIT_RUNS: Final = re.compile(r"%G|%\((?:signature|trailers)", re.IGNORECASE)
-"""Placeholders in format strings for which git runs gpg or a configured command."""
+"""Placeholders in format strings that make git run gpg or a configured command."""
 _GIT_ACTS: Final = (
     "--output",
     "--output-directory",
@@ -406,10 +406,10 @@ def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
 
 
 def why_git_may_act(words: Sequence[PlainWord]) -> str | None:
-    """Return why another git command may write a file or run a program; None if not.
+    """Return why a git command may write a file or run a program; None if it may not.
 
-    This is for subcommands that are not in `GIT_READERS`. The reason names the first option that
-    does so; abbreviated options are recognised, because git accepts them.
+    Use this for subcommands that are not in `GIT_READERS`. The reason names the first option that
+    has such an effect; abbreviated options are recognised, because git accepts them.
     """
     for word in words[1:]:
         name = word.text.partition("=")[0]

@@ -1,8 +1,8 @@
-"""Decide what else “allow similar” allows for the program of an approved command.
+"""Decide which other commands “allow similar” allows for an approved program.
 
-A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: programs known to
-read may only read. For the programs in `_COVERED`, each accepted option is listed, so the user is
-asked about abbreviations and about options of future versions.
+A policy rule with a prefix allows all arguments. “Allow similar” covers fewer: programs such as
+`cat`, whose purpose is to read, may only read. For the programs in `_COVERED`, each accepted option
+is listed, so the user is asked about abbreviations and about options added in future versions.
 """
 
 from __future__ import annotations

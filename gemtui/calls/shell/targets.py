@@ -28,7 +28,7 @@ LATER: Final = "it changes a file that affects later commands"
 HARMLESS: Final = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"))
 TOO_MUCH: Final = "its file names are too many or too long to check"
 _MOST_PATHS: Final = 100
-"""How many paths are checked; a command with more gets the warning `TOO_MUCH`."""
+"""The most paths to check; a command with more gets the warning `TOO_MUCH`."""
 _LONGEST: Final = 1024
 """The longest path, in characters, that is checked."""
 _MOST_FOLDERS: Final = 8
@@ -52,7 +52,7 @@ _ALL: Final = frozenset(
 _READERS: Final = (programs.READS | programs.HARMLESS | {"find", "rg", "tree", "["}) - {"cd"}
 """Programs whose operands are only read.
 
-Options with which they write are checked elsewhere.
+Options that make them write are checked elsewhere.
 """
 _FIRST_IS_TEXT: Final = frozenset(("sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"))
 """Programs whose first operand is a script, which may look like a path."""
@@ -69,7 +69,7 @@ class _TooMuchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """A run's project, and the folders in which one of its commands may run.
+    """A run's project, and the folders one of its commands may run in.
 
     The methods find the dangers in the words of this command. In `folders`, None means an unknown
     folder, in which a relative path may lead anywhere. `left`: an iterator with one item for each
@@ -82,7 +82,10 @@ class Reach:
 
     @classmethod
     def of(cls, project: Path, folder: str | None) -> Reach:
-        """Return the reach of a command that runs in `folder`, or in the project if None."""
+        """Return the project and folder for a command that runs in `folder`.
+
+        If `folder` is None, the command runs in the project's folder.
+        """
         root = resolved(project)
         start = root if folder is None else resolved(Path(folder))
         return cls(root, (start,), iter(range(_MOST_PATHS)))
@@ -141,7 +144,7 @@ class Reach:
                 yield why
 
     def _why_named(self, program: str, word: str) -> Iterator[str]:
-        """Yield why an argument is dangerous for a program that isn't known to write it.
+        """Yield why an argument is dangerous, for a program not known to write to it.
 
         Paths that neither exist nor could be created are ignored. So is `HEAD`, because it is
         usually the name of a git revision.
@@ -211,7 +214,7 @@ def _matches(word: str, folder: Path | None) -> Iterator[str]:
 
 
 def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments that may be paths to which a program writes."""
+    """Yield the arguments that may be paths a program writes to."""
     operands, values, into = [], [], ""
     at = 0
     while at < len(rest):
@@ -245,7 +248,7 @@ def _could_be(path: Path) -> bool:
 
 
 def _without_braces(word: str) -> Iterator[str]:
-    """Yield the words to which bash expands braces: `a{b,c}` becomes `ab` and `ac`."""
+    """Yield the words that result when bash expands braces: `a{b,c}` gives `ab`, `ac`."""
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)

@@ -147,9 +147,10 @@ def _entries(variable: str, value: str) -> Iterable[str]:
 
 
 def _why_path(name: str, place: CommandPlace, environ: Mapping[str, str]) -> str | None:
-    """Return why a command's name may start a program in the project, as a clause.
+    """Return why PATH may not lead to a program outside the project, as a clause.
 
-    `name`: the name that is looked up in PATH. None means that the program is elsewhere.
+    `name`: the command's name, which is looked up in PATH. The reason is that PATH finds a program
+    in the project, or none. Returns None if PATH finds a program outside the project.
     """
     for entry in environ.get("PATH", os.defpath).split(":"):
         file = place.folder / entry / name
