@@ -19,13 +19,14 @@ from gemtui.sessions.catalog import Snapshot
 from gemtui.sessions.projects import folder_names
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import (
-    COPIES,
     files_below,
     in_tree,
     names_beside,
     place_in_store,
+    replaced_trees,
     trees,
 )
+from gemtui.sessions.versions import holds_all, same_version
 from gemtui.text import counted, short_path, size
 
 PRUNE = "gemtui vault prune"
@@ -67,15 +68,16 @@ class VaultUsage:
 def contents() -> VaultUsage:
     """Inspect every file in the vault, and return the vault's size. Never raises."""
     shared = copied = only_here = files = kept = 0
-    for tree in trees():
+    for tree in (*trees(), *replaced_trees()):
         for name, inode in files_below(str(tree)):
             with suppress(OSError):
                 facts = os.lstat(name)
                 files += 1
-                own = _facts(name.removeprefix(str(tree)))
+                path = name.removeprefix(str(tree))
+                own = _facts(path)
                 if own is not None and (own.st_ino, own.st_dev) == (inode, facts.st_dev):
                     shared += facts.st_size
-                elif own is not None and tree.name == COPIES and facts.st_size <= own.st_size:
+                elif own is not None and _is_copy(Path(name), facts, Path(path), own):
                     copied += facts.st_size
                 else:
                     kept, only_here = kept + 1, only_here + facts.st_size
@@ -88,6 +90,16 @@ def contents() -> VaultUsage:
         copied=copied,
         only_here=only_here,
     )
+
+
+def _is_copy(kept: Path, facts: os.stat_result, path: Path, own: os.stat_result) -> bool:
+    """Return whether a file of the CLI's has everything in an archived file.
+
+    `facts`, `own`: the state of the archived file and of the CLI's file.
+    """
+    with suppress(OSError):
+        return same_version(facts, own) or holds_all(path, kept)
+    return False
 
 
 def _facts(path: str | Path) -> os.stat_result | None:
@@ -174,7 +186,7 @@ def forget_kept(session: Summary) -> int:
 def _names(session: Summary) -> Iterator[Path]:
     for path in session.files:
         place = place_in_store(path) if path.is_relative_to(vault_dir()) else path
-        for tree in trees():
+        for tree in (*trees(), *replaced_trees()):
             yield in_tree(tree, place)
             if place.parent.name == "chats" and is_plain_id(session.id):
                 agents = in_tree(tree, place.parent / session.id)

@@ -1,9 +1,9 @@
-"""Operations on one archived file: link, copy, compare, and restore.
+"""Operations on one archived file: link, copy, and restore.
 
 A log only grows, so a hard link to it contains everything that is appended later. A change in place
 affects all links, so files that may change in place must be copied. `vault` and `run_copies` decide
 which operation to use, and when. No file becomes visible before it is complete, and no session file
-is ever overwritten.
+is replaced unless it was archived first.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from gemtui.files import (
     sync_folder,
 )
 from gemtui.sessions.vault_files import TEMPORARY
+from gemtui.sessions.versions import same_version
 
-_PIECE = 1 << 20
-_SAMPLE = 4096
-"""How many bytes `begins_with` compares at each end if `sampled` is true."""
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 )
@@ -38,7 +36,7 @@ The usual reason is that the two paths are on different file systems.
 """
 
 
-# --- comparing -----------------------------------------------------------------------------------
+# --- facts ---------------------------------------------------------------------------------------
 
 
 def stat_if_present(path: Path) -> os.stat_result | None:
@@ -53,32 +51,6 @@ def size_of(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0
-
-
-def same_version(kept: os.stat_result, facts: os.stat_result) -> bool:
-    """Return whether a copy has the same size and modification time as its file."""
-    return (kept.st_size, kept.st_mtime_ns) == (facts.st_size, facts.st_mtime_ns)
-
-
-def begins_with(path: Path, kept: Path, *, sampled: bool = False) -> bool:
-    """Return whether a file starts with the complete contents of the file `kept`.
-
-    `sampled`: compare only both ends of those contents. That is enough for lists, but must never
-    decide whether something is removed. Raises OSError.
-    """
-    with open_regular(path) as file, open_regular(kept) as beginning:
-        size = os.fstat(beginning.fileno()).st_size
-        if size > os.fstat(file.fileno()).st_size:
-            return False
-        if sampled and size > 2 * _SAMPLE:
-            if beginning.read(_SAMPLE) != file.read(_SAMPLE):
-                return False
-            beginning.seek(size - _SAMPLE)
-            file.seek(size - _SAMPLE)
-        while piece := beginning.read(_PIECE):
-            if file.read(len(piece)) != piece:
-                return False
-    return True
 
 
 # --- linking and copying -------------------------------------------------------------------------
@@ -168,16 +140,24 @@ def flush(path: Path) -> None:
 
 
 def restore_file(
-    kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+    kept: Path,
+    place: Path,
+    *,
+    shared: bool,
+    write: Callable[[Path, Path], None] = copy_file,
+    over: os.stat_result | None = None,
 ) -> bool:
     """Restore an archived file to its place, complete and flushed to disk.
 
-    Returns False if a file already exists at `place`. `shared`: restore the archived file itself,
-    as a hard link, if possible. Otherwise `write` creates a copy. If that is interrupted, a
-    temporary file remains beside the archived file or, on another file system, beside its place;
-    the next attempt deletes it. Raises OSError.
+    Returns False if a file already exists at `place`. `over`: the state of an existing file that
+    has been archived; it is replaced, unless it has changed since. `shared`: restore the archived
+    file itself, as a hard link, if possible. Otherwise `write` creates a copy. If that is
+    interrupted, a temporary file remains beside the archived file or beside its place; the next
+    attempt deletes it. Raises OSError.
     """
     make_folder(place.parent)
+    if over is not None:
+        return _replace(kept, place, over, shared=shared, write=write)
     try:
         if shared and link(kept, place):
             flush(place)
@@ -189,8 +169,36 @@ def restore_file(
     return True
 
 
+def _replace(
+    kept: Path,
+    place: Path,
+    over: os.stat_result,
+    *,
+    shared: bool,
+    write: Callable[[Path, Path], None],
+) -> bool:
+    new = _beside(place)
+    new.unlink(missing_ok=True)
+    try:
+        if not (shared and link(kept, new)):
+            write(kept, new)
+        flush(new)
+        there = stat_if_present(place)
+        if there is not None and not (os.path.samestat(there, over) and same_version(there, over)):
+            return False
+        new.replace(place)
+    finally:
+        new.unlink(missing_ok=True)
+    sync_folder(place.parent)
+    return True
+
+
+def _beside(place: Path) -> Path:
+    return place.with_name(f".gemtui-{place.stem}")
+
+
 def _put_copy(kept: Path, place: Path, write: Callable[[Path, Path], None]) -> None:
-    beside = place.with_name(f".gemtui-{place.stem}")
+    beside = _beside(place)
     for new in (kept.with_name(f"{TEMPORARY[-1]}{place.stem}"), beside):
         new.unlink(missing_ok=True)
         try:

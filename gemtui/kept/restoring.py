@@ -4,7 +4,8 @@ The session is taken from the vault, or from a run that has the only copy. Only 
 restored, with its subagents, tool outputs, and plans. The session's older copies and its ghosts
 (empty files with the same id) are not restored, because the clean-up deletes all files with an id
 as soon as one of them can't be resumed or is too old. If the store has such files, they are first
-archived in the vault, and then removed from the store.
+archived in the vault, and then removed from the store. A damaged file in the session's own place is
+archived and replaced in one step, so that the store is never without the session.
 """
 
 from __future__ import annotations
@@ -12,24 +13,26 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import orjson
+from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import OptionError, RestoreFailed
 from gemtui.files import open_regular, write_new
 from gemtui.jsonin import loads
 from gemtui.kept.cleanup import Retention, is_expired, short_id
-from gemtui.kept.files import copy_file, replace_with_copy, restore_file
+from gemtui.kept.files import copy_file, replace_with_copy, restore_file, stat_if_present
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
-from gemtui.kept.vault import detach, is_on, keep
+from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.merge import is_live, merged
@@ -39,11 +42,13 @@ from gemtui.sessions.summary import Flag, Summary, iso
 from gemtui.sessions.vault_files import (
     COPIES,
     in_tree,
+    kept_at,
     names_beside,
     place_in_store,
     store_with_kept,
     trees,
 )
+from gemtui.sessions.versions import adds_to
 
 _FIRST = 4096
 """Number of bytes at the beginning of a log that are searched for its first line."""
@@ -62,6 +67,8 @@ class Restored:
       clean-up would have deleted the session with them; the vault has them.
     * `renewed`: whether the session's last update was set to now, because the CLI would have
       considered the session too old.
+    * `replaced`: where the vault has the damaged file that was in the session's place; None if
+      there was none.
     * `in_the_way`: places where an existing file contains less than the saved copy, each mapped to
       that copy; these files were not overwritten.
     """
@@ -69,6 +76,7 @@ class Restored:
     paths: tuple[Path, ...]
     removed: tuple[Path, ...] = ()
     renewed: bool = False
+    replaced: Path | None = None
     in_the_way: Mapping[Path, Path] = field(default_factory=dict)
 
 
@@ -79,37 +87,54 @@ class _Source:
     `place`: the path of the session's file in the CLI's store. `kept`: the saved copy. `others`:
     takes the session's id and returns the saved copies of its other files (subagents, tool outputs,
     and plans), by path in the store. `is_shared`: returns whether a saved file can be restored as a
-    hard link instead of a copy, because nothing ever overwrites it.
+    hard link instead of a copy, because nothing ever overwrites it. `known`: the session's files as
+    the user saw them; of valid files, only these are replaced.
     """
 
     place: Path
     kept: Path
     others: Callable[[str], Mapping[Path, Path]]
     is_shared: Callable[[Path], bool]
+    known: Container[Path] = ()
 
 
 def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datetime) -> Restored:
-    """Restore a session from the vault, never overwriting a different conversation.
+    """Restore a session from the vault, or repair its first line.
 
+    A file in its place is archived and then replaced if the vault's version has all its messages.
     `rule`: the retention settings of the session's project. If this function is interrupted at any
     moment, nothing is lost, and it can be called again. Raises OSError, and RestoreFailed if there
     is a reason not to restore the session.
     """
-    if Flag.KEPT not in session.flags:
-        raise RestoreFailed(
-            f"{session.path} is already in its place, so there is nothing to restore"
-        )
-    kept, place = session.path, place_in_store(session.path)
+    kept, place = session.path, session.path
+    if Flag.KEPT in session.flags:
+        place = place_in_store(kept)
+    elif (saved := _saved_version(place, home)) is not None:
+        kept = saved
+    elif session.has_header or session.kind is not SessionKind.MAIN or not place_of(place, home):
+        raise RestoreFailed(f"{place} is already in its place, so there is nothing to restore")
     if session.kind is not SessionKind.MAIN:
-        _put(kept, place, shared=_is_shared(kept))
-        return Restored(paths=(place,))
+        _require_replaceable(place, kept, session, session.files, now)
+        aside = _put(kept, place, shared=_is_shared(kept))
+        return Restored(paths=(place,), replaced=aside)
     source = _Source(
         place=place,
         kept=kept,
         others=partial(_beside_in_vault, place, home),
         is_shared=_is_shared,
+        known=session.files,
     )
     return _restore(source, home, lambda _: rule, now)
+
+
+def _saved_version(place: Path, home: Path) -> Path | None:
+    """Return the vault's best version of a damaged file of the store; None if it has none."""
+    found = [
+        (read.resumable, read.has_header, read.spoken, -read.problems, read.name)
+        for each in kept_at(place, home)
+        if (read := read_session(each.path)) is not None and not adds_to(place, each.path)
+    ]
+    return Path(max(found)[-1]) if found else None
 
 
 def restore_from_run(folder: RunFolder, rule_of: RetentionOf, now: datetime) -> Restored:
@@ -150,26 +175,29 @@ def _restore(source: _Source, home: Path, rule_of: RetentionOf, now: datetime) -
             f"delete it at its next start: it stays in {kept}"
         )
     root = Projects(home, [key := place.parent.parent.name]).root_of(key)
-    if not session.has_header:
-        _add_header(session, place, root)
-        session = read_session(kept) or session
+    head = {} if session.has_header else _header(session, place, root)
+    if head and kept != place:
+        replace_with_copy(kept, kept, head=_line(head))
+        session, head = read_session(kept) or session, {}
+    elif head:
+        session = replace(session, id=head["sessionId"], project_hash=head["projectHash"])
     if root and session.project_hash and session.project_hash != path_hash(root):
         raise RestoreFailed(f"{place.parent.parent} now belongs to another project, {root}")
     rule = rule_of(Path(root) if root else None)
+    _require_replaceable(place, kept, session, source.known, now)
     removed = tuple(_clear_obstacles(place, session, rule, now))
     renewed = is_expired(session, rule, now)
     others: tuple[Path, ...] = ()
     if is_plain_id(session.id):  # before the session, so that a retry is possible
         others = tuple(_put_others(source.others(session.id), source.is_shared))
-    if renewed:
-        _put(kept, place, shared=False, write=partial(_write_updated, updated=now))
-    else:
-        _put(kept, place, shared=source.is_shared(kept))
+    write = partial(_write_changed, head=head, updated=now if renewed else None)
+    shared = not head and not renewed and source.is_shared(kept)
+    aside = _put(kept, place, shared=shared, write=write)
     if is_on():
         keep(place)
     for path in (place, *others):
         detach(path)
-    return Restored(paths=(place, *others), removed=removed, renewed=renewed)
+    return Restored(paths=(place, *others), removed=removed, renewed=renewed, replaced=aside)
 
 
 def require_stored(session: str, home: Path) -> None:
@@ -188,8 +216,8 @@ def put_back_first(id: str) -> str:
     return f"Gemini CLI has deleted {id}; only the vault has it. Restore it first: {way}"
 
 
-def _add_header(session: Summary, place: Path, root: str | None) -> None:
-    """Add the header that a saved log lacks, so that the CLI doesn't delete the log.
+def _header(session: Summary, place: Path, root: str | None) -> dict[str, Any]:
+    """Return the header that a log lacks, and without which the CLI would delete the log.
 
     Raises RestoreFailed or OSError.
     """
@@ -200,16 +228,13 @@ def _add_header(session: Summary, place: Path, root: str | None) -> None:
             "unknown, and Gemini CLI would delete it at its next start: it stays in "
             f"{session.path}"
         )
-    header = {
+    return {
         "sessionId": id,
         "projectHash": path_hash(root),
         "startTime": iso(session.started or session.when),
         "lastUpdated": iso(session.when),
         "kind": "main",
     }
-    replace_with_copy(
-        session.path, session.path, head=orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE)
-    )
 
 
 def _id_in_first_line(kept: Path, short: str) -> str:
@@ -232,34 +257,66 @@ def _id_in_first_line(kept: Path, short: str) -> str:
 def _clear_obstacles(
     place: Path, session: Summary, rule: Retention, now: datetime
 ) -> Iterator[Path]:
-    """Archive and remove files that would make the clean-up delete the session.
+    """Archive and remove other files that would make the clean-up delete the session.
 
     Yields the files' paths. Raises RestoreFailed for a file that must not be removed.
     """
     for path in _of_this_id(place):
         there = read_session(path)
         goes = there is None or not (there.resumable and there.has_header)
-        if not goes and path != place and there is not None and not is_expired(there, rule, now):
+        if not goes and there is not None and not is_expired(there, rule, now):
             continue
-        if there is None or (not goes and path == place):
-            raise RestoreFailed(f"{path} has taken its place: move it away, then restore again")
+        if there is None:
+            raise RestoreFailed(_in_the_way(path))
         if there.id != session.id and there.spoken and there.has_header:
-            raise RestoreFailed(
-                f"{path} has the same short id, so Gemini CLI would delete both together: move it "
-                "away"
-            )
+            raise RestoreFailed(_other_session(path))
         if is_live(there, now):
-            raise RestoreFailed(f"{path} is being written right now: end that session first")
-        keep(path)
+            raise RestoreFailed(_live(path))
+        archive(path)
         path.unlink()
         yield path
 
 
 def _of_this_id(place: Path) -> list[Path]:
-    short, found = short_id(place), [place]
+    short, found = short_id(place), list[Path]()
     with suppress(OSError):
-        found += [path for path in place.parent.iterdir() if short and short_id(path) == short]
-    return [path for path in dict.fromkeys(found) if os.path.lexists(path)]
+        found = [path for path in place.parent.iterdir() if short and short_id(path) == short]
+    return [path for path in found if path != place and os.path.lexists(path)]
+
+
+def _in_the_way(path: Path) -> str:
+    return f"{path} has taken its place: move it away, then restore again"
+
+
+def _require_replaceable(
+    place: Path, kept: Path, session: Summary, known: Container[Path], now: datetime
+) -> None:
+    """Raise RestoreFailed if a version of a session must not replace the file in its place.
+
+    `kept`, `session`: the version. `known`: the files that the user saw as the session's.
+    """
+    if not os.path.lexists(place):
+        return
+    there = read_session(place)
+    adds = kept != place and adds_to(place, kept)
+    if not place.is_file() or place.is_symlink() or (there is None and adds):
+        raise RestoreFailed(_in_the_way(place))
+    if there is None:
+        return
+    if there.resumable and there.has_header and there.id != session.id:
+        raise RestoreFailed(_other_session(place))
+    if there.resumable and there.has_header and (adds or place not in known):
+        raise RestoreFailed(_in_the_way(place))
+    if (adds or kept == place) and is_live(there, now):
+        raise RestoreFailed(_live(place))
+
+
+def _other_session(path: Path) -> str:
+    return f"{path} has the same short id, so Gemini CLI would delete both together: move it away"
+
+
+def _live(path: Path) -> str:
+    return f"{path} is being written right now: end that session first"
 
 
 # --- restoring ---------------------------------------------------------------------------------
@@ -290,7 +347,8 @@ def _beside_in_vault(place: Path, home: Path, id: str) -> Mapping[Path, Path]:
 def _put_others(files: Mapping[Path, Path], is_shared: Callable[[Path], bool]) -> Iterator[Path]:
     for path, kept in files.items():
         if not os.path.lexists(path):
-            _put(kept, path, shared=is_shared(kept))
+            if not restore_file(kept, path, shared=is_shared(kept)):
+                raise RestoreFailed(f"{path} already exists: move it away, then restore again")
             yield path
 
 
@@ -301,21 +359,36 @@ def _is_shared(kept: Path) -> bool:
 
 def _put(
     kept: Path, place: Path, *, shared: bool, write: Callable[[Path, Path], None] = copy_file
+) -> Path | None:
+    """Put a saved file in its place; return the archived file that it replaced, or None."""
+    over = stat_if_present(place)
+    aside = set_others_aside(place, kept)
+    if not restore_file(kept, place, shared=shared, write=write, over=over):
+        raise RestoreFailed(f"{place} has just changed: restore again")
+    return aside
+
+
+def _write_changed(
+    kept: Path, new: Path, *, head: Mapping[str, Any], updated: datetime | None
 ) -> None:
-    if not restore_file(kept, place, shared=shared, write=write):
-        raise RestoreFailed(f"{place} already exists: move it away, then restore again")
+    """Write a copy of a session file, with this header and time of the last update.
 
-
-def _write_updated(kept: Path, new: Path, updated: datetime) -> None:
-    """Write a copy of a session file, with `updated` as the time of the last update."""
+    `head`: {} if the file has a header. `updated`: None to leave the time as it is.
+    """
+    if updated is None:
+        copy_file(kept, new, head=_line(head))
+        return
     if kept.suffix == ".json":
         with open_regular(kept) as file:
             found = loads(file.read()) | {"lastUpdated": iso(updated)}
         write_new(new, orjson.dumps(found, option=orjson.OPT_INDENT_2))
         return
-    copy_file(kept, new)
+    copy_file(kept, new, head=_line(head))
     with open_regular(new) as log, new.open("ab") as target:
         log.seek(-1, io.SEEK_END)
         target.write(b"" if log.read() == b"\n" else b"\n")  # the last line may be incomplete
-        line = {"$set": {"lastUpdated": iso(updated)}}
-        target.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        target.write(_line({"$set": {"lastUpdated": iso(updated)}}))
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) if record else b""

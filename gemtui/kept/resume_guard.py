@@ -30,7 +30,6 @@ from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.kept.files import (
     append_rest,
-    begins_with,
     copy_file,
     replace_with_copy,
     replace_with_link,
@@ -54,6 +53,7 @@ from gemtui.kept.run_copies import (
 )
 from gemtui.paths import gemini_home
 from gemtui.sessions.store import Store
+from gemtui.sessions.versions import begins_with
 from gemtui.transcript.parts import string
 
 QUICK = 0.002

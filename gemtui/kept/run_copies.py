@@ -24,11 +24,12 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
 from gemtui.files import is_file, path_exists, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.kept.files import begins_with, copy_file, replace_with_copy, restore_file, size_of
+from gemtui.kept.files import copy_file, replace_with_copy, restore_file, size_of
 from gemtui.sessions.session_log import SessionLog
 from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
 from gemtui.sessions.summarise import read_file
 from gemtui.sessions.summary import Summary, TitleSource
+from gemtui.sessions.versions import begins_with
 
 R = TypeVar("R", bound=Struct)
 _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"

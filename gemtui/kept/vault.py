@@ -25,26 +25,37 @@ from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path
 
-import orjson
-
-from gemtui.files import locked, open_regular, sync_folder
-from gemtui.jsonin import loads
+from gemtui.files import locked, sync_folder
 from gemtui.kept.files import (
     append_rest,
-    begins_with,
     copy_file,
     flush,
     link,
+    replace_with_copy,
     replace_with_link,
-    same_version,
     stat_if_present,
     temporary,
 )
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
 from gemtui.sessions.belongings import folders_beside
 from gemtui.sessions.store import ChatFile, Store, place_of
-from gemtui.sessions.vault_files import COPIES, TEMPORARY, files_below, in_tree, is_temporary, trees
-from gemtui.transcript.parts import objects
+from gemtui.sessions.vault_files import (
+    COPIES,
+    REPLACED,
+    TEMPORARY,
+    files_below,
+    in_tree,
+    is_temporary,
+    replaced_trees,
+    trees,
+)
+from gemtui.sessions.versions import (
+    adds_to,
+    begins_with,
+    holds_all,
+    legacy_message_ids,
+    same_version,
+)
 
 _ON, _LOCK = "on", "lock"
 _STALE = 3600
@@ -166,11 +177,13 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
     """
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
-    for tree in trees():
+    for tree in (*trees(), *replaced_trees()):
         for name, inode in files_below(str(in_tree(tree, home))):
             path = name.removeprefix(str(tree))
             if is_temporary(name):
                 _remove_stale(Path(name))
+            elif tree.name.startswith(REPLACED):
+                continue
             elif tree.name == COPIES:
                 with suppress(OSError):
                     facts = os.lstat(name)
@@ -241,8 +254,8 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
     raise AssertionError
 
 
-def _numbered(path: Path) -> Iterator[Path]:
-    return (in_tree(vault_dir() / str(number), path) for number in count())
+def _numbered(path: Path, prefix: str = "") -> Iterator[Path]:
+    return (in_tree(vault_dir() / f"{prefix}{number}", path) for number in count())
 
 
 def _keep_apart(path: Path) -> None:
@@ -306,14 +319,14 @@ def _replace_copy(path: Path, kept: Path) -> bool:
     make_own_folder(kept.parent)
     with temporary(kept) as new:
         copy_file(path, new)
-        if path.suffix == ".json" and _message_ids(new) is None:
+        if path.suffix == ".json" and legacy_message_ids(new) is None:
             facts = new.stat()
             if stat_if_present(kept) is not None or not _is_quiet(
                 (facts.st_size, facts.st_mtime_ns)
             ):
                 return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
-        if matters and stat_if_present(kept) is not None and not _holds_all(new, kept):
+        if matters and stat_if_present(kept) is not None and not holds_all(new, kept):
             _set_aside(path, kept)
         new.replace(kept)
     return True
@@ -328,20 +341,63 @@ def _set_aside(path: Path, kept: Path) -> None:
             return
 
 
-def _holds_all(new: Path, kept: Path) -> bool:
-    if begins_with(new, kept):
-        return True
-    before, now = _message_ids(kept), _message_ids(new)
-    return kept.suffix == ".json" and before is not None and now is not None and before <= now
+# --- other versions ------------------------------------------------------------------------------
 
 
-def _message_ids(path: Path) -> set[str] | None:
-    """Return the ids of the messages in a legacy file; None if it is incomplete."""
-    with open_regular(path) as file, suppress(orjson.JSONDecodeError):
-        found = loads(file.read())
-        if isinstance(found, dict):
-            return {str(each.get("id")) for each in objects(found.get("messages"))}
-    return None
+def set_others_aside(path: Path, kept: Path) -> Path | None:
+    """Archive all other versions of a file that the version `kept` is going to replace.
+
+    Lists don't show a version if `kept` has all its messages (`REPLACED`). Returns the archived
+    file for the version at `path` in the store; None if there is none. Raises OSError.
+    """
+    there, aside = stat_if_present(path), None
+    if there is None and not trees():
+        return None
+    make_own_folder(vault_dir())
+    with _replacing():
+        if there is not None:
+            aside = _named_apart(path, path, "" if adds_to(path, kept) else REPLACED)
+        for name in [in_tree(tree, path) for tree in trees()]:
+            if name in (kept, aside) or stat_if_present(name) is None or adds_to(name, kept):
+                continue
+            if kept == path or not holds_all(kept, name):
+                _named_apart(name, path, REPLACED)
+                name.unlink()
+    return aside
+
+
+def archive(path: Path) -> None:
+    """Archive a file of the store that is about to be removed, even an incomplete one.
+
+    Raises OSError.
+    """
+    keep(path)
+    with _replacing():
+        for kept in (in_tree(tree, path) for tree in trees()):
+            there = stat_if_present(kept)
+            if there and there.st_size == path.lstat().st_size and begins_with(kept, path):
+                flush(kept)
+                return
+        _named_apart(path, path, "")
+
+
+def _named_apart(file: Path, path: Path, prefix: str) -> Path:
+    """Give a version of a file a name in the vault that it keeps; return the name.
+
+    `path`: the file's path in the store. `prefix`: of the names of the trees.
+    """
+    for aside in _numbered(path, prefix):
+        there = stat_if_present(aside)
+        if there is None:
+            make_own_folder(aside.parent)
+            with suppress(FileExistsError):  # the hook has just created it
+                if not link(file, aside):
+                    replace_with_copy(file, aside)
+                sync_folder(aside.parent)
+                return aside
+        elif os.path.samestat(there, file.lstat()):
+            return aside
+    raise AssertionError
 
 
 def _replacing() -> AbstractContextManager[bool]:

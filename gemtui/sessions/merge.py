@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from gemtui.sessions.projects import Projects, is_hash, path_hash
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.vault_files import place_in_store
 
 LIVE_FOR = timedelta(minutes=1)
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -97,7 +98,7 @@ def merged(files: Collection[Summary], projects: Projects, now: datetime) -> Sum
     It is the summary of the highest-ranked file (`_rank`); the other files are its copies. Its
     project is the first one that any of the files names.
     """
-    ranked = files if len(files) == 1 else sorted(files, key=_rank, reverse=True)
+    ranked = files if len(files) == 1 else _undamaged_first(sorted(files, key=_rank, reverse=True))
     first, *others = ranked
     project = _project(ranked, projects)
     flags = first.flags | {Flag.LIVE} if is_live(first, now) else first.flags
@@ -146,6 +147,20 @@ def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, date
         summary.modified,
         summary.name,
     )
+
+
+def _undamaged_first(ranked: list[Summary]) -> list[Summary]:
+    """Move the vault's version of the first file to the front, unless it has fewer messages.
+
+    The vault lists a version only if the file does not begin with it. As the CLI only appends to a
+    log, the file was then damaged.
+    """
+    first = ranked[0]
+    for at, each in enumerate(ranked):
+        saved = Flag.KEPT in each.flags and Flag.KEPT not in first.flags
+        if saved and each.spoken >= first.spoken and place_in_store(each.path) == first.path:
+            return [each, *ranked[:at], *ranked[at + 1 :]]
+    return ranked
 
 
 def _project(files: Iterable[Summary], projects: Projects) -> str | None:

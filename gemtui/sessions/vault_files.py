@@ -1,9 +1,10 @@
 """Session files that exist only in the vault, presented as files of the store.
 
 The vault is the folder in which gemtui saves the sessions that Gemini CLI may delete. It contains
-several trees: `0`, `1`, … for files that are never replaced, and `copy` for files that are updated.
-Each tree mirrors absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every
-tree has the layout of the CLI's own store, and the same rules identify its files.
+several trees: `0`, `1`, … for files that are never replaced, `copy` for files that are updated, and
+`replaced-0`, … for damaged versions that a restore replaced with better ones. Each tree mirrors
+absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the
+layout of the CLI's own store, and the same rules identify its files.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from pathlib import Path
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import belongings, project_folder
 from gemtui.sessions.store import ChatFile, Store, place_of
+from gemtui.sessions.versions import holds_all
 
 COPIES = "copy"
 """The tree for files that could not be hard-linked, or that the CLI overwrites."""
+REPLACED = "replaced-"
+"""Prefix of the trees for versions that a restore has replaced; no list shows them."""
 TEMPORARY = (".new-", ".hook-", ".put-")
 """Prefixes of temporary files, written by the vault, the hook, and restores."""
 
@@ -39,7 +43,7 @@ def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
             if known is not None and known.inode == inode:
                 continue
             kept = _kept_file(tree, Path(name), store.home)
-            if kept is not None and not (known and _is_newer_than(known, kept, tree)):
+            if kept is not None and not (known and _is_superseded(known, kept)):
                 yield kept
 
 
@@ -56,7 +60,7 @@ def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
         kept = _kept_file(tree, in_tree(tree, path), home)
         if kept is None or (there and there.inode == kept.inode):
             continue
-        if there is None or not _is_newer_than(there, kept, tree):
+        if there is None or not _is_superseded(there, kept):
             found.append(kept)
     return tuple(found)
 
@@ -69,6 +73,14 @@ def trees() -> list[Path]:
     with suppress(OSError), os.scandir(vault_dir()) as entries:
         numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
         return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
+    return []
+
+
+def replaced_trees() -> list[Path]:
+    """Return the vault's existing trees of replaced versions."""
+    with suppress(OSError), os.scandir(vault_dir()) as entries:
+        names = (entry.name for entry in entries)
+        return [vault_dir() / name for name in names if name.startswith(REPLACED)]
     return []
 
 
@@ -115,13 +127,16 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
     return None
 
 
-def _is_newer_than(there: ChatFile, kept: ChatFile, tree: Path) -> bool:
-    """Return whether the file in the store is newer than its copy in the vault.
+def _is_superseded(there: ChatFile, kept: ChatFile) -> bool:
+    """Return whether the file in the store has everything in its copy `kept` in the vault.
 
-    `there`: the file in the store. `kept`: its copy in `tree`. Only the tree of updated copies can
-    have an outdated copy, recognised by not being larger than the file in the store.
+    The contents are compared only if the file has changed since it was copied.
     """
-    return tree.name == COPIES and kept.size <= there.size
+    if (there.size, there.mtime_ns) == (kept.size, kept.mtime_ns):
+        return True
+    with suppress(OSError):
+        return holds_all(there.path, kept.path)
+    return False
 
 
 def files_below(folder: str) -> Iterator[tuple[str, int]]:

@@ -14,7 +14,7 @@ import pytest
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.summary import Flag
-from gemtui.sessions.vault_files import in_tree, trees
+from gemtui.sessions.vault_files import in_tree, replaced_trees, trees
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
@@ -130,4 +130,32 @@ def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(
     subprocess.run([sys.executable, "-c", RESTORE.format(home=str(store), year=year)], check=True)
     assert not any(Flag.KEPT in each.flags for each in read(store).sessions)
     assert all(path.exists() for path in paths)
+    assert sorted(paths[0].parent.iterdir()) == paths
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(
+    store: Path, seed: int
+) -> None:
+    numbers, year = random.Random(seed), 2026 + seed % 2
+    paths = [session(store, uuid(number)) for number in range(1, 40)]
+    for path in paths:
+        set_time(path, logs.START.timestamp())
+    keep_all(store)
+    before = {path: path.read_bytes() for path in paths}
+    bad = {path: data.replace(b"Hello", b"Hullo") for path, data in before.items()}
+    for path in paths:
+        with path.open("r+b") as file:
+            file.write(bad[path])
+    for _ in range(3):
+        killed(RESTORE, store, numbers.random() * 0.2, year)
+        for path in paths:
+            assert any(each.startswith(before[path]) for each in held(path))
+            done = path.read_bytes().startswith(before[path])
+            assert done or path.read_bytes() == bad[path]
+            aside = (in_tree(tree, path) for tree in replaced_trees())
+            assert not done or bad[path] in [name.read_bytes() for name in aside if name.exists()]
+    subprocess.run([sys.executable, "-c", RESTORE.format(home=str(store), year=year)], check=True)
+    assert not any(Flag.KEPT in each.flags for each in read(store).sessions)
+    assert all(path.read_bytes().startswith(before[path]) for path in paths)
     assert sorted(paths[0].parent.iterdir()) == paths

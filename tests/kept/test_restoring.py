@@ -210,6 +210,17 @@ def test_what_is_just_written_is_not_removed(store: Path) -> None:
         restore_from_vault(kept(store), store, RULE, now + timedelta(seconds=1))
 
 
+def test_a_ghost_that_is_only_half_written_is_archived_before_it_is_removed(store: Path) -> None:
+    old = legacy(store, uuid(1), [], key="proj")
+    path = session(store, uuid(1))
+    keep_all(store)
+    old.write_bytes(half := old.read_bytes()[:-3])
+    set_time(old, logs.START.timestamp())
+    path.unlink()
+    assert restore_from_vault(kept(store), store, RULE, SOON).removed == (old,)
+    assert half in [each.read_bytes() for each in vault_dir().rglob("*.json")]
+
+
 def test_a_folder_that_belongs_to_another_project_by_now_is_left_alone(store: Path) -> None:
     path = session(store, uuid(1))
     keep_all(store)
