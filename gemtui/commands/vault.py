@@ -31,8 +31,10 @@ from gemtui.kept.contents import (
     contents,
     delete_from_vault,
     deletion_date_text,
+    is_damaged,
     only_kept,
     removal,
+    replaced_files,
     vault_status,
 )
 from gemtui.kept.restoring import Restored, restore_from_run
@@ -127,9 +129,10 @@ def off(as_json: bool) -> None:
 def restore(id: str, as_json: bool) -> int:
     """Restore a session, so that Gemini CLI lists and resumes it again.
 
-    The session is copied from the vault, or from a run that holds the only copy. Existing files are
-    never overwritten. A session that Gemini CLI would delete again as too old is marked as used
-    today. Exit code 1 if nothing was restored.
+    The session is copied from the vault, or from a run that holds the only copy. Another
+    conversation is never overwritten; a damaged file of the session is moved to the vault. A first
+    line that is corrupt or missing is repaired, even without the vault. A session that Gemini CLI
+    would delete again as too old is marked as used today. Exit code 1 if nothing was restored.
     """
     return restore_session(id, as_json=as_json)
 
@@ -147,10 +150,13 @@ def restore(id: str, as_json: bool) -> int:
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Permanently delete sessions from the vault, after asking for confirmation.
 
-    Sessions that Gemini CLI still has are not affected. By default, all others are deleted. Exit
-    code 1 if there are none.
+    Sessions that Gemini CLI still has are not affected. By default, all others are deleted, and the
+    damaged files that a restore replaced. Exit code 1 if there are none.
     """
-    found = removal(only_kept(_snapshot().sessions, project=project, before=before))
+    found = removal(
+        only_kept(_snapshot().sessions, project=project, before=before),
+        replaced_files(gemini_home(), project=project, before=before),
+    )
     if found.names and not yes:
         _ask(found)
     freed = delete_from_vault(found)
@@ -201,7 +207,11 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
         yield "", f"to save after every turn, install the extension: {INSTALL}"
-    yield from _named("kept", [_about(each, now) for each in found.kept] or [_NOTHING])
+    kept = [
+        f"{_about(each, now)}{': damaged in its place' if is_damaged(each) else ''}"
+        for each in found.kept
+    ]
+    yield from _named("kept", kept or [_NOTHING])
     words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):
         words.append(f"{counted(others, 'more file')}: ghosts, empty sessions, copies")
@@ -234,7 +244,9 @@ def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _about(session: Summary, now: datetime) -> str:
     title = ellipsis(clean_line(session.title), _TITLE)
-    return f"{session.id[:8]}  {relative(session.when, now):>3}  {title}"
+    named_by_file = session.id == session.path.stem  # the first eight characters don't identify it
+    id = session.id if named_by_file else session.id[:8]
+    return f"{clean_line(id)}  {relative(session.when, now):>3}  {title}"
 
 
 def _progress(done: int, total: int) -> None:
@@ -262,7 +274,10 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     if as_json:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
-        json_to_stdout({"version": 1, **ids, **paths, "renewed": done.renewed})
+        replaced = None if done.replaced is None else str(done.replaced)
+        json_to_stdout(
+            {"version": 1, **ids, **paths, "replaced": replaced, "renewed": done.renewed}
+        )
     else:
         _say(done)
     return 0 if done.paths else 1
@@ -292,6 +307,8 @@ def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
 def _say(done: Restored) -> None:
     for path in done.paths:
         note(f"restored {path}")
+    if done.replaced is not None:
+        note(f"the file that was there is now {done.replaced}")
     for path in done.removed:
         note(
             f"removed {path}, because Gemini CLI would have deleted the session along with it; "

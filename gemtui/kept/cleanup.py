@@ -111,7 +111,7 @@ class DoomedFile:
             case Why.UNREADABLE:
                 return "it can't be read"
             case Why.NO_HEADER:
-                return "its first line is corrupt or missing"
+                return "its first line is corrupt or missing; gemtui vault restore repairs it"
             case Why.TWIN:
                 return "has the same id as another file that will be deleted"
 

@@ -16,7 +16,8 @@ from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
 from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.projects import folder_names
+from gemtui.sessions.projects import Projects, folder_names
+from gemtui.sessions.store import place_of
 from gemtui.sessions.summary import Flag, Summary
 from gemtui.sessions.vault_files import (
     files_below,
@@ -142,14 +143,36 @@ class Removal:
         return f"{counted(len(self.names), 'file')}, {size(self.size)}"
 
 
-def removal(files: Iterable[Summary]) -> Removal:
+def replaced_files(
+    home: Path, *, project: Path | None = None, before: datetime | None = None
+) -> Iterator[Path]:
+    """Yield the damaged files of a store that a restore replaced and put in the vault.
+
+    `project`: a folder; yield only files of its sessions. `before`: yield only files that were last
+    changed before this time. Never raises.
+    """
+    names = None if project is None else folder_names(project)
+    for tree in replaced_trees():
+        for name, _ in files_below(str(in_tree(tree, home))):
+            with suppress(OSError):
+                place = place_of(Path(name), in_tree(tree, home))
+                if place is None or (before is not None and place.modified >= before):
+                    continue
+                key = place.project_key
+                if names is None or Projects(home, [key]).root_of(key) in names:
+                    yield place.path
+
+
+def removal(files: Iterable[Summary], replaced: Iterable[Path] = ()) -> Removal:
     """Plan the deletion of these archived files.
 
     The plan includes the tool outputs and plans of their sessions, if only the vault has them.
+    `replaced`: more files to delete, from `replaced_files`.
     """
     files = tuple(files)
     places = trees()
-    names = tuple(dict.fromkeys(name for file in files for name in _kept_names(file, places)))
+    kept = (name for file in files for name in _kept_names(file, places))
+    names = tuple(dict.fromkeys((*kept, *replaced)))
     found = [facts for name in names if (facts := _facts(name)) is not None]
     return Removal(
         sessions=tuple(each for each in files if not each.hidden and each.parent is None),
@@ -268,24 +291,36 @@ def vault_status(
         contents=contents(),
         kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
         hits=hits,
-        first=_first(sessions, rule, now),
+        first=_first(sessions, hits, rule, now),
         hook=hook,
     )
 
 
 def _first(
-    sessions: Iterable[Summary], rule: Callable[[Path | None], Retention], now: datetime
+    sessions: Iterable[Summary],
+    hits: Iterable[DoomedFile],
+    rule: Callable[[Path | None], Retention],
+    now: datetime,
 ) -> tuple[Summary, datetime] | None:
+    sooner = {hit.session.name for hit in hits}
     found = [
         (each, when)
         for each in sessions
-        if not each.hidden and (when := expires(each, rule(_project(each)))) and when > now
+        if not each.hidden
+        and each.name not in sooner
+        and (when := expires(each, rule(_project(each))))
+        and when > now
     ]
     return min(found, key=lambda each: each[1], default=None)
 
 
 def _project(session: Summary) -> Path | None:
     return None if session.project is None else Path(session.project)
+
+
+def is_damaged(session: Summary) -> bool:
+    """Return whether a session that only the vault has is damaged in the store, not missing."""
+    return os.path.lexists(place_in_store(session.path))
 
 
 def deletion_reason(
@@ -297,7 +332,8 @@ def deletion_reason(
     """
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
-        return "deleted by Gemini CLI; only the vault has it"
+        what = "damaged" if is_damaged(session) else "deleted by Gemini CLI"
+        return f"{what}; only the vault has it"
     beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
     for hit in next_deletions(beside, lambda _: rule, now, snapshot.unreadable):
         if hit.session.name == session.name:

@@ -213,7 +213,7 @@ def put_back_first(id: str) -> str:
     It says why the session can't be resumed, and how to restore it.
     """
     way = f"gemtui vault restore {id}"
-    return f"Gemini CLI has deleted {id}; only the vault has it. Restore it first: {way}"
+    return f"Gemini CLI's file of {id} is missing or damaged. Restore it first: {way}"
 
 
 def _header(session: Summary, place: Path, root: str | None) -> dict[str, Any]:

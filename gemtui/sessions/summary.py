@@ -35,7 +35,7 @@ class Flag(StrEnum):
     DUPLICATE = "duplicate"
     """The file is a copy; another file with the same id is the one in use."""
     KEPT = "kept"
-    """Gemini CLI no longer has the file, but the vault does."""
+    """Gemini CLI no longer has the file, or has it damaged, but the vault has it."""
 
     __hash__ = str.__hash__  # faster than an enum's; lists hash thousands
 

@@ -93,6 +93,7 @@ def test_the_newest_state_is_put_back(
         "restored": [],
         "removed": [],
         "in_the_way": [],
+        "replaced": None,
         "renewed": False,
     }
     assert gemtui("sessions", "--everywhere", "--json").json["sessions"][0]["messages"] == 4
@@ -142,6 +143,7 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
             "restored": [str(real)],
             "removed": [str(ghost)],
             "in_the_way": [],
+            "replaced": None,
             "renewed": True,
         },
     )

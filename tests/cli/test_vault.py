@@ -12,14 +12,14 @@ from gemtui.sessions.summary import iso
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 from tests.sessions import logs
-from tests.sessions.stores import hashed, marker, session, talk, uuid
+from tests.sessions.stores import LONG_AGO, hashed, marker, session, set_time, talk, uuid
 
 HIT = {
     "session": str,
     "file": str,
     "title": str,
     "project": (str, None),
-    "why": frozenset({"expired", "too_many", "nothing_to_resume", "twin"}),
+    "why": frozenset({"expired", "too_many", "nothing_to_resume", "twin", "no_header"}),
     "twin": (str, None),
 }
 STATUS = {
@@ -148,3 +148,44 @@ def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(
     assert other.stat().st_nlink == 2
     assert not list(vault_dir().rglob(chat.name))
     assert not list(vault_dir().rglob("proj"))
+
+
+def test_a_damaged_session_is_named_restored_and_what_was_there_is_kept_until_pruned(
+    gemtui: Gemtui, home: Path, chat: Path
+) -> None:
+    set_time(chat, LONG_AGO)
+    gemtui("vault", "on")
+    data = chat.read_bytes()
+    chat.write_bytes(bad := data.replace(b"Where", b"There"))
+    status = gemtui("vault", "status")
+    assert f"{uuid(1)[:8]}" in status.out
+    assert "Where is it?: damaged in its place" in status.out
+    assert gemtui("search", "where", "--everywhere", "--json").json["hits"]
+    done = gemtui("vault", "restore", uuid(1)[:8], "--json").json
+    assert done["restored"] == [str(chat)]
+    assert chat.read_bytes() == data
+    assert Path(done["replaced"]).read_bytes() == bad
+    assert gemtui("vault", "--json").json["kept"] == []
+    assert gemtui("vault", "prune", "--project", home / "elsewhere", "--yes").code == 1
+    removed = gemtui("vault", "prune", "--project", home, "--yes", "--json").json
+    assert removed["removed"] == [done["replaced"]]
+    assert chat.read_bytes() == data
+
+
+def test_a_session_without_its_first_line_has_an_id_that_restore_accepts(
+    gemtui: Gemtui, home: Path, chat: Path
+) -> None:
+    other = session(home / ".gemini", uuid(2))
+    for path in (chat, other):
+        path.write_bytes(data := path.read_bytes().partition(b"\n")[2])
+        set_time(path, LONG_AGO)
+    status = gemtui("vault", "status").out
+    assert status.count("its first line is corrupt or missing") == 2
+    assert "from 20" not in status
+    for path in (chat, other):
+        assert f"{path.stem} " in status
+        restored = gemtui("vault", "restore", path.stem)
+        assert restored.code == 0
+        assert f"restored {path}" in restored.err
+        assert path.read_bytes().partition(b"\n")[2] == data
+    assert "would delete nothing" in gemtui("vault", "status").out

@@ -74,7 +74,7 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
     question to ask the user.
     """
     lines = [
-        clean_line("Gemini CLI can then list and resume it. Existing files are never overwritten."),
+        clean_line("Gemini CLI can then list and resume it. No other conversation is overwritten."),
         clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
     ]
     title = clean_line(session.title)
@@ -110,6 +110,8 @@ def _words(done: Restored) -> Iterator[str]:
         yield f"Restored: {counted(len(done.paths), 'file')}"
     elif not done.in_the_way:
         yield "This run has no copies of missing files."
+    if done.replaced is not None:
+        yield "the damaged file was moved to the vault"
     if done.renewed:
         yield "its date was set to today"
     if done.removed:
