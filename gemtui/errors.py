@@ -153,7 +153,7 @@ class MarkError(GemtuiError, ValueError):
 class MarksUnreadable(GemtuiError):
     """The file with names, tags and notes can't be used.
 
-    `path`: the file, which is left unchanged.
+    `path`: the file, whose contents are left unchanged; a corrupt file has been renamed by an edit.
     """
 
     def __init__(self, message: str, *, path: Path) -> None:

@@ -2,18 +2,23 @@
 
 Marks are stored by session id in one SQLite file in gemtui's data folder, which only the user can
 read. Nothing is written to Gemini CLI's files. Because marks can't be recreated, this module never
-replaces or clears the file: if the file is unreadable, MarksUnreadable is raised and the file is
-left alone. Several processes may use the file at once.
+replaces or clears the file: if the file is unreadable, MarksUnreadable is raised. The first edit
+renames a corrupt file, so that the next edit can create a new one. Several processes may use the
+file at once.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import stat
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +27,18 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
-from gemtui.paths import make_own_file, marks_file
+from gemtui.files import locked, make_private, move_without_replacing, sync_folder
+from gemtui.paths import make_own_file, make_own_folder, marks_file
 from gemtui.sqlite_file import (
     DAMAGE,
+    JOURNALS,
     Damaged,
     Newer,
     application_and_version,
     checksum,
+    code_of,
     connect,
+    is_damage,
     why,
 )
 
@@ -188,7 +197,8 @@ class Marks:
     """Reads and edits the marks in one file; the first edit creates the file.
 
     `path`: the file; None means the user's own. Every method raises MarksUnreadable if the file
-    isn't gemtui's, is corrupt, or can't be opened.
+    isn't gemtui's, is corrupt, or can't be opened. If an edit finds the file corrupt, it renames
+    the file, so that the next edit can create a new one.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -251,11 +261,51 @@ class Marks:
     def _change(self) -> Iterator[tuple[dict[str, Mark], sqlite3.Connection]]:
         """Yield all marks and the database in a transaction, committed at the end."""
         with self._named_in_errors():
+            make_own_folder(self.path.parent)
+            if os.path.lexists(self.path):
+                self._set_aside_if_corrupt()
+            else:
+                _create(self.path)
             make_own_file(self.path)
         with self._open() as database:
             database.execute("begin immediate")
             yield {row[0]: _mark(row) for row in database.execute(_SELECT)}, database
             database.execute("commit")
+
+    def _set_aside_if_corrupt(self) -> None:
+        """Rename the file if its contents are corrupt; MarksUnreadable then names the new path."""
+        if self._corruption() is None:
+            return
+        with locked(self.path.with_name(".marks-lock")):
+            if (found := self._corruption()) is not None:  # nobody else has renamed it meanwhile
+                aside = _renamed(self.path)
+                raise MarksUnreadable(
+                    f"{self.path}, which has your names, tags and notes for sessions, can't be "
+                    f"used: {why(found)}: it is now {aside}; repeat the change to start over "
+                    "without marks, or restore a backup",
+                    path=aside,
+                ) from found
+            if not os.path.lexists(self.path):
+                _create(self.path)
+
+    def _corruption(self) -> BaseException | None:
+        """Return what is wrong with the file's contents, or None.
+
+        Raises MarksUnreadable for other problems, such as a lock or a newer version.
+        """
+        try:
+            self.all()
+        except MarksUnreadable as error:
+            cause = error.__cause__
+            if not _is_corrupt(cause) or not self._has_files_only():
+                raise
+            return cause
+        return None
+
+    def _has_files_only(self) -> bool:
+        """Return whether the file and its journals are regular files, where they exist."""
+        paths = (self.path, *(Path(f"{self.path}{journal}") for journal in JOURNALS))
+        return all(stat.S_ISREG(path.lstat().st_mode) for path in paths if os.path.lexists(path))
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -264,14 +314,14 @@ class Marks:
             self._named_in_errors(),
             closing(connect(self.path, wait=_WAIT)) as database,
         ):
-            _prepare(database)
+            _check(database)
             yield database
 
     @contextmanager
     def _named_in_errors(self) -> Iterator[None]:
         try:
             yield
-        except MarkError:
+        except (MarkError, MarksUnreadable):
             raise
         except (OSError, Newer, *DAMAGE) as error:
             way_out = "check that you have permission to read and write it, or restore a backup"
@@ -284,30 +334,62 @@ class Marks:
             ) from error
 
 
-def _prepare(database: sqlite3.Connection) -> None:
-    """Create the table in a new file, and check an existing one.
+def _create(path: Path) -> None:
+    """Create a file without marks, complete from the start, unless there is a file.
 
-    Raises Damaged, Newer.
+    So a file that is empty is a damaged one. Raises OSError.
     """
-    if application_and_version(database) == (APPLICATION, VERSION):
-        if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
-            raise Damaged("its contents are corrupt")
-        return
-    database.execute("begin immediate")
+    with tempfile.TemporaryDirectory(prefix=".marks-", dir=path.parent) as folder:
+        make_private(new := Path(folder) / path.name)
+        with closing(connect(new, wait=_WAIT)) as database:
+            database.execute("begin immediate")
+            database.execute(_TABLE)
+            database.execute(f"pragma user_version = {VERSION}")
+            database.execute(f"pragma application_id = {APPLICATION}")
+            database.execute("commit")
+        with suppress(FileExistsError):
+            move_without_replacing(new, path)
+    sync_folder(path.parent)
+
+
+def _check(database: sqlite3.Connection) -> None:
+    """Raise Damaged or Newer for a file that is corrupt or not in this version's format."""
     application, version = application_and_version(database)
-    if (application, version) == (0, 0) and not _has_tables(database):
-        database.execute(_TABLE)
-        database.execute(f"pragma user_version = {VERSION}")
-        database.execute(f"pragma application_id = {APPLICATION}")
-    elif application != APPLICATION or version < VERSION:
-        raise Damaged("gemtui did not create this file")
-    elif version > VERSION:
+    if application == APPLICATION and version > VERSION:
         raise Newer
-    database.execute("commit")
+    if (application, version) == (0, 0) and not _has_tables(database):
+        raise Damaged("it is empty")
+    if (application, version) != (APPLICATION, VERSION):
+        raise Damaged("gemtui did not create this file")
+    if database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
+        raise Damaged("its contents are corrupt")
 
 
 def _has_tables(database: sqlite3.Connection) -> bool:
     return database.execute("select 1 from sqlite_master limit 1").fetchone() is not None
+
+
+def _is_corrupt(error: BaseException | None) -> bool:
+    """Return whether an error is about a file's contents, and not the disk, a lock or a version."""
+    return error is not None and is_damage(error) and code_of(error) != sqlite3.SQLITE_IOERR
+
+
+def _renamed(path: Path) -> Path:
+    """Rename a corrupt file and its journals to unused names; return the file's new path.
+
+    Raises OSError.
+    """
+    for number in count(1):
+        new = path.with_name(f"{path.stem}-damaged-{number}{path.suffix}")
+        if any(os.path.lexists(f"{new}{ending}") for ending in ("", *JOURNALS)):
+            continue
+        for journal in JOURNALS:  # first, so that no new file gets an old journal
+            with suppress(FileNotFoundError):
+                Path(f"{path}{journal}").replace(f"{new}{journal}")
+        move_without_replacing(path, new)
+        sync_folder(path.parent)
+        return new
+    raise AssertionError
 
 
 def _write(database: sqlite3.Connection, marks: Iterable[Mark]) -> None:

@@ -19,7 +19,8 @@ _AROUND = frozenset(
 """SQLite errors with causes outside the file's contents, such as locks."""
 
 
-_JOURNALS = ("-journal", "-wal", "-shm")
+JOURNALS = ("-journal", "-wal", "-shm")
+"""Endings of the files in which SQLite keeps unfinished changes."""
 
 
 class Damaged(ValueError):
@@ -45,7 +46,7 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
     sqlite3.Error and OSError. Raises Damaged if a journal file isn't a regular file, because SQLite
     would wait forever for a pipe.
     """
-    for journal in _JOURNALS:
+    for journal in JOURNALS:
         with suppress(FileNotFoundError):
             if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
                 raise Damaged(f"{path.name}{journal} is not a file")

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -146,23 +147,61 @@ def test_a_mark_that_was_changed_by_others_is_named_with_the_file(
     with sqlite3.connect(marks.path) as database:
         database.execute(f"update mark set {column} where session = 'two'")
     database.close()
-    before = marks.path.read_bytes()
     with pytest.raises(MarksUnreadable, match="has changed since it was saved"):
         marks.all()
-    with pytest.raises(MarksUnreadable, match="has changed since it was saved"):
-        marks.edit(["one"], MarkEdit(pinned=False))
-    assert marks.path.read_bytes() == before
+    starts_over(marks)
+
+
+def starts_over(marks: Marks) -> None:
+    """An edit says where the file is now, and the next one begins a new file."""
+    before = marks.path.read_bytes()
+    with pytest.raises(MarksUnreadable, match=r"it is now .*damaged-.*repeat the change") as said:
+        marks.edit(["one"], MarkEdit(pinned=True))
+    assert said.value.path.read_bytes() == before
+    assert marks.all() == {}
+    marks.edit(["one"], MarkEdit(pinned=True))
+    assert list(marks.all()) == ["one"]
+    assert marks.path.stat().st_mode & 0o777 == 0o600
+    assert said.value.path.read_bytes() == before
 
 
 def damaged(path: Path) -> None:
     path.write_bytes(b"no database, but somebody's words " * 100)
 
 
-@pytest.mark.parametrize("make", [foreign, newer, damaged])
-def test_a_file_that_cannot_be_read_stays_as_it_is(tmp_path: Path, make: object) -> None:
+def emptied(path: Path) -> None:
+    Marks(path).edit(["one"], MarkEdit(name="One"))
+    path.write_bytes(b"")
+
+
+def one_byte(path: Path) -> None:
+    path.write_bytes(b"\n")
+
+
+def made_of_zeros(path: Path) -> None:
+    Marks(path).edit(["one"], MarkEdit(name="One"))
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+@pytest.mark.parametrize("make", [foreign, damaged, emptied, one_byte, made_of_zeros])
+def test_a_damaged_file_is_set_aside_so_that_marking_works_again(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    marks = Marks(tmp_path / "marks.sqlite3")
+    make(marks.path)
+    before = marks.path.read_bytes()
+    with pytest.raises(MarksUnreadable, match=str(marks.path)):
+        marks.all()
+    assert marks.path.read_bytes() == before
+    starts_over(marks)
+    damaged(marks.path)
+    starts_over(marks)
+    assert len([*tmp_path.glob("marks-damaged-*")]) == 2
+
+
+def test_a_file_of_a_newer_version_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "marks.sqlite3"
-    assert callable(make)
-    make(path)
+    newer(path)
     before = path.read_bytes()
     for act in (Marks(path).all, lambda: Marks(path).edit(["one"], MarkEdit(pinned=True))):
         with pytest.raises(MarksUnreadable, match=str(path)):

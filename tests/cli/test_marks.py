@@ -87,7 +87,12 @@ def test_with_a_file_that_cannot_be_read_the_list_goes_on(gemtui: Gemtui) -> Non
     listed = gemtui("sessions")
     assert ONE[:8] in listed.out
     assert "can't be used" in listed.complaint
-    assert gemtui("mark", ONE, "--pin").code == 1
+    refused = gemtui("mark", ONE, "--pin")
+    aside = data_dir() / "marks-damaged-1.sqlite3"
+    assert refused.code == 1
+    assert f"it is now {aside}" in refused.complaint
+    assert aside.read_bytes() == b"something else"
+    assert gemtui("mark", ONE, "--pin").code == 0
 
 
 def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Path) -> None:

@@ -176,8 +176,9 @@ def test_a_session_without_its_first_line_has_an_id_that_restore_accepts(
     gemtui: Gemtui, home: Path, chat: Path
 ) -> None:
     other = session(home / ".gemini", uuid(2))
-    for path in (chat, other):
-        path.write_bytes(data := path.read_bytes().partition(b"\n")[2])
+    data = {path: path.read_bytes().partition(b"\n")[2] for path in (chat, other)}
+    for path, rest in data.items():
+        path.write_bytes(rest)
         set_time(path, LONG_AGO)
     status = gemtui("vault", "status").out
     assert status.count("its first line is corrupt or missing") == 2
@@ -187,5 +188,5 @@ def test_a_session_without_its_first_line_has_an_id_that_restore_accepts(
         restored = gemtui("vault", "restore", path.stem)
         assert restored.code == 0
         assert f"restored {path}" in restored.err
-        assert path.read_bytes().partition(b"\n")[2] == data
+        assert path.read_bytes().partition(b"\n")[2] == data[path]
     assert "would delete nothing" in gemtui("vault", "status").out

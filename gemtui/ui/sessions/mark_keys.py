@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -76,8 +77,16 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """If marks can't be changed, show why and return True; otherwise return False."""
-        problem = self.screen.marks.problem
-        if problem is not None:
-            self.screen.gemtui.show_message(str(problem), problem=True)
-        return problem is not None
+        """If marks can't be changed, show why and return True; otherwise return False.
+
+        A corrupt file is renamed, so that the next mark starts a new file.
+        """
+        broken = self.screen.marks.problem is not None
+        if broken:
+            self._set_aside()
+        return broken
+
+    @background("keep")
+    async def _set_aside(self) -> None:
+        with self.screen.gemtui.reporting():
+            await asyncio.shield(asyncio.wrap_future(self.screen.marks.set_aside()))

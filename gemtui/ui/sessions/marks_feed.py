@@ -106,6 +106,12 @@ class MarksFeed:
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
 
+    def set_aside(self) -> Future[tuple[Mark, ...]]:
+        """Rename a corrupt file; the future raises MarksUnreadable with its new path."""
+        from gemtui.marks import MarkEdit
+
+        return self._write(lambda marks: marks.edit((), MarkEdit()))
+
     def _take(self, marks: Iterable[Mark]) -> None:
         """Use these marks from now on, although they are still being saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})

@@ -427,26 +427,34 @@ def odd(path: Path) -> None:
         database.commit()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "way_out"),
-    [
-        (damaged, "restore a backup"),
-        (odd, "restore a backup"),
-        (newer, "use a newer gemtui"),
-    ],
-)
-@pytest.mark.parametrize("key", ["p", "A", "m"])
-async def test_a_file_that_can_not_be_read_is_said_and_left_alone(
-    store: Path, spoil: Callable[[Path], None], way_out: str, key: str
+@pytest.mark.parametrize("spoil", [damaged, odd])
+async def test_a_damaged_file_is_set_aside_by_the_first_mark(
+    store: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(marks_file())
+    before = marks_file().read_bytes()
+    async with person(store, NARROW) as me:
+        await me.sees("! marks can't be read", "first question")
+        assert marks_file().read_bytes() == before
+        await me.press("p")
+        await said(me, "it is now")
+        await me.until(lambda: "marks can't" not in me.text)
+        await me.press("p")
+        await me.sees("★ first question")
+    aside = marks_file().with_name("marks-damaged-1.sqlite3")
+    assert aside.read_bytes() == before
+
+
+@pytest.mark.parametrize("key", ["p", "A", "m"])
+async def test_a_file_of_a_newer_version_is_said_and_left_alone(store: Path, key: str) -> None:
+    newer(marks_file())
     before = marks_file().read_bytes()
     async with person(store, NARROW) as me:
         await me.sees("! marks can't be read", "first question")
         await me.press(key)
         await said(me, "which has your names, tags and notes for sessions, can't be used")
         await me.press("exclamation_mark")
-        await me.sees("marks.sqlite3", way_out)
+        await me.sees("marks.sqlite3", "use a newer gemtui")
         await me.press("escape", "enter")
         await me.until(lambda: me.view.total)
         assert marks_file().read_bytes() == before
