@@ -16,7 +16,6 @@ import orjson
 from gemtui.errors import GemtuiError, NotASession
 from gemtui.files import open_regular
 from gemtui.jsonin import loads
-from gemtui.sessions.session_log import SessionLog
 from gemtui.transcript.parts import objects
 
 _PIECE = 1 << 20
@@ -94,6 +93,8 @@ def _messages(path: Path) -> list[tuple[str, datetime | None]]:
 
     Raises SessionTooLarge or OSError.
     """
+    from gemtui.sessions.session_log import SessionLog  # the reader, which lists don't need
+
     with SessionLog(path) as log, suppress(NotASession):
         log.refresh()
         return [(each.id, each.time) for each in (*log.outlines, *log.dropped)]
