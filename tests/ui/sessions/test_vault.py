@@ -100,7 +100,7 @@ async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
     async with person(gone.parents[3]) as me:
         await on_kept(me)
         await me.press("b")
-        await me.sees("Restore this session?", "Existing files are never")
+        await me.sees("Restore this session?", "No other conversation is")
         await me.press("n")
         assert not gone.exists()
         await me.press("b")
