@@ -57,10 +57,10 @@ class CliSettings:
     def read(
         cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
     ) -> CliSettings:
-        """Read the settings that apply to a run in a trusted folder.
+        """Read the settings of the machine, the user and, unless it is None, of a project.
 
-        `project`: the project's folder; None leaves out project settings. `expand`: replace
-        variables in strings with their values, as the CLI does.
+        Callers use `gemtui.agent.trust.folder_settings`, which decides whether the project counts.
+        `expand`: replace variables in strings with their values, as the CLI does.
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None

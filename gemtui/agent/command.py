@@ -357,13 +357,14 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
     """Return the variables to add to the CLI's environment.
 
-    An existing trust variable is not overridden. The variable that names the run's settings file is
-    set only if the CLI reads that file; otherwise it would only hide the machine's settings.
+    The CLI accepts only `true` in the trust variable, so another value is overridden. The variable
+    that names the run's settings file is set only if the CLI reads that file; otherwise it would
+    only hide the machine's settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
         added[SETTINGS_VARIABLE] = str(folder / SETTINGS)
-    if options.trust and TRUST_VARIABLE not in {**machine.environ, **options.environment}:
+    if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) != "true":
         added[TRUST_VARIABLE] = "true"
     return added
 

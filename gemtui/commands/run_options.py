@@ -17,9 +17,9 @@ from typing import Any
 
 import click
 
-from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
 from gemtui.agent.run_option import OptionKind
+from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
@@ -130,7 +130,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
             resolved(Path(path)) for path in given.get("include_directories", ())
         ),
         "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
-        "trust": "trust" in given or trust.remembered(folder),
+        "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
     }
     options = with_values(AgentOptions(), {**found, "cwd": folder})
     check_names(options.tools)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.trust import folder_settings
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
@@ -70,7 +70,7 @@ class PolicyReport:
 def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     """Check gemtui's policies, and the policies that every CLI session loads."""
     here = current_folder()
-    users = CliSettings.read(environ, here).user_policies(here)
+    users = folder_settings(here, environ).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]
     return PolicyReport(
         places=tuple(_look(path, ours) for path, ours in places if path_exists(path))

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings, SettingsFile
+from gemtui.agent.cli_settings import SettingsFile
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -158,8 +159,9 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
-    settings = CliSettings.read(environ, folder)
-    written = {file.path: file for file in CliSettings.read(environ, folder, expand=False).files}
+    settings = folder_settings(folder, environ, for_run=True)
+    unexpanded = folder_settings(folder, environ, for_run=True, expand=False)
+    written = {file.path: file for file in unexpanded.files}
     own = folder / ".gemini" / "settings.json"
     for file in settings.files:
         as_written = _effects(written.get(file.path, file))

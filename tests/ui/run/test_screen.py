@@ -17,7 +17,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.folder_options import remember_options as remember_options
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.trust import remember, remembered
+from gemtui.agent.trust import FolderTrust, remember, trust_of
 from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import state_dir
@@ -681,11 +681,11 @@ async def test_a_trusted_folder_can_be_taken_back(home: Path, project: Path) -> 
         await me.sees("Revoke trust?")
         await me.press("n")
         await me.until(lambda: asked(me))
-        assert remembered(project)
+        assert trust_of(project) is FolderTrust.GEMTUI
         await me.press("enter")
         await me.sees("Revoke trust?")
         await me.press("y")
-        await me.until(lambda: not remembered(project))
+        await me.until(lambda: trust_of(project) is FolderTrust.NOBODY)
         await me.until(lambda: any("No trusted folders" in said for said in me.said))
 
 
