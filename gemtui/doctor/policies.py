@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.trust import folder_settings
-from gemtui.files import is_folder, path_exists
+from gemtui.files import path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.edit.named_policies import named_policies, policies_dir
+from gemtui.policy.file.policy_files import is_empty_folder, policy_files
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.text import counted
 
@@ -78,8 +79,8 @@ def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
 
 
 def _look(path: Path, ours: bool) -> PolicyPlace:
-    files = sorted(path.glob("*.toml")) if is_folder(path) else [path]
-    checked = [path] if files and not ours else files
+    files = named_policies() if ours else policy_files(path)
+    checked = files if ours or is_empty_folder(path) else [path]
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
     return PolicyPlace(
         path=path,

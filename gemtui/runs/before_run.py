@@ -28,10 +28,11 @@ from gemtui.calls.env_files import (
 )
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.calls.started_files import agents_that_start
-from gemtui.files import read_small, resolved, write_whole
+from gemtui.files import is_folder, read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder, setting_paths, state_dir
+from gemtui.policy.file.policy_files import policy_files
 from gemtui.text import counted
 
 _MOST_NAMES = 12
@@ -188,7 +189,7 @@ def _contents(policies: Iterable[Path]) -> Iterator[str]:
     `policies`: files, and folders that contain policy files.
     """
     for place in policies:
-        for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
+        for file in policy_files(place) if is_folder(place) else [place]:
             try:
                 yield hashlib.sha256(read_small(file)).hexdigest()
             except OSError as error:
