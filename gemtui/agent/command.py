@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -39,6 +39,8 @@ GATE = "policy-gate.toml"
 Only runs that ask the user have one; the supervisor writes it.
 """
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
+TRUST_VALUES: Final = {"true": True, "false": False}
+"""Maps the variable's values to whether they trust the folder; others have no effect."""
 
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
 """Flags whose values the CLI splits at commas and strips of whitespace."""
@@ -357,14 +359,14 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
     """Return the variables to add to the CLI's environment.
 
-    The CLI accepts only `true` in the trust variable, so another value is overridden. The variable
-    that names the run's settings file is set only if the CLI reads that file; otherwise it would
-    only hide the machine's settings.
+    A trust variable that is already set is kept, unless its value has no effect on the CLI. The
+    variable that names the run's settings file is set only if the CLI reads that file; otherwise it
+    would only hide the machine's settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
         added[SETTINGS_VARIABLE] = str(folder / SETTINGS)
-    if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) != "true":
+    if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) not in TRUST_VALUES:
         added[TRUST_VARIABLE] = "true"
     return added
 

@@ -19,7 +19,7 @@ import msgspec
 import orjson
 
 from gemtui.agent.cli_settings import CliSettings
-from gemtui.agent.command import TRUST_VARIABLE
+from gemtui.agent.command import TRUST_VALUES, TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
@@ -40,6 +40,13 @@ class FolderTrust(StrEnum):
     """Only gemtui, which therefore starts runs there with the trust option."""
     NOBODY = "nobody"
     """Neither, so the user must be asked before a run."""
+    FORBIDDEN = "forbidden"
+    """Nobody can trust it, because the environment forbids that; asking the user is of no use."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the project's own settings count in runs that gemtui starts."""
+        return self in (FolderTrust.CLI, FolderTrust.GEMTUI)
 
 
 class TrustState(StrEnum):
@@ -78,12 +85,12 @@ class TrustedFolder:
 def trust_of(folder: Path, environ: Mapping[str, str] = os.environ) -> FolderTrust:
     """Return who trusts a folder.
 
-    The user's latest word counts: a folder in gemtui's list is not trusted if the CLI's list or the
-    environment says that it must not be.
+    The user's latest word counts: a folder in gemtui's list is not trusted if the CLI's list says
+    that it must not be.
     """
     said = _said_by_environment(environ)
     if said is not None:
-        return FolderTrust.CLI if said else FolderTrust.NOBODY
+        return FolderTrust.CLI if said else FolderTrust.FORBIDDEN
     settings = CliSettings.read(environ, None)  # a project can't declare itself trusted
     enabled = settings.get("security", "folderTrust", "enabled")
     level = _level_by_cli(folder, environ)
@@ -106,17 +113,16 @@ def folder_settings(
     gemtui starts there; the user has to trust the folder first, so its settings count even if
     nobody trusts it yet. `expand`: replace variables in strings with their values, as the CLI does.
     """
-    if for_run:
-        environ = {**environ, TRUST_VARIABLE: "true"}
-    trusted = folder is not None and trust_of(folder, environ) is not FolderTrust.NOBODY
-    return CliSettings.read(environ, folder if trusted else None, expand=expand)
+    trust = FolderTrust.NOBODY if folder is None else trust_of(folder, environ)
+    counts = trust.is_trusted or (for_run and trust is not FolderTrust.FORBIDDEN)
+    return CliSettings.read(environ, folder if counts else None, expand=expand)
 
 
 def _said_by_environment(environ: Mapping[str, str]) -> bool | None:
     """Return whether environment variables have every folder trusted; None if they don't say."""
     if environ.get(_RESTRICTED) == "true":
         return False
-    return {"true": True, "false": False}.get(environ.get(TRUST_VARIABLE, ""))
+    return TRUST_VALUES.get(environ.get(TRUST_VARIABLE, ""))
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:

@@ -114,11 +114,11 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
     """
     if trust_of(worktree.folder) is FolderTrust.CLI:
         return ()
-    if trust_of(folder) is FolderTrust.NOBODY:
+    if not trust_of(folder).is_trusted:
         return ()
     with suppress(OSError, OptionError):  # if this fails, the CLI refuses to work there
         remember(worktree.folder)
-    if trust_of(worktree.folder) is FolderTrust.NOBODY:
+    if not trust_of(worktree.folder).is_trusted:
         return ()
     return (f"the worktree is trusted until it is removed, because {folder} is trusted",)
 

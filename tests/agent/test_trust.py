@@ -86,10 +86,10 @@ def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, 
     ("variables", "by_nobody", "by_gemtui", "by_cli"),
     [
         ("GEMINI_CLI_TRUST_WORKSPACE=true", "cli", "cli", "cli"),
-        ("GEMINI_CLI_TRUST_WORKSPACE=false", "nobody", "nobody", "nobody"),
+        ("GEMINI_CLI_TRUST_WORKSPACE=false", "forbidden", "forbidden", "forbidden"),
         ("GEMINI_CLI_TRUST_WORKSPACE=1", "nobody", "gemtui", "cli"),
         ("GEMINI_CLI_TRUST_WORKSPACE=", "nobody", "gemtui", "cli"),
-        ("GEMINI_RESTRICTED_MODE=true GEMINI_CLI_TRUST_WORKSPACE=true", *["nobody"] * 3),
+        ("GEMINI_RESTRICTED_MODE=true GEMINI_CLI_TRUST_WORKSPACE=true", *["forbidden"] * 3),
         ("GEMINI_RESTRICTED_MODE=1", "nobody", "gemtui", "cli"),
     ],
 )

@@ -433,6 +433,22 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
     assert remembered.environ["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
+@pytest.mark.parametrize(("value", "passed"), [("1", "true"), ("false", None), ("true", None)])
+def test_a_trust_variable_that_has_an_effect_is_kept(
+    fake_cli: FakeCli,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    value: str,
+    passed: str | None,
+) -> None:
+    fake_cli(f"print:{INIT}", f"print:{OK}")
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", value)
+    gemtui("run", "Go", "--trust")
+    request = list_runs(runs_dir())[0].folder.request()
+    assert request is not None
+    assert request.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == passed
+
+
 @pytest.mark.parametrize(
     ("given", "what"),
     [

@@ -249,7 +249,7 @@ def _unattended(options: AgentOptions) -> AgentOptions:
     known = trust_of(options.cwd)
     if options.trust or known is FolderTrust.CLI:
         return options
-    if known is FolderTrust.NOBODY:
+    if not known.is_trusted:
         raise OptionError("its folder is not trusted", option="trust")
     return replace(options, trust=True)
 
