@@ -26,7 +26,7 @@ from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
 from gemtui.paths import gemini_home
-from gemtui.policy.file.levels import rules
+from gemtui.policy.file.levels import rules, unknown_tools
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
@@ -375,6 +375,11 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         yield "headless runs can't ask, so “ask” means deny, except for safe shell commands"
+    for name in unknown_tools(options.tools):
+        yield (
+            f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI "
+            "has such a tool"
+        )
     if options.tools.asks_unnamed:
         yield (
             "no approval mode is set, so file writes, shell commands and network access need "
