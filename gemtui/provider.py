@@ -22,8 +22,8 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
-from gemtui.policy.file.levels import name_problem
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.model.tool_catalog import name_problem
 from gemtui.runs.enrich import enrich
 from gemtui.runs.outcome import RunProgress, outcome_line
 from gemtui.transcript.model import Author, Text, Transcript

@@ -32,7 +32,7 @@ from gemtui.policy.file.policy_files import ENDING
 from gemtui.policy.file.rule_codec import explicit_fields
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
-from gemtui.policy.sentences import sentence_of
+from gemtui.policy.sentence_parser import sentence_of
 from gemtui.policy.words import decision_word, rule_words
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, counted, one_line

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from gemtui.errors import OptionError
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from gemtui.policy.model.tool_catalog import may_exist, nearest
+from gemtui.policy.model.tool_catalog import may_exist, name_problem, unwritable_name
 
 
 class Level(StrEnum):
@@ -131,18 +131,6 @@ def check_tools(permissions: Permissions) -> None:
     _check(permissions, name_problem)
 
 
-def name_problem(name: str) -> str | None:
-    """Return why a run's options can't name a tool like this; None if they can.
-
-    Such a name can't be written into a rule, or is known to be a mistake: a class name, a name from
-    elsewhere or a misspelt one. Denying such a tool would silently deny nothing. Any other name is
-    accepted, because there are tools that gemtui doesn't know.
-    """
-    meant = None if may_exist(name) else nearest(name)
-    wrong = f"{name!r} is not a tool's name: did you mean {meant}?" if meant else None
-    return _unwritable(name) or wrong
-
-
 def unknown_tools(permissions: Permissions) -> tuple[str, ...]:
     """Return the names that are accepted, although gemtui knows no tool that can have them."""
     named = (name for _, _, name in _named(permissions))
@@ -162,16 +150,6 @@ def _named(permissions: Permissions) -> Iterator[tuple[str, int, str]]:
             yield option, index, name
 
 
-def _unwritable(name: str) -> str | None:
-    if not name:
-        return "'' is not a tool's name: remove it"
-    if "*" in name:
-        return f"{name!r} contains *, but names in this option are not patterns"
-    if any("\ud800" <= char <= "\udfff" for char in name):
-        return f"{name!r} contains an incomplete character (a lone surrogate)"
-    return None
-
-
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
     """Return the policy rules for these permissions, in file order.
 
@@ -181,7 +159,7 @@ def rules(permissions: Permissions) -> tuple[Rule, ...]:
     commands. In yolo mode a level that allows needs no rule, but levels that ask or deny still
     create one. Raises OptionError for a name that can't be written into a rule.
     """
-    _check(permissions, _unwritable)
+    _check(permissions, unwritable_name)
     denied = _denied(permissions)
     return (
         *(_rule(tool, Decision.DENY, 999) for tool in sorted(denied)),

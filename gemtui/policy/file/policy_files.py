@@ -70,8 +70,8 @@ def policy_files(path: Path) -> Sequence[Path]:
 def find_policy_files(path: Path) -> tuple[Sequence[Path], str]:
     """Return the policy files the CLI reads at a path, and the reason for having none.
 
-    The reason is "" for a folder, even if it contains no policies. A symbolic link is read if `path` itself is the link,
-    but not inside a folder. Never raises.
+    The reason is "" for a folder, even if it contains no policies. A symbolic link is read if
+    `path` itself is the link, but not inside a folder. Never raises.
     """
     try:
         if path.is_dir():

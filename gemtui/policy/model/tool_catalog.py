@@ -174,6 +174,29 @@ def may_exist(name: str) -> bool:
     return own or name.startswith(_OF_OTHERS) or "__" in name.strip("_")
 
 
+def name_problem(name: str) -> str | None:
+    """Return why a run's options can't name a tool like this; None if they can.
+
+    Such a name can't be written into a rule, or is known to be a mistake: a class name, a name from
+    elsewhere or a misspelt one. Denying such a tool would silently deny nothing. Any other name is
+    accepted, because there are tools that gemtui doesn't know.
+    """
+    meant = None if may_exist(name) else nearest(name)
+    wrong = f"{name!r} is not a tool's name: did you mean {meant}?" if meant else None
+    return unwritable_name(name) or wrong
+
+
+def unwritable_name(name: str) -> str | None:
+    """Return why a rule for a single tool can't have this name; None if it can."""
+    if not name:
+        return "'' is not a tool's name: remove it"
+    if "*" in name:
+        return f"{name!r} contains *, but names in this option are not patterns"
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return f"{name!r} contains an incomplete character (a lone surrogate)"
+    return None
+
+
 def nearest(name: str) -> str | None:
     """Return the tool or agent that was probably meant by an unknown name, or None."""
     if former := FORMER.get(name) or _FORMER_ANY_CASE.get(name.lower()):

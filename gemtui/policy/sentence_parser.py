@@ -1,4 +1,4 @@
-"""Create rules from sentences such as `allow edit src/**; deny everything else`.
+"""Parse sentences such as `allow edit src/**; deny everything else` into rules.
 
 Each sentence has a verb and an object. Specific sentences take precedence over those about a whole
 kind of tool, which take precedence over "everything else". Among equally specific sentences, a deny
