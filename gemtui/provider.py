@@ -23,6 +23,7 @@ from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.policy.model.tool_catalog import name_problem
 from gemtui.runs.enrich import enrich
 from gemtui.runs.outcome import RunProgress, outcome_line
 from gemtui.transcript.model import Author, Text, Transcript
@@ -220,6 +221,9 @@ def _check(config: Mapping[str, Any]) -> None:
             )
         elif value is not None and (problem := _CHECKS[key](value)):
             raise OptionError(f"{key} {problem}, got: {value!r}")
+    for at, name in enumerate(config.get("allowed_tools") or ()):
+        if problem := name_problem(name):
+            raise OptionError(f"allowed_tools[{at}]: {problem}")
 
 
 # --- one run -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ and the commands agree. See assets/gemini-cli.md#settings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from gemtui.agent.settings import (
 )
 from gemtui.files import is_file, path_exists
 from gemtui.paths import gemini_home, setting_paths
+from gemtui.policy.file.policy_files import SkipReason, policy_entries
 from gemtui.policy.model.rules import ApprovalMode
 
 _UNIONS = frozenset({"exclude", "policyPaths", "adminPolicyPaths", "excludedEnvVars", "disabled"})
@@ -57,10 +59,10 @@ class CliSettings:
     def read(
         cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
     ) -> CliSettings:
-        """Read the settings that apply to a run in a trusted folder.
+        """Read the settings of the machine, the user and, unless it is None, of a project.
 
-        `project`: the project's folder; None leaves out project settings. `expand`: replace
-        variables in strings with their values, as the CLI does.
+        Callers use `gemtui.agent.trust.folder_settings`, which decides whether the project counts.
+        `expand`: replace variables in strings with their values, as the CLI does.
         """
         places = [path for path in settings_places(environ, project) if is_file(path)]
         variables = environ if expand else None
@@ -152,10 +154,12 @@ def _items(value: object) -> list[Any]:
 def admin_policy_files(named: Sequence[Path]) -> list[Path]:
     """Return the administrator's policy files that are in effect.
 
-    If the system's policy folder contains policies, the result is that folder. If it doesn't, the
-    result is those paths among `named` that exist. `named`: the paths in `adminPolicyPaths`.
+    If the system's policy folder contains a name that ends in .toml, even of a link or a folder,
+    the result is that folder. If it doesn't, the result is those paths among `named` that exist.
+    `named`: the paths in `adminPolicyPaths`.
     """
     system = system_settings_path({}).parent / "policies"
-    if any(system.glob("*.toml")):
-        return [system]
+    with suppress(OSError):
+        if any(each.skipped is not SkipReason.CASE for each in policy_entries(system)):
+            return [system]
     return [path for path in named if path_exists(path)]

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -26,7 +26,7 @@ from gemtui.agent.settings import SETTINGS_VARIABLE
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
 from gemtui.paths import gemini_home
-from gemtui.policy.file.levels import rules
+from gemtui.policy.file.levels import rules, unknown_tools
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 from gemtui.text import Clean, clean_line, visible
@@ -39,6 +39,8 @@ GATE = "policy-gate.toml"
 Only runs that ask the user have one; the supervisor writes it.
 """
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
+TRUST_VALUES: Final = {"true": True, "false": False}
+"""Maps the variable's values to whether they trust the folder; others have no effect."""
 
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
 """Flags whose values the CLI splits at commas and strips of whitespace."""
@@ -358,13 +360,14 @@ def _merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str, str]:
     """Return the variables to add to the CLI's environment.
 
-    An existing trust variable is not overridden. The variable that names the run's settings file is
-    set only if the CLI reads that file; otherwise it would only hide the machine's settings.
+    A trust variable that is already set is kept, unless its value has no effect on the CLI. The
+    variable that names the run's settings file is set only if the CLI reads that file; otherwise it
+    would only hide the machine's settings.
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
         added[SETTINGS_VARIABLE] = str(folder / SETTINGS)
-    if options.trust and TRUST_VARIABLE not in {**machine.environ, **options.environment}:
+    if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) not in TRUST_VALUES:
         added[TRUST_VARIABLE] = "true"
     return added
 
@@ -373,6 +376,11 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
     yield from machine.problems
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         yield "headless runs can't ask, so “ask” means deny, except for safe shell commands"
+    for name in unknown_tools(options.tools):
+        yield (
+            f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI "
+            "has such a tool"
+        )
     if options.tools.asks_unnamed:
         yield (
             "no approval mode is set, so file writes, shell commands and network access need "

@@ -21,7 +21,6 @@ from typing import Protocol
 
 from gemtui.agent import process_tree
 from gemtui.agent.capabilities import NEWEST, Capabilities
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent
@@ -49,6 +48,7 @@ from gemtui.agent.settings import (
 from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
+from gemtui.agent.trust import folder_settings
 from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
@@ -347,13 +347,12 @@ class UnguardedAdapter:
     def machine(self, cwd: Path | None = None) -> Machine:
         """Return everything a command in `cwd` depends on, apart from the options.
 
-        The project's settings are included, because runs only work in trusted folders. May take
-        seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
+        May take seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
         cli, version = found.program(), found.version
         folder = cwd or current_folder()
-        settings = CliSettings.read(self._environ, folder)
+        settings = folder_settings(folder, self._environ, for_run=True)
         return Machine(
             cli=cli,
             capabilities=found.capabilities,
@@ -585,7 +584,7 @@ def planned_machine(
         return adapter.machine(cwd), ""
     except CliNotFound as error:
         folder = cwd or current_folder()
-        settings = CliSettings.read(environ, folder)
+        settings = folder_settings(folder, environ, for_run=True)
         machine = Machine(
             cli=Path("gemini"),
             capabilities=NEWEST,

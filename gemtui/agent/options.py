@@ -27,8 +27,7 @@ from gemtui.policy.file.levels import (
     PermissionPolicy,
     Permissions,
     approval_mode,
-    check_names,
-    check_near_misses,
+    check_tools,
 )
 from gemtui.policy.model.rules import ApprovalMode
 
@@ -425,7 +424,8 @@ class AgentOptions:
         """Convert the values to the types of their fields, or raise OptionError.
 
         A string is rejected where a list of names is expected, because its characters would be
-        treated as tool names and nothing would be denied.
+        treated as tool names and nothing would be denied. So is the name of a tool that is known to
+        be a mistake.
         """
         taken: dict[str, object] = {}
         for name, kind in _kinds():
@@ -450,6 +450,7 @@ class AgentOptions:
         taken["away"] = _away(self.away)
         for name, value in taken.items():
             object.__setattr__(self, name, value)
+        check_tools(self.tools)
 
     @property
     def asks(self) -> bool:
@@ -472,8 +473,6 @@ class AgentOptions:
 
         The contents of policy files are checked later, when the command is built.
         """
-        check_names(self.tools)
-        check_near_misses(self.tools)
         for name, kind in _kinds():
             value = getattr(self, name)
             if kind is OptionKind.SECONDS and value is not None and not value > 0:

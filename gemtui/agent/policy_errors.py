@@ -8,10 +8,10 @@ session, so errors in them are only reported, and the run starts anyway.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from gemtui.errors import OptionError
+from gemtui.policy.file.policy_files import is_empty_folder
 from gemtui.policy.model.rules import ApprovalMode, Finding, Severity
 
 _SHOWN = 3
@@ -36,25 +36,13 @@ def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
     """Yield one line about errors in the user's own policy files, if there are any.
 
     The line describes the first error and says how many more there are. Every session loads these
-    files.
+    files. An empty folder is an error only if a run's options name it.
     """
-    found = _findings([path for path in policies if not _is_empty_folder(path)])
+    found = _findings([path for path in policies if not is_empty_folder(path)])
     errors = [each for each in found if each.severity is Severity.ERROR]
     if errors:
         more = _more(errors[1:])
         yield f"in your own policies, which every session loads: {finding_words(errors[0])}{more}"
-
-
-def _is_empty_folder(path: Path) -> bool:
-    """Return whether `path` is a folder without policy files.
-
-    Such a folder is an error only if a run's options name it.
-    """
-    with suppress(OSError):
-        return path.is_dir() and not any(
-            each.name.lower().endswith(".toml") for each in path.iterdir()
-        )
-    return False
 
 
 def finding_words(finding: Finding) -> str:

@@ -80,8 +80,11 @@ def settings_places(environ: Mapping[str, str], project: Path | None) -> list[Pa
     named = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
     defaults = Path(named) if named else system.parent / "system-defaults.json"
     unread = {path for path in (defaults, system) if settings_unread(path, version=None)}
-    projects = [] if project is None else [project / ".gemini" / "settings.json"]
-    places = (defaults, gemini_home(environ) / "settings.json", *projects, system)
+    home = gemini_home(environ)
+    places = [defaults, home / "settings.json"]
+    if project is not None and resolved(project) != resolved(home.parent):  # else read already
+        places.append(project / ".gemini" / "settings.json")
+    places.append(system)
     return [path for path in dict.fromkeys(places) if path not in unread]
 
 

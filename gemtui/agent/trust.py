@@ -1,7 +1,8 @@
-"""Determine which folders Gemini CLI will work in, and which ones gemtui trusts.
+"""Determine who trusts a folder, and which settings count in it.
 
 The CLI refuses to run headlessly in a folder that is not trusted. Trusting a folder also enables
-the project's own settings, hooks and MCP servers, so the user is asked once per folder.
+the project's own settings, hooks and MCP servers, so the user is asked once per folder. See
+assets/gemini-cli.md#trust.
 """
 
 from __future__ import annotations
@@ -18,14 +19,34 @@ import msgspec
 import orjson
 
 from gemtui.agent.cli_settings import CliSettings
-from gemtui.agent.command import TRUST_VARIABLE
+from gemtui.agent.command import TRUST_VALUES, TRUST_VARIABLE
 from gemtui.agent.settings import read_settings
 from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
 from gemtui.paths import gemini_home, make_own_folder, state_dir
 
-_TRUSTING = {"TRUST_FOLDER": 0, "TRUST_PARENT": 1}
+_PARENT = "TRUST_PARENT"
+_TRUSTING = frozenset({"TRUST_FOLDER", _PARENT})
 _DISTRUST = "DO_NOT_TRUST"
+_RESTRICTED = "GEMINI_RESTRICTED_MODE"
+
+
+class FolderTrust(StrEnum):
+    """Who trusts a folder."""
+
+    CLI = "cli"
+    """Gemini CLI, by its own list of folders, its settings or the environment."""
+    GEMTUI = "gemtui"
+    """Only gemtui, which therefore starts runs there with the trust option."""
+    NOBODY = "nobody"
+    """Neither, so the user must be asked before a run."""
+    FORBIDDEN = "forbidden"
+    """Nobody can trust it, because the environment forbids that; asking the user is of no use."""
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the project's own settings count in runs that gemtui starts."""
+        return self in (FolderTrust.CLI, FolderTrust.GEMTUI)
 
 
 class TrustState(StrEnum):
@@ -61,45 +82,73 @@ class TrustedFolder:
         return TrustState.SAME if known and not moved else TrustState.REPLACED
 
 
-def must_ask(folder: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether the user must be asked to trust this folder.
+def trust_of(folder: Path, environ: Mapping[str, str] = os.environ) -> FolderTrust:
+    """Return who trusts a folder.
 
-    The CLI refuses to work in such a folder. It works in a folder if its own list of folders trusts
-    it, if its settings disable this check, or if the environment contains the trust variable.
-    gemtui's list (`remembered`) is not considered.
+    The user's latest word counts: a folder in gemtui's list is not trusted if the CLI's list says
+    that it must not be.
     """
-    if TRUST_VARIABLE in environ:
-        return False
+    said = _said_by_environment(environ)
+    if said is not None:
+        return FolderTrust.CLI if said else FolderTrust.FORBIDDEN
     settings = CliSettings.read(environ, None)  # a project can't declare itself trusted
-    if settings.get("security", "folderTrust", "enabled") is False:
+    enabled = settings.get("security", "folderTrust", "enabled")
+    level = _level_by_cli(folder, environ)
+    if (enabled is not None and not enabled) or level in _TRUSTING:
+        return FolderTrust.CLI
+    known = level != _DISTRUST and _is_listed(folder)
+    return FolderTrust.GEMTUI if known else FolderTrust.NOBODY
+
+
+def folder_settings(
+    folder: Path | None,
+    environ: Mapping[str, str],
+    *,
+    for_run: bool = False,
+    expand: bool = True,
+) -> CliSettings:
+    """Return the settings that count in a folder; its own count only if it is trusted.
+
+    `folder`: None stands for no project. `for_run`: whether to return the settings of a run that
+    gemtui starts there; the user has to trust the folder first, so its settings count even if
+    nobody trusts it yet. `expand`: replace variables in strings with their values, as the CLI does.
+    """
+    trust = FolderTrust.NOBODY if folder is None else trust_of(folder, environ)
+    counts = trust.is_trusted or (for_run and trust is not FolderTrust.FORBIDDEN)
+    return CliSettings.read(environ, folder if counts else None, expand=expand)
+
+
+def _said_by_environment(environ: Mapping[str, str]) -> bool | None:
+    """Return whether environment variables have every folder trusted; None if they don't say."""
+    if environ.get(_RESTRICTED) == "true":
         return False
-    return _level_by_cli(folder, environ) not in _TRUSTING
+    return TRUST_VALUES.get(environ.get(TRUST_VARIABLE, ""))
 
 
 def _level_by_cli(folder: Path, environ: Mapping[str, str]) -> str | None:
     """Return the folder's trust level in the CLI's own list; None if no path matches.
 
-    The longest matching path wins.
+    Of several paths that match, the one with the longest text wins. With an unknown level in the
+    list, the CLI refuses to start, so the list trusts no folder.
     """
-    place, best, decisive = resolved(folder), -1, None
-    for name, said in read_settings(gemini_home(environ) / "trustedFolders.json").items():
-        root, level = Path(name), said if isinstance(said, str) else ""
-        if _TRUSTING.get(level):
-            root = root.parent
-        if place.is_relative_to(root) and len(root.parts) > best:
-            best, decisive = len(root.parts), level
-    return decisive
+    place, longest, decisive, is_valid = resolved(folder), -1, None, True
+    for name, level in read_settings(gemini_home(environ) / "trustedFolders.json").items():
+        written = os.path.abspath(name)  # noqa: PTH100 (`..` goes)
+        is_valid = is_valid and level in (*_TRUSTING, _DISTRUST)
+        root = resolved(Path(written).parent if level == _PARENT else Path(written))
+        if place.is_relative_to(root) and len(written) > longest:
+            longest, decisive = len(written), level
+    return decisive if is_valid or decisive == _DISTRUST else None
 
 
-def remembered(folder: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether gemtui trusts this folder and the CLI doesn't distrust it.
+def _is_listed(folder: Path) -> bool:
+    """Return whether gemtui trusts this folder.
 
     A different folder at the same path, recognised by its inode and owner, is not trusted. A link
     is resolved, so if it has been changed, its new target is not trusted either.
     """
     path = str(resolved(folder))
-    known = any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
-    return known and _level_by_cli(folder, environ) != _DISTRUST
+    return any(each.path == path and each.place is TrustState.SAME for each in trusted_folders())
 
 
 def trusted_folders() -> tuple[TrustedFolder, ...]:

@@ -19,7 +19,8 @@ from gemtui.commands.policy_calls import (
 )
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
-from gemtui.policy.file.policy import Policy, files_at, text_at
+from gemtui.policy.file.policy import Policy, text_at
+from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.suggest.replay import (
@@ -53,7 +54,7 @@ def try_files(paths: Sequence[Path]) -> tuple[FileExample, ...]:
     return tuple(
         FileExample(file=file, tried=tried)
         for path in paths
-        for file in files_at(path)
+        for file in policy_files(path)
         for text in text_at(file)
         for tried in try_examples(examples_of(text), Policy.parse(text, source=str(file)))
     )

@@ -17,7 +17,7 @@ from gemtui.policy.file.policy import of
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.sentences import Sentence, read_sentences, rules_of
+from gemtui.policy.sentence_parser import Sentence, read_sentences, rules_of
 from gemtui.policy.words import decision_word, rule_words
 from gemtui.text import Clean, counted, short_path, visible_line
 

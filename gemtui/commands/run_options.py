@@ -17,18 +17,16 @@ from typing import Any
 
 import click
 
-from gemtui.agent import trust
-from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
-from gemtui.agent.run_option import OptionKind
+from gemtui.agent.options import AgentOptions, run_options, with_values
+from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.run_cli import RunArguments
+from gemtui.errors import OptionError
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
-from gemtui.policy.file.levels import check_names
-from gemtui.policy.model.tool_catalog import problem_with
 from gemtui.runs.fork import fork_session
 from gemtui.sessions.resolve import LATEST
 from gemtui.sessions.store import SessionKind
@@ -130,24 +128,18 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
             resolved(Path(path)) for path in given.get("include_directories", ())
         ),
         "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
-        "trust": "trust" in given or trust.remembered(folder),
+        "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
     }
-    options = with_values(AgentOptions(), {**found, "cwd": folder})
-    check_names(options.tools)
-    _check_tools(options)
-    return options
+    try:
+        return with_values(AgentOptions(), {**found, "cwd": folder})
+    except OptionError as error:
+        raise _with_flag(error) from error
 
 
-def _check_tools(options: AgentOptions) -> None:
-    """Raise click.UsageError if an option contains a name that no tool can have.
-
-    The message includes the option's name.
-    """
-    for each in run_options():
-        if each.kind is OptionKind.NAMES and each.flags:
-            for name in option_value(options, each.name) or ():
-                if problem := problem_with(name):
-                    raise click.UsageError(f"{each.flags[0]}: {problem}")
+def _with_flag(error: OptionError) -> Exception:
+    """Return the error with the option as typed on the command line instead of its name."""
+    flags = next((each.flags for each in run_options() if each.name == error.option), ())
+    return click.UsageError(f"{flags[0]}: {error.what}") if flags else error
 
 
 def forked(options: AgentOptions, wanted: str) -> AgentOptions:

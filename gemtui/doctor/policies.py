@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings
-from gemtui.files import is_folder, path_exists
+from gemtui.agent.trust import folder_settings
+from gemtui.files import path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.edit.named_policies import named_policies, policies_dir
+from gemtui.policy.file.policy_files import is_empty_folder, policy_files
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.text import counted
 
@@ -70,7 +71,7 @@ class PolicyReport:
 def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     """Check gemtui's policies, and the policies that every CLI session loads."""
     here = current_folder()
-    users = CliSettings.read(environ, here).user_policies(here)
+    users = folder_settings(here, environ).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]
     return PolicyReport(
         places=tuple(_look(path, ours) for path, ours in places if path_exists(path))
@@ -78,8 +79,8 @@ def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
 
 
 def _look(path: Path, ours: bool) -> PolicyPlace:
-    files = sorted(path.glob("*.toml")) if is_folder(path) else [path]
-    checked = [path] if files and not ours else files
+    files = named_policies() if ours else policy_files(path)
+    checked = files if ours or is_empty_folder(path) else [path]
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
     return PolicyPlace(
         path=path,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.cli_settings import CliSettings, at
+from gemtui.agent.trust import folder_settings
 from gemtui.errors import GemtuiError
 from gemtui.extension.content import MARK, NAME, is_current, offers_mcp
 from gemtui.files import is_folder, resolved
@@ -87,19 +88,20 @@ class ExtensionState:
 
 
 def extension_state(
-    environ: Mapping[str, str] = os.environ, cwd: Path | None = None
+    environ: Mapping[str, str] = os.environ, cwd: Path | None = None, *, for_run: bool = False
 ) -> ExtensionState:
     """Return the extension's state for a session in `cwd`.
 
-    `cwd`: None means the current folder. Runs with `-e` are not affected by this state. Never
-    raises.
+    `cwd`: None means the current folder. `for_run`: whether the session is a run that gemtui starts
+    there, for which the user trusts the folder. Runs with `-e` are not affected by this state.
+    Never raises.
     """
     home, folder = gemini_home(environ), extension_dir()
     link = home / "extensions" / NAME
-    source = _source(link)
-    state, problem = next(
-        _problems(environ, cwd or current_folder(), link, source), (HookState.READY, None)
-    )
+    source, here = _source(link), cwd or current_folder()
+    settings = folder_settings(here, environ, for_run=for_run)
+    problems = _problems(environ, here, settings, link, source)
+    state, problem = next(problems, (HookState.READY, None))
     return ExtensionState(state=state, folder=folder, link=link, source=source, problem=problem)
 
 
@@ -119,7 +121,11 @@ def _source(link: Path) -> Path | None:
 
 
 def _problems(
-    environ: Mapping[str, str], cwd: Path, link: Path, source: Path | None
+    environ: Mapping[str, str],
+    cwd: Path,
+    settings: CliSettings,
+    link: Path,
+    source: Path | None,
 ) -> Iterator[tuple[HookState, str]]:
     """Yield everything that keeps the hooks from running, most fundamental first."""
     if source is None:
@@ -150,7 +156,7 @@ def _problems(
                 "there"
             ),
         )
-    yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(environ, cwd, source))
+    yield from ((HookState.HOOKS_OFF, words) for words in _switched_off(settings, source))
 
 
 def _is_ours(source: Path) -> bool:
@@ -182,12 +188,11 @@ def _rule(words: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"(/?)\\\*", r"(?:\1.*)?", re.escape(words)), re.DOTALL)
 
 
-def _switched_off(environ: Mapping[str, str], cwd: Path, source: Path) -> Iterator[str]:
+def _switched_off(settings: CliSettings, source: Path) -> Iterator[str]:
     """Yield a message for each setting that disables gemtui's hooks.
 
     For a setting with a single value, only the file with the highest priority counts.
     """
-    settings = CliSettings.read(environ, cwd)
     enabled = [each for each in settings.each("hooksConfig", "enabled") if _is(each, bool)]
     if enabled and not enabled[-1][1]:
         yield f"{enabled[-1][0]} turns hooks off: remove hooksConfig.enabled from it"

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.trust import folder_settings
 from gemtui.paths import vault_dir
 from gemtui.sessions.projects import is_hash
 from gemtui.sessions.store import Problem, SessionKind
@@ -45,10 +45,11 @@ class Retention:
 def retention(environ: Mapping[str, str], project: Path | None) -> Retention:
     """Return the retention settings for a project. Never raises.
 
-    `project`: the project's folder; None stands for no project.
+    `project`: the project's folder, whose own settings count only if it is trusted; None stands for
+    no project.
     """
     found: dict[str, Any] = {"enabled": True, "maxAge": "30d"}
-    said = CliSettings.read(environ, project).get("general", "sessionRetention")
+    said = folder_settings(project, environ).get("general", "sessionRetention")
     found |= said if isinstance(said, dict) else {}
     text, count = found.get("maxAge"), found.get("maxCount")
     age, least = _period(text), _period(found.get("minRetention")) or timedelta(days=1)

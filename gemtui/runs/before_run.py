@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings, SettingsFile
+from gemtui.agent.cli_settings import SettingsFile
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import (
     destinations,
     env_files,
@@ -27,10 +28,11 @@ from gemtui.calls.env_files import (
 )
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
 from gemtui.calls.started_files import agents_that_start
-from gemtui.files import read_small, resolved, write_whole
+from gemtui.files import is_folder, read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import current_folder, setting_paths, state_dir
+from gemtui.policy.file.policy_files import policy_files
 from gemtui.text import counted
 
 _MOST_NAMES = 12
@@ -159,8 +161,9 @@ def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.env
 def _notices(
     options: AgentOptions, folder: Path, environ: Mapping[str, str]
 ) -> Iterator[RunNotice]:
-    settings = CliSettings.read(environ, folder)
-    written = {file.path: file for file in CliSettings.read(environ, folder, expand=False).files}
+    settings = folder_settings(folder, environ, for_run=True)
+    unexpanded = folder_settings(folder, environ, for_run=True, expand=False)
+    written = {file.path: file for file in unexpanded.files}
     own = folder / ".gemini" / "settings.json"
     for file in settings.files:
         as_written = _effects(written.get(file.path, file))
@@ -187,7 +190,7 @@ def _contents(policies: Iterable[Path]) -> Iterator[str]:
     `policies`: files, and folders that contain policy files.
     """
     for place in policies:
-        for file in sorted(place.glob("*.toml")) if place.is_dir() else [place]:
+        for file in policy_files(place) if is_folder(place) else [place]:
             try:
                 yield hashlib.sha256(read_small(file)).hexdigest()
             except OSError as error:

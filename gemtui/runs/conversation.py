@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.approval import Approval, ApprovalRequest
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.trust import folder_settings
 from gemtui.calls.effect import Effect
 from gemtui.errors import GemtuiError
 from gemtui.jsonfile import read_object
@@ -240,7 +240,8 @@ def _may_have(server: str, tool: str) -> bool:
 
 def _servers(environ: Mapping[str, str], cwd: Path) -> set[str]:
     """Return the names of the MCP servers in all settings and extensions."""
-    tables = [value for _, value in CliSettings.read(environ, cwd).each("mcpServers")]
+    settings = folder_settings(cwd, environ, for_run=True)
+    tables = [value for _, value in settings.each("mcpServers")]
     manifests = _manifests(gemini_home(environ) / "extensions")
     tables += [each.get("mcpServers") for each in manifests]
     return {str(name) for table in tables if isinstance(table, dict) for name in table}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gemtui.agent.cli_settings import CliSettings, admin_policy_files
 from gemtui.agent.settings import settings_problems
-from gemtui.agent.trust import must_ask, remembered
+from gemtui.agent.trust import folder_settings
 from gemtui.errors import OptionError
 from gemtui.files import is_file, path_exists
 from gemtui.paths import current_folder
@@ -92,9 +92,4 @@ def _settings(only: Path | None, workspace: Path | None, environ: Mapping[str, s
         if not is_file(only):
             raise OptionError(f"{only} is not a settings file: give an existing one")
         return CliSettings.of_file(only, environ)
-    project = workspace if workspace is not None and _trusted(workspace, environ) else None
-    return CliSettings.read(environ, project)
-
-
-def _trusted(folder: Path, environ: Mapping[str, str]) -> bool:
-    return not must_ask(folder, environ) or remembered(folder, environ)
+    return folder_settings(workspace, environ)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import (
     env_files,
     env_variables,
@@ -42,7 +42,7 @@ def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: st
         raise GateError(f"this run can't ask: {problem}")
     for problem in _of_options(options, environ):
         raise GateError(f"this run can't ask: {problem}")
-    found = extension_state(environ, options.cwd)
+    found = extension_state(environ, options.cwd, for_run=True)
     if found.problem is not None:
         mends = found.state in (HookState.MISSING, HookState.GONE, HookState.OLDER)
         raise GateError(f"this run can't ask: {found.problem}", install=mends)
@@ -65,7 +65,7 @@ def _of_options(options: AgentOptions, environ: Mapping[str, str]) -> Iterator[s
     if environ.get("GEMINI_SANDBOX", "").lower() not in _OFF:
         yield "hooks can't reach gemtui from the sandbox: unset GEMINI_SANDBOX"
     cwd = options.cwd or current_folder()
-    settings = CliSettings.read(environ, cwd)
+    settings = folder_settings(cwd, environ, for_run=True)
     for place, _ in filter(_is_on, settings.each("tools", "sandbox")):
         yield f"hooks can't reach gemtui from the sandbox: remove tools.sandbox from {place}"
     for place, _ in filter(_is_on, settings.each("security", "toolSandboxing")):

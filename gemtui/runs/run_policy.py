@@ -15,6 +15,7 @@ from gemtui.files import is_file
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.engine.settings import table_at
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import CLASSES
 from gemtui.policy.words import rule_place
@@ -139,4 +140,4 @@ def _words(rule: Rule) -> str:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    yield from (place,) if is_file(place) else place.glob("*.toml")
+    yield from (place,) if is_file(place) else policy_files(place)

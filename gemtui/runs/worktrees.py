@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import FolderTrust, forget, remember, trust_of
 from gemtui.checkpoints.plan import Action, Delta, Step, plan_steps
 from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
 from gemtui.checkpoints.store import CheckpointStore, Reason, open_store
@@ -112,14 +112,13 @@ def _take_trust(worktree: Worktree, folder: Path) -> tuple[str, ...]:
 
     `folder`: the original folder. Returns notes for the user.
     """
-    environ = os.environ
-    if not trust.must_ask(worktree.folder, environ):
+    if trust_of(worktree.folder) is FolderTrust.CLI:
         return ()
-    if trust.must_ask(folder, environ) and not trust.remembered(folder, environ):
+    if not trust_of(folder).is_trusted:
         return ()
     with suppress(OSError, OptionError):  # if this fails, the CLI refuses to work there
-        trust.remember(worktree.folder)
-    if not trust.remembered(worktree.folder, environ):
+        remember(worktree.folder)
+    if not trust_of(worktree.folder).is_trusted:
         return ()
     return (f"the worktree is trusted until it is removed, because {folder} is trusted",)
 
@@ -598,6 +597,6 @@ def remove_worktree(worktree: Worktree) -> Removed:
         branch_left = True
         notes.append(f"git may still list the worktree in {worktree.repository}: {error}")
     with suppress(OSError):
-        trust.forget(worktree.folder)
+        forget(worktree.folder)
     worktree.forget()
     return Removed(branch_left, tuple(notes))

@@ -8,13 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.trust import TrustState, forget, must_ask, remember, remembered, trusted_folders
+from gemtui.agent.trust import (
+    FolderTrust,
+    TrustState,
+    folder_settings,
+    forget,
+    remember,
+    trust_of,
+    trusted_folders,
+)
 from gemtui.errors import OptionError
 
 
 @pytest.fixture
 def environ(home: Path) -> dict[str, str]:
     return {"GEMINI_CLI_HOME": str(home)}
+
+
+def must_ask(folder: Path, environ: dict[str, str]) -> bool:
+    return trust_of(folder, environ) is FolderTrust.NOBODY
+
+
+def remembered(folder: Path) -> bool:
+    return trust_of(folder) is FolderTrust.GEMTUI
 
 
 def rules(home: Path, **levels: str) -> None:
@@ -35,6 +51,10 @@ def test_an_unknown_folder_is_asked_about(home: Path, environ: dict[str, str]) -
         ({"b": "TRUST_PARENT"}, False),
         ({"a/b": "TRUST_FOLDER"}, True),
         ({"a": "SOMETHING_NEW"}, True),
+        ({"a": "TRUST_FOLDER", "b": "SOMETHING_NEW"}, True),
+        ({"a": "DO_NOT_TRUST", "abc": "TRUST_PARENT"}, False),
+        ({"a": "TRUST_FOLDER", "": "DO_NOT_TRUST"}, False),
+        ({"link": "TRUST_FOLDER"}, False),
     ],
 )
 def test_the_clis_own_list_counts(
@@ -43,6 +63,7 @@ def test_the_clis_own_list_counts(
     rules(home, **levels)
     place = home.parent / "a" / "project"
     place.mkdir(parents=True)
+    (home.parent / "link").symlink_to("a")
     assert must_ask(place, environ) is asks
 
 
@@ -59,6 +80,70 @@ def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, 
         '{"security": {"folderTrust": {"enabled": false}}} // mine'
     )
     assert not must_ask(home, environ)
+
+
+@pytest.mark.parametrize(
+    ("variables", "by_nobody", "by_gemtui", "by_cli"),
+    [
+        ("GEMINI_CLI_TRUST_WORKSPACE=true", "cli", "cli", "cli"),
+        ("GEMINI_CLI_TRUST_WORKSPACE=false", "forbidden", "forbidden", "forbidden"),
+        ("GEMINI_CLI_TRUST_WORKSPACE=1", "nobody", "gemtui", "cli"),
+        ("GEMINI_CLI_TRUST_WORKSPACE=", "nobody", "gemtui", "cli"),
+        ("GEMINI_RESTRICTED_MODE=true GEMINI_CLI_TRUST_WORKSPACE=true", *["forbidden"] * 3),
+        ("GEMINI_RESTRICTED_MODE=1", "nobody", "gemtui", "cli"),
+    ],
+)
+def test_the_environment_has_the_last_word(
+    home: Path,
+    environ: dict[str, str],
+    variables: str,
+    by_nobody: str,
+    by_gemtui: str,
+    by_cli: str,
+) -> None:
+    said = {**environ, **dict(each.split("=") for each in variables.split())}
+    place = home.parent / "a"
+    place.mkdir()
+    found = [trust_of(place, said)]
+    remember(place)
+    found.append(trust_of(place, said))
+    rules(home, a="TRUST_FOLDER")
+    found.append(trust_of(place, said))
+    assert found == [by_nobody, by_gemtui, by_cli]
+
+
+def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(
+    home: Path, environ: dict[str, str]
+) -> None:
+    project = home.parent / "p"
+    (project / ".gemini").mkdir(parents=True)
+    (project / ".gemini/settings.json").write_text('{"model": {"name": "its"}}')
+    (home / ".gemini/settings.json").write_text('{"model": {"name": "mine"}, "a": ["one"]}')
+
+    def model(**more: bool) -> str:
+        return str(folder_settings(project, environ, **more).get("model", "name"))
+
+    assert (model(), model(for_run=True)) == ("mine", "its")
+    environ["GEMINI_RESTRICTED_MODE"] = "true"
+    assert (model(), model(for_run=True)) == ("mine", "mine")
+    del environ["GEMINI_RESTRICTED_MODE"]
+    remember(project)
+    assert model() == "its"
+    rules(home, p="DO_NOT_TRUST")
+    assert model() == "mine"
+    rules(home, p="TRUST_FOLDER")
+    assert model() == "its"
+    assert folder_settings(None, environ).get("model", "name") == "mine"
+
+
+def test_the_home_folder_is_no_project_by_whatever_path(
+    home: Path, environ: dict[str, str]
+) -> None:
+    (home / ".gemini/settings.json").write_text('{"hooks": {"BeforeTool": [{}]}}')
+    (home.parent / "link").symlink_to(home)
+    for path in (home, home.parent / "link"):
+        found = folder_settings(path, environ, for_run=True)
+        assert len(found.files) == 1
 
 
 def test_a_machine_may_switch_the_question_off_and_a_project_may_not(

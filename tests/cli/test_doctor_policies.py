@@ -73,6 +73,26 @@ def test_broken_files_are_counted_with_the_way_to_see_them(
     assert gemtui("doctor").code == 0
 
 
+def test_policies_of_the_folder_s_own_settings_count_if_it_is_trusted(
+    home: Path,
+    fake_cli: FakeCli,
+    gemtui: Gemtui,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    fake_cli()
+    project = tmp_path / "project"
+    (project / ".gemini").mkdir(parents=True)
+    (project / "its.toml").write_text(GOOD)
+    settings = {"policyPaths": [str(project / "its.toml")]}
+    (project / ".gemini/settings.json").write_text(json.dumps(settings))
+    monkeypatch.chdir(project)
+    assert gemtui("doctor", "--json").json["policies"]["places"] == []
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    (place,) = gemtui("doctor", "--json").json["policies"]["places"]
+    assert place["path"] == str(project / "its.toml")
+
+
 def test_settings_that_name_what_no_file_can_be_called_stop_nothing(
     home: Path, fake_cli: FakeCli, gemtui: Gemtui
 ) -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gemtui.agent.settings import load_settings, settings_problems
-from gemtui.agent.trust import must_ask
+from gemtui.agent.trust import trust_of
 from gemtui.cli import main
 from gemtui.config import Config, keep_setting, load_config
 from gemtui.errors import ConfigError
@@ -252,7 +252,7 @@ def test_no_shape_of_settings_breaks_what_reads_them(
     (home / ".gemini/trustedFolders.json").write_text(json.dumps(trusted))
     (home / ".gemini/projects.json").write_text(json.dumps(registry))
     assert main(["sessions", "--everywhere"]) == 0
-    must_ask(tmp_path, os.environ)
+    trust_of(tmp_path)
     stands = effective_policy(workspace=tmp_path)
     for mode in ApprovalMode:
         engine = Engine(stands.policy, mode=mode, setup=stands.setup)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -124,16 +125,20 @@ def test_hooks_that_settings_switch_off(
 ) -> None:
     place = (tmp_path / ".gemini" if of_project else gemini) / "settings.json"
     put(place, settings)
-    found = extension_state(cwd=tmp_path)
-    assert found.state is HookState.HOOKS_OFF
-    assert str(place) in str(found.problem)
+    trusted = {**os.environ, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    in_run = extension_state(os.environ, tmp_path, for_run=True)
+    for found in (extension_state(trusted, tmp_path), in_run):
+        assert found.state is HookState.HOOKS_OFF
+        assert str(place) in str(found.problem)
+    unknown = extension_state(cwd=tmp_path).state
+    assert unknown is (HookState.READY if of_project else HookState.HOOKS_OFF)
 
 
 def test_the_project_has_the_last_word(gemini: Path, tmp_path: Path) -> None:
     put(gemini / "settings.json", {"hooksConfig": {"enabled": False}})
     put(tmp_path / ".gemini/settings.json", {"hooksConfig": {"enabled": True, "disabled": []}})
     put(gemini / "settings.json", {"security": {"allowedExtensions": [str(extension_dir())]}})
-    assert extension_state(cwd=tmp_path).state is HookState.READY
+    assert extension_state(cwd=tmp_path, for_run=True).state is HookState.READY
 
 
 @pytest.mark.parametrize("value", [None, [], 7, {"hooksConfig": 7, "security": [1]}])

@@ -108,7 +108,9 @@ def test_folders_of_older_versions_subagents_and_kept_files_are_not_cleaned(stor
     assert whys(store) == {}
 
 
-def found(home: Path, tmp_path: Path, settings: object, project: object = None) -> Retention:
+def found(
+    home: Path, tmp_path: Path, settings: object, project: object = None, trusted: bool = True
+) -> Retention:
     """The rule where these are the user's settings, and the project's."""
     home.mkdir(parents=True, exist_ok=True)
     folder = tmp_path / "project"
@@ -117,6 +119,8 @@ def found(home: Path, tmp_path: Path, settings: object, project: object = None) 
             place.mkdir(parents=True, exist_ok=True)
             general = {"general": {"sessionRetention": value}}
             (place / "settings.json").write_text(json.dumps(general))
+    said = {str(folder): "TRUST_FOLDER" if trusted else "DO_NOT_TRUST"}
+    (home / "trustedFolders.json").write_text(json.dumps(said))
     return retention(dict(os.environ) | {"GEMINI_CLI_HOME": str(home.parent)}, folder)
 
 
@@ -126,6 +130,14 @@ def test_thirty_days_unless_settings_say_else(store: Path, tmp_path: Path) -> No
     assert not found(store, tmp_path, {"enabled": False}).enabled
     assert found(store, tmp_path, {"enabled": False}, {"enabled": True}).enabled
     assert found(store, tmp_path, {"maxCount": 7}).count == 7
+
+
+def test_settings_of_an_untrusted_project_spare_no_session(store: Path, tmp_path: Path) -> None:
+    settings = {"maxAge": "7d"}, {"enabled": False, "maxAge": "90d"}
+    assert not found(store, tmp_path, *settings).enabled
+    assert found(store, tmp_path, *settings, trusted=False) == Retention(
+        age=timedelta(days=7), age_text="7d"
+    )
 
 
 @pytest.mark.parametrize(

@@ -242,13 +242,14 @@ def test_a_worktree_is_trusted_only_if_its_repository_is(top: Path, trusted: boo
     entered = enter_worktree("Do it", AgentOptions(cwd=top, worktree=True))
     assert entered is not None
     assert entered.is_new
-    assert entered.options.trust == trusted == trust.remembered(entered.worktree.folder)
+    assert entered.options.trust == trusted
+    assert (trust.trust_of(entered.worktree.folder) is trust.FolderTrust.GEMTUI) == trusted
     assert any("trusted" in each for each in entered.notes) == trusted
     again = enter_worktree("More", replace(entered.options, worktree=True, resume="a"))
     assert again is not None
     assert (again.worktree, again.is_new) == (entered.worktree, False)
     remove_worktree(entered.worktree)
-    assert not trust.remembered(entered.worktree.folder)
+    assert trust.trust_of(entered.worktree.folder) is trust.FolderTrust.NOBODY
     with pytest.raises(OptionError, match="a session can be continued only in its own folder"):
         enter_worktree("More", AgentOptions(cwd=top, worktree=True, resume="a"))
 

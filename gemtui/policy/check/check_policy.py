@@ -8,7 +8,6 @@ errors should not start.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -21,6 +20,7 @@ from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
 from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, missed_forms, pitfalls
 from gemtui.policy.check.shadows import kept_visible, related
 from gemtui.policy.file.policy import LARGEST, TOO_LARGE
+from gemtui.policy.file.policy_files import SkipReason, policy_entries
 from gemtui.policy.file.rule_blocks import BlockKind, blocks_of
 from gemtui.policy.file.rule_codec import read_checker, read_rule
 from gemtui.policy.file.schema import SchemaProblem, schema_problems
@@ -294,27 +294,29 @@ def _read_folder(folder: Path) -> Iterator[_Read]:
 
     A file that the CLI skips yields a finding instead.
     """
-    read = False
-    for path in sorted(folder.iterdir(), key=lambda path: os.fsencode(path.name)):
-        if not path.name.lower().endswith(".toml"):
-            continue
-        if path.is_symlink():
-            text = "it is a symbolic link: Gemini CLI skips links in a folder"
-            yield _only(
-                path,
-                FindingDraft(
-                    "", text, "replace it with a copy of the file, or list its path separately"
-                ),
-            )
-        elif not path.name.endswith(".toml"):
-            text = "its name does not end in .toml (in lowercase), so Gemini CLI skips it"
-            yield _only(path, FindingDraft("", text, f"rename it to {path.stem}.toml"))
-        elif path.is_dir():
-            text = "it is a subfolder: Gemini CLI does not search subfolders"
-            yield _only(path, FindingDraft("", text, "move its files into the parent folder"))
+    entries = policy_entries(folder)
+    for each in entries:
+        if each.skipped is None:
+            yield _read_file(each.path)
         else:
-            read = True
-            yield _read_file(path)
-    if not read:
+            yield _only(each.path, _skipped(each.path, each.skipped))
+    if all(each.skipped for each in entries):
         text = "the folder contains no .toml file, and therefore no rules"
         yield _only(folder, FindingDraft("", text, "add one, or give another path"))
+
+
+def _skipped(path: Path, why: SkipReason) -> FindingDraft:
+    match why:
+        case SkipReason.LINK:
+            text = "it is a symbolic link: Gemini CLI skips links in a folder"
+            mend = "replace it with a copy of the file, or list its path separately"
+        case SkipReason.CASE:
+            text = "its name does not end in .toml (in lowercase), so Gemini CLI skips it"
+            mend = f"rename it to {path.stem}.toml"
+        case SkipReason.FOLDER:
+            text = "it is a subfolder: Gemini CLI does not search subfolders"
+            mend = "move its files into the parent folder"
+        case SkipReason.OTHER:
+            text = "it is not a file: Gemini CLI reads no rules from it"
+            mend = "remove it"
+    return FindingDraft("", text, mend)

@@ -8,14 +8,25 @@ from pathlib import Path
 from gemtui.errors import PolicyError, PolicyNotFound
 from gemtui.files import is_file, is_folder, path_exists, resolved
 from gemtui.paths import config_file, typed_path
+from gemtui.policy.file.policy_files import ENDING, policy_entries, policy_files
 from gemtui.text import file_name
-
-ENDING = ".toml"
 
 
 def policies_dir() -> Path:
     """Return the folder where gemtui keeps named policies; it may not exist yet."""
     return config_file().parent / "policies"
+
+
+def named_policies() -> list[Path]:
+    """Return the files of gemtui's named policies, sorted by name.
+
+    Links are included, because each policy is passed to the CLI by its own path.
+    """
+    try:
+        entries = policy_entries(policies_dir())
+    except OSError:
+        return []
+    return [each.path for each in entries if not is_folder(each.path) and policy_files(each.path)]
 
 
 def find_policy(wanted: str, *, folders: bool = False) -> Path:

@@ -27,8 +27,9 @@ from gemtui.files import (
 )
 from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.named_policies import ENDING, path_of, policies_dir
+from gemtui.policy.edit.named_policies import named_policies, path_of, policies_dir
 from gemtui.policy.file.policy import LARGEST
+from gemtui.policy.file.policy_files import ENDING, policy_files
 
 
 class Origin(StrEnum):
@@ -80,30 +81,23 @@ def list_policies(named: Sequence[Path] = (), admin: Sequence[Path] = ()) -> tup
     """List policy files: gemtui's own, the CLI's, and those the CLI's settings name.
 
     `named`: the files and folders that the setting `policyPaths` names. `admin`: those that
-    `adminPolicyPaths` names. A folder's files are sorted by name. A path that doesn't exist is also
-    listed, with the reason in `read_only`.
+    `adminPolicyPaths` names. Of a folder, those files are listed that the CLI reads. A path that
+    doesn't exist is also listed, with the reason in `read_only`.
     """
     found: dict[Path, PolicyFile] = {}
-    for folder, origin in ((policies_dir(), Origin.OURS), (_users_dir(), Origin.USER)):
-        for path in _files_in(folder):
+    users = policy_files(_users_dir())
+    for files, origin in ((named_policies(), Origin.OURS), (users, Origin.USER)):
+        for path in files:
             found.setdefault(path.absolute(), _file(path, origin))
     for paths, origin in ((named, Origin.SETTINGS), (admin, Origin.ADMIN)):
         for path in paths:
-            for file in _files_in(path) if path_exists(path) and is_folder(path) else (path,):
+            for file in policy_files(path) if is_folder(path) else (path,):
                 found.setdefault(file.absolute(), _file(file, origin))
     return tuple(found.values())
 
 
 def _users_dir() -> Path:
     return gemini_home() / "policies"
-
-
-def _files_in(folder: Path) -> list[Path]:
-    try:
-        found = [path for path in folder.iterdir() if path.name.endswith(ENDING) and is_file(path)]
-    except OSError:
-        return []
-    return sorted(found, key=lambda path: os.fsencode(path.name))
 
 
 def _file(path: Path, origin: Origin) -> PolicyFile:

@@ -7,7 +7,7 @@ written for a single run in which the user can't be asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from gemtui.errors import OptionError
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
-from gemtui.policy.model.tool_catalog import nearest, problem_with
+from gemtui.policy.model.tool_catalog import may_exist, name_problem, unwritable_name
 
 
 class Level(StrEnum):
@@ -123,61 +123,31 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
     return Rule(tools=(tool,), decision=decision, priority=priority, interactive=False)
 
 
-def check_names(permissions: Permissions) -> None:
-    """Raise OptionError for a tool name that can't be written into a rule.
-
-    Such a name is empty, or contains `*` or a lone surrogate. The error says where it was given.
-    """
-    for option, place, name in _named(permissions):
-        if problem := _problem(name):
-            raise OptionError(f"{place} {problem}", option=option, what=f"one {problem}")
-
-
 def check_tools(permissions: Permissions) -> None:
-    """Raise OptionError for a name that no tool can have, such as a misspelt one.
+    """Raise OptionError for the first name with a `name_problem`.
 
-    Denying such a tool would silently deny nothing. The error says where the name was given. Policy
-    files may still name any tool, because there may be tools that gemtui doesn't know.
+    The error names the option and the position.
     """
-    for option, place, name in _named(permissions):
-        if problem := problem_with(name):
-            raise OptionError(f"{place}: {problem}", option=option, what=problem)
+    _check(permissions, name_problem)
 
 
-def check_near_misses(permissions: Permissions) -> None:
-    """Raise OptionError for a name that was evidently meant to name a different tool.
-
-    These are class names of tools, former names that are no longer valid, and misspelt names. Any
-    other name is accepted, because it may belong to a tool that gemtui doesn't know.
-    """
-    for option, place, name in _named(permissions):
-        if (meant := nearest(name)) and problem_with(name):
-            what = f"is not a tool's name: did you mean {meant}?"
-            raise OptionError(f"{place} {name!r} {what}", option=option, what=f"{name!r} {what}")
+def unknown_tools(permissions: Permissions) -> tuple[str, ...]:
+    """Return the names that are accepted, although gemtui knows no tool that can have them."""
+    named = (name for _, _, name in _named(permissions))
+    return tuple(dict.fromkeys(name for name in named if not may_exist(name)))
 
 
-def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
-    """Yield each tool name as (option, position, name).
+def _check(permissions: Permissions, problem_of: Callable[[str], str | None]) -> None:
+    for option, index, name in _named(permissions):
+        if problem := problem_of(name):
+            raise OptionError(f"{option}[{index}]: {problem}", option=option, what=problem)
 
-    An example is `("only_tools", "allowedTools[2]", "glob")`.
-    """
-    for option, field in (
-        ("only_tools", "allowedTools"),
-        ("approved_tools", "approvedTools"),
-        ("disallowed_tools", "disallowedTools"),
-    ):
+
+def _named(permissions: Permissions) -> Iterator[tuple[str, int, str]]:
+    """Yield for each tool name the option, the position in that option, and the name."""
+    for option in ("only_tools", "approved_tools", "disallowed_tools"):
         for index, name in enumerate(getattr(permissions, option) or ()):
-            yield option, f"{field}[{index}]", name
-
-
-def _problem(name: str) -> str | None:
-    if not name:
-        return "is empty: give a tool's name"
-    if "*" in name:
-        return f"is {name!r}, but a tool's name can't contain *"
-    if any("\ud800" <= char <= "\udfff" for char in name):
-        return f"is {name!r}, which contains an incomplete character (a lone surrogate)"
-    return None
+            yield option, index, name
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:
@@ -187,9 +157,9 @@ def rules(permissions: Permissions) -> tuple[Rule, ...]:
     level creates no rule, so that the mode decides; without a mode, the rule asks. In plan mode no
     allow rule is created for levels and approved tools, because it would permit writes and shell
     commands. In yolo mode a level that allows needs no rule, but levels that ask or deny still
-    create one.
+    create one. Raises OptionError for a name that can't be written into a rule.
     """
-    check_names(permissions)
+    _check(permissions, unwritable_name)
     denied = _denied(permissions)
     return (
         *(_rule(tool, Decision.DENY, 999) for tool in sorted(denied)),

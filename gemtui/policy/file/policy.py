@@ -8,15 +8,15 @@ kept so that the engine can report this. See assets/gemini-cli.md#policy-files.
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
 from typing import Any
 
-from gemtui.files import is_file, read_small
+from gemtui.files import read_small
+from gemtui.policy.file.policy_files import find_policy_files
 from gemtui.policy.file.rule_codec import read_checker, read_rule, rules_to_toml
 from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
@@ -181,7 +181,7 @@ def _finding(source: str, rule: int, field: str, message: str) -> Finding:
 
 
 def _read(path: Path, tier: Tier) -> Policy:
-    files, why = _files(path)
+    files, why = find_policy_files(path)
     missing = (_finding(str(path), 0, "", f"{why}, so no rules are read from it"),) if why else ()
     return reduce(add, (_read_file(file, tier) for file in files), Policy(findings=missing))
 
@@ -206,39 +206,9 @@ def _path(text: str) -> Path:
     return Path(text).expanduser() if text.split("/")[0] == "~" else Path(text)
 
 
-def files_at(path: Path) -> Sequence[Path]:
-    """Return the policy files the CLI reads at a path; () if there are none."""
-    return _files(path)[0]
-
-
 def text_at(file: Path) -> Iterator[str]:
     """Yield a policy file's contents, or nothing if the file can't be read."""
     try:
         yield read_small(file, LARGEST).decode("utf-8", "replace")
     except OSError:
         return
-
-
-def _files(path: Path) -> tuple[Sequence[Path], str]:
-    """Return the policy files the CLI reads at a path, and the reason for having none.
-
-    The reason is "" for a folder, even if it contains no policies. A folder's files are sorted by
-    their names' bytes. A symbolic link is read if `path` itself is the link, but not inside a
-    folder.
-    """
-    try:
-        if path.is_dir():
-            with os.scandir(path) as entries:
-                found = [
-                    entry.name
-                    for entry in entries
-                    if entry.name.endswith(".toml") and entry.is_file(follow_symlinks=False)
-                ]
-            return [path / name for name in sorted(found, key=os.fsencode)], ""
-        if not path.exists():
-            return (), "it does not exist"
-    except OSError as error:
-        return (), f"it can't be read ({error.strerror})"
-    if not path.name.endswith(".toml"):
-        return (), "its name does not end in .toml"
-    return ((path,), "") if is_file(path) else ((), "it is not a file")

@@ -130,6 +130,7 @@ FORMER: Mapping[str, str] = MappingProxyType(
 No rule matches these names. They come from screens, settings, older versions and other agents.
 """
 
+_FORMER_ANY_CASE = {name.lower(): tool for name, tool in FORMER.items()}
 GONE = ("delegate_to_agent", "save_memory")
 """Tools that only older versions have."""
 
@@ -163,24 +164,43 @@ def tool(name: str) -> Tool | None:
     return _BY_NAME.get(ALIASES.get(name, name))
 
 
-def problem_with(name: str) -> str | None:
-    """Return why no tool can have this name, with a hint; None if a tool can have it.
+def may_exist(name: str) -> bool:
+    """Return whether gemtui knows of a tool that has this name, or that can have it.
 
-    Names of MCP tools are accepted, including the form `server__tool` of older versions. Extensions
-    provide their tools by MCP, so their names are accepted as well.
+    Names of MCP tools can exist, including the form `server__tool` of older versions. Extensions
+    provide their tools by MCP, so their names can exist as well.
     """
     own = tool(name) is not None or name in (*AGENTS, *GONE)
-    if own or name.startswith(_OF_OTHERS) or "__" in name.strip("_"):
-        return None
-    near = nearest(name)
-    meant = f"did you mean {near}?" if near else "rules in a policy file can use any name"
-    return f"Gemini CLI has no tool {name!r}: {meant}"
+    return own or name.startswith(_OF_OTHERS) or "__" in name.strip("_")
+
+
+def name_problem(name: str) -> str | None:
+    """Return why a run's options can't name a tool like this; None if they can.
+
+    Such a name can't be written into a rule, or is known to be a mistake: a class name, a name from
+    elsewhere or a misspelt one. Denying such a tool would silently deny nothing. Any other name is
+    accepted, because there are tools that gemtui doesn't know.
+    """
+    meant = None if may_exist(name) else nearest(name)
+    wrong = f"{name!r} is not a tool's name: did you mean {meant}?" if meant else None
+    return unwritable_name(name) or wrong
+
+
+def unwritable_name(name: str) -> str | None:
+    """Return why a rule for a single tool can't have this name; None if it can."""
+    if not name:
+        return "'' is not a tool's name: remove it"
+    if "*" in name:
+        return f"{name!r} contains *, but names in this option are not patterns"
+    if any("\ud800" <= char <= "\udfff" for char in name):
+        return f"{name!r} contains an incomplete character (a lone surrogate)"
+    return None
 
 
 def nearest(name: str) -> str | None:
     """Return the tool or agent that was probably meant by an unknown name, or None."""
-    if name in FORMER:
-        return FORMER[name]
+    if former := FORMER.get(name) or _FORMER_ANY_CASE.get(name.lower()):
+        return former
     names = (*_BY_NAME, *AGENTS)
     plain = {each.replace("_", ""): each for each in names}
     near = get_close_matches(name, names, n=1, cutoff=0.7)

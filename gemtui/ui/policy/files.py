@@ -15,11 +15,12 @@ from textual.content import Content
 from watchfiles import Change, awatch
 
 from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
-from gemtui.files import is_file, is_folder, path_exists
+from gemtui.files import path_exists
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile, open_policy
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.rules import Tier
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, clean_line, short_path
@@ -55,7 +56,7 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
     file yet. Blocking: reads files.
     """
     found = effective_policy(workspace=folder)
-    files = [each for path in found.files for each in _files_of(path)]
+    files = [each for path in found.files for each in policy_files(path)]
     if opened is None or opened.file.path not in files:
         return PolicyContext(before=found.policy, setup=found.setup, problems=found.problems)
     at = files.index(opened.file.path)
@@ -66,21 +67,6 @@ def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
         setup=found.setup,
         problems=found.problems,
     )
-
-
-def _files_of(path: Path) -> list[Path]:
-    """Return the policy files at `path`, in the order in which Gemini CLI loads them.
-
-    For a file, this is the file itself.
-    """
-    if not is_folder(path):
-        return [path]
-    try:
-        named = [each for each in path.iterdir() if each.name.endswith(".toml")]
-    except OSError:  # reported when the policy is loaded
-        return []
-    found = (each for each in named if is_file(each) and not each.is_symlink())
-    return sorted(found, key=lambda each: each.name.encode("utf-8", "surrogateescape"))
 
 
 async def load(app: AppBase, file: Path | PolicyFile) -> Opened | None:

@@ -14,7 +14,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from gemtui.policy.model.rules import Decision, Rule
-from gemtui.policy.sentences import Sentence, read_sentences, rules_of, sentence_completions
+from gemtui.policy.sentence_parser import Sentence, read_sentences, rules_of, sentence_completions
 from gemtui.policy.words import condition_words, decision_word, tools_words
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own

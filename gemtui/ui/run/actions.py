@@ -57,10 +57,9 @@ async def trusted(
     environment variables of the run.
     """
     folder = options.cwd or current_folder()
-    if not await asyncio.to_thread(trust.must_ask, folder, environ):
-        return False
-    if await asyncio.to_thread(trust.remembered, folder, environ):
-        return True
+    known = await asyncio.to_thread(trust.trust_of, folder, environ)
+    if known is not trust.FolderTrust.NOBODY:
+        return known is trust.FolderTrust.GEMTUI
     report = await asyncio.to_thread(before_run_report, options, environ)
     about = (
         clean_line(str(folder)),
@@ -174,7 +173,7 @@ async def show_command(
     adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
 
     def script() -> tuple[Clean, ...]:
-        known = trust.must_ask(folder, os.environ) and trust.remembered(folder)
+        known = trust.trust_of(folder) is trust.FolderTrust.GEMTUI
         wanted = replace(options, trust=options.trust or known)
         made = adapter.command(prompt, wanted, id=id)
         where = options.worktree and worktree_of(folder) is None

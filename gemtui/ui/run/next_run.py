@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from textual.worker import WorkerCancelled
 
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.trust import folder_settings
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
@@ -118,8 +118,9 @@ class NextRun(RunPart):
     @background(_USUAL, exclusive=True)
     async def detect_mode(self) -> None:
         """Determine the default mode, and turn asking on if runs can ask in this folder."""
-        settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
-        extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
+        folder, environ = self.folder, os.environ
+        settings = await asyncio.to_thread(folder_settings, folder, environ, for_run=True)
+        extension = await asyncio.to_thread(extension_state, environ, folder, for_run=True)
         with suppress(OSError):
             report = await asyncio.to_thread(before_run_report, AgentOptions(cwd=self.folder))
             self.taken_away = report.taken_away

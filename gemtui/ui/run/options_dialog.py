@@ -28,7 +28,6 @@ from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.file.levels import check_tools
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.runs.before_run import before_run_report
 from gemtui.text import Clean, clean_line, short_path, visible_line
@@ -189,7 +188,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
         try:
             options = self._wanted()
             await asyncio.to_thread(options.check)
-            check_tools(options.tools)
         except OptionError as error:
             self._say_problem(error)
         else:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent import trust
 from gemtui.agent.folder_options import to_dict
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import before_run_report
@@ -247,9 +246,10 @@ def _unattended(options: AgentOptions) -> AgentOptions:
         raise OptionError(
             "settings or .env files have changed since you last saw them", option="cwd"
         )
-    if options.trust or not trust.must_ask(options.cwd, os.environ):
+    known = trust_of(options.cwd)
+    if options.trust or known is FolderTrust.CLI:
         return options
-    if not trust.remembered(options.cwd):
+    if not known.is_trusted:
         raise OptionError("its folder is not trusted", option="trust")
     return replace(options, trust=True)
 

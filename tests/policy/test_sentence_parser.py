@@ -15,7 +15,12 @@ from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.sentences import read_sentences, rules_of, sentence_completions, sentence_of
+from gemtui.policy.sentence_parser import (
+    read_sentences,
+    rules_of,
+    sentence_completions,
+    sentence_of,
+)
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
 
 PROJECT = Path("/home/me/app")

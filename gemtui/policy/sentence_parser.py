@@ -1,4 +1,4 @@
-"""Create rules from sentences such as `allow edit src/**; deny everything else`.
+"""Parse sentences such as `allow edit src/**; deny everything else` into rules.
 
 Each sentence has a verb and an object. Specific sentences take precedence over those about a whole
 kind of tool, which take precedence over "everything else". Among equally specific sentences, a deny
@@ -18,7 +18,7 @@ from gemtui.policy.match import command_patterns, path_patterns
 from gemtui.policy.match.path_patterns import describe_files, projects_of
 from gemtui.policy.match.pattern_forms import anywhere_pattern
 from gemtui.policy.model.rules import Decision, Rule
-from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, nearest, problem_with
+from gemtui.policy.model.tool_catalog import AGENTS, TOOLS, may_exist, nearest
 from gemtui.policy.suggest.prefixes import NoPrefix, prefix_of
 
 _SHELL = "run_shell_command"
@@ -183,7 +183,7 @@ def _about(decision: Decision, words: str, project: Path | None) -> _About:
 
 
 def _names_tool(word: str) -> bool:
-    return ("_" in word or word in ("glob", "replace", *AGENTS)) and problem_with(word) is None
+    return ("_" in word or word in ("glob", "replace", *AGENTS)) and may_exist(word)
 
 
 def _ranked(decision: Decision, allowed: int) -> int:
