@@ -110,6 +110,37 @@ def test_a_crash_ends_it_in_order_and_says_where(folder: Path) -> None:
         assert b"ZeroDivisionError" in place.raw
 
 
+LATE = """
+import signal, sys
+from gemtui.ui.sessions.session_keys import SessionKeys
+
+def fail(self):
+    app = self.screen.app
+    async def look():
+        app.query_one("#gone")
+    app.run_worker(look())
+    {ending}
+    app.query_one("#gone")
+
+SessionKeys.action_problems = fail
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)]
+)
+def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(
+    folder: Path, ending: str, code: int
+) -> None:
+    with terminal(folder, "-c", LATE.format(ending=ending)) as place:
+        place.shows("? keys")
+        place.press("!")
+        assert place.wait() == code
+        assert b"Traceback" not in place.raw
+
+
 def test_the_window_is_named_after_what_is_read(running: Terminal) -> None:
     named = rb"\x1b\]2;gemtui: (?!Sessions)([^\x07]+)\x07"
     running.press("\r")
