@@ -70,6 +70,31 @@ def test_a_terminal_that_is_gone_ends_it(running: Terminal) -> None:
     assert running.process.wait(20) == 128 + signal.SIGHUP
 
 
+EARLY = """
+import select, sys
+from gemtui.ui import app
+handle = app.exit_immediately
+
+def wait(attributes):
+    print("ready", flush=True)
+    poll = select.poll()
+    poll.register(0, 0)
+    poll.poll()
+    handle(attributes)
+
+app.exit_immediately = wait
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> None:
+    with terminal(folder, "-c", EARLY) as place:
+        place.until(lambda: b"ready" in place.raw, "the app is about to begin")
+        place.hang_up()
+        assert place.process.wait(20) == 128 + signal.SIGHUP
+
+
 def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
     with terminal(folder, "-m", "gemtui", "--demo") as place:
         place.shows("? keys")
