@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from pathlib import Path
 from typing import NewType
-from unicodedata import category, east_asian_width, name
+from unicodedata import category, east_asian_width, name, normalize
 
 Clean = NewType("Clean", str)
 """Text without bidi controls or any control characters except newline and tab."""
@@ -308,6 +308,25 @@ def file_name(text: str) -> str:
 
 def _fits_in_name(char: str) -> bool:
     return char.isalnum() or char in "._" or (category(char) in ("Mc", "Mn") and char != "\ufe0f")
+
+
+def composed(text: str) -> str:
+    """Return a text with its accented letters composed (NFC), so that searches can compare it.
+
+    The same letter may be one character, or a base letter with combining marks after it.
+    """
+    return normalize("NFC", text)
+
+
+def either_form(text: str) -> str:
+    """Return a regular expression for a text, with accented letters composed or not."""
+    return "".join(map(_either_form, composed(text)))
+
+
+def _either_form(char: str) -> str:
+    apart = normalize("NFD", char)
+    escaped = re.escape(char)
+    return escaped if apart == char else f"(?:{escaped}|{re.escape(apart)})"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -33,6 +33,9 @@ DIFFERS = "a file differs from what was approved: see both versions with `gemtui
 MOVED = "the run's folder was moved, removed or made unreadable, and hooks can't run without it"
 """The reason given when a run is ended because it can no longer ask questions."""
 
+ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
+"""The message for an answer that comes after another one, because only the first one counts."""
+
 
 class Away(StrEnum):
     """How to treat a question that is asked while gemtui is closed."""

@@ -12,7 +12,7 @@ import asyncio
 import os
 import re
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -234,10 +234,13 @@ class GateFolder:
         return self.path / f"{kind}-{number}.json"
 
 
-async def answer_questions(gate: GateFolder, approve: Approve) -> None:
+async def answer_questions(
+    gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]
+) -> None:
     """Answer a run's questions by calling `approve` for each, until cancelled.
 
-    `approve` may be called for several questions at once.
+    `approve` may be called for several questions at once. `late`: called with each question to
+    which its answer came too late, because another gemtui had already answered.
     """
     async with asyncio.TaskGroup() as answering:
         number, looks = 1, 0
@@ -249,12 +252,17 @@ async def answer_questions(gate: GateFolder, approve: Approve) -> None:
             while gate.has_question(number):
                 request = await asyncio.to_thread(gate.question, number)
                 if request is not None:
-                    answering.create_task(_answer(gate, request, approve))
+                    answering.create_task(_answer(gate, request, approve, late))
                 number += 1
             await asyncio.sleep(STEP)
 
 
-async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) -> None:
+async def _answer(
+    gate: GateFolder,
+    request: ApprovalRequest,
+    approve: Approve,
+    late: Callable[[ApprovalRequest], object],
+) -> None:
     try:
         answer = await approve(request)
         if not isinstance(answer, Approval):
@@ -263,24 +271,25 @@ async def _answer(gate: GateFolder, request: ApprovalRequest, approve: Approve) 
             )
     except Exception as error:
         answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
-    while not await asyncio.to_thread(_write, gate, request.number, answer):
+    while (counts := await asyncio.to_thread(_write, gate, request.number, answer)) is None:
         await asyncio.sleep(_AGAIN)
+    if not counts:
+        late(request)
 
 
-def _write(gate: GateFolder, number: int, answer: Approval) -> bool:
-    """Write the answer to a question; return False if it could not be written.
+def _write(gate: GateFolder, number: int, answer: Approval) -> bool | None:
+    """Write the answer to a question, and return whether it counts; None if it can't be written.
 
     If the arguments in the answer can't be written as JSON, a denial is written instead.
     """
     with suppress(OSError):
         try:
-            gate.answer(number, answer)
+            return gate.answer(number, answer)
         except (TypeError, ValueError):  # arguments that can't be serialised as JSON
-            gate.answer(
+            return gate.answer(
                 number,
                 Approval.deny(
                     "the approval callback returned arguments that can't be written as JSON"
                 ),
             )
-        return True
-    return False
+    return None

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.agent import process_tree
+from gemtui.agent.approval import ELSEWHERE, ApprovalRequest
 from gemtui.agent.capabilities import NEWEST, Capabilities
 from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
-from gemtui.agent.events import AgentEvent
+from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.options import AgentOptions, Approve
@@ -57,6 +58,8 @@ from gemtui.policy.model.tool_catalog import is_known
 from gemtui.processes import FOLDER, python
 
 LOST = "the supervisor of this run was killed, so how the run ended is unknown"
+ANSWERED_ELSEWHERE = "GEMTUI_ANSWERED_ELSEWHERE"
+"""The code of the error event about an answer that came after another one."""
 _MOST_STDERR = 1_000_000
 _OWNER_LOOK = 25
 """After this many reads without output, check that the supervisor is alive."""
@@ -471,7 +474,8 @@ class UnguardedAdapter:
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
         process tree, and the iterator closes only after that. Raises OptionError before anything is
-        started. If the CLI is missing or can't be started, the events report that.
+        started. If the CLI is missing or can't be started, the events report that, and so they do
+        if an answer of `options.approve` was ignored because another one came first.
         """
         options = options or AgentOptions()
         options.check()
@@ -481,23 +485,39 @@ class UnguardedAdapter:
             for event in unstarted(error, options):
                 yield event
             return
-        answering = _answering(run, options.approve)
+        late: list[ApprovalRequest] = []
+        answering = _answering(run, options.approve, late.append)
         try:
             async with aclosing(run.owned_events(options.abort)) as events:
                 async for event in events:
+                    while late:
+                        yield _too_late(late.pop(0), event)
                     yield event
         finally:
             answering.cancel()
 
 
-def _answering(run: GeminiRun, approve: Approve | None) -> asyncio.Future[None]:
+def _answering(
+    run: GeminiRun, approve: Approve | None, late: Callable[[ApprovalRequest], object]
+) -> asyncio.Future[None]:
     """Start passing the run's questions to `approve` in the background.
 
-    If `approve` is None, the returned future never completes.
+    If `approve` is None, the returned future never completes. `late`: as in `answer_questions`.
     """
     if approve is None:
         return asyncio.Future()
-    return asyncio.ensure_future(answer_questions(run.gate, approve))
+    return asyncio.ensure_future(answer_questions(run.gate, approve, late))
+
+
+def _too_late(request: ApprovalRequest, before: AgentEvent) -> AgentEvent:
+    """Return an event about an answer that was ignored because it came too late.
+
+    `before`: the event that follows it.
+    """
+    said = ErrorSaid(
+        message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE
+    )
+    return Event(payload=said, timestamp=before.timestamp, session_id=before.session_id)
 
 
 def _end(starting: Future[GeminiRun]) -> None:

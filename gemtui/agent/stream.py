@@ -70,6 +70,10 @@ class Limit(StrEnum):
         return words.get(word or "")
 
 
+_FAILURES = (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET)
+"""The limits that end a run with an error."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """The end of a run's process, with everything that the run's last events contain.
@@ -348,7 +352,7 @@ class Stream:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
         elif ending.aborted or self._cut_at_turn(ending):
             return
-        elif ending.limit in (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET):
+        elif ending.limit in _FAILURES:
             yield ErrorSaid(message=_limit_words(ending), code=ending.limit, recoverable=False)
         elif self._result is not None:
             yield from self._result_error(self._result, ending)
@@ -376,7 +380,7 @@ class Stream:
             return DoneStatus.INTERRUPTED
         if self._cut_at_turn(ending):
             return DoneStatus.MAX_TURNS
-        if ending.limit in (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET):
+        if ending.limit in _FAILURES:
             return DoneStatus.ERROR
         if self._result is not None:
             limited = ending.code == TURN_LIMIT_EXIT

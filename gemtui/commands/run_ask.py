@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from gemtui.agent.approval import ELSEWHERE
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
@@ -249,7 +250,7 @@ class TerminalQuestions:
             case Counted.NOT_KEPT:
                 self._tell(f"Allowed for this run; the rule could not be saved: {given.problem}")
             case Counted.SECOND:
-                self._tell("Already answered in another gemtui; your answer was ignored.")
+                self._tell(ELSEWHERE)
         return True
 
     def _show(self, asked: Asked) -> None:

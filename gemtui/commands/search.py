@@ -74,12 +74,13 @@ def run(
     if results.note is not None:
         note(results.note)
     if not results.complete:
-        note("results are incomplete: the search index is still being built, so try again later")
+        so_far = "results are incomplete" if results.groups else "no matches so far"
+        note(f"{so_far}: the search index is still being built, so try again later")
     if not update_index and (results.unindexed or search.damage is not None):
         from gemtui.search.indexer import begin_index
 
         begin_index(gemini_home(), folder)
-    if not results.groups:
+    if results.complete and not results.groups:
         note(_why_nothing(query, answer.where, dropped=dropped))
     return 0 if results.groups else 1
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
+from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
 from gemtui.sessions.scope import read_store
 from gemtui.sessions.store import Problem
 from gemtui.sessions.summary import iso
 from gemtui.stats.activity import activities
-from gemtui.stats.prices import load_prices
+from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, Sums, counted_sessions
 from gemtui.text import Clean, clean_line, counted, ellipsis, short_path
 
@@ -28,9 +29,10 @@ _NAME = 36
 def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
     """Print usage statistics; return 1 if no session matches.
 
-    `project`, `everywhere`, `since`: which sessions to count. Raises StoreUnreadable, ConfigError.
+    `project`, `everywhere`, `since`: which sessions to count. If the prices can't be read, no
+    costs are shown. Raises StoreUnreadable.
     """
-    prices = load_prices()
+    prices = _prices()
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
     where = None if everywhere else scope(snapshot, project, hidden=False)
@@ -53,6 +55,15 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
     return 0 if stats.total.sessions else 1
 
 
+def _prices() -> Prices | None:
+    """Return the prices; None, after a note, if they can't be read."""
+    try:
+        return load_prices()
+    except ConfigError as error:
+        note(f"no costs are shown: {error}")
+        return None
+
+
 # --- tables --------------------------------------------------------------------------------------
 
 
@@ -68,7 +79,7 @@ def _lines(stats: Stats) -> Iterator[Clean]:
     yield from _table("DAY", days, _COLUMNS)
     calls = sorted(stats.tools.items(), key=lambda pair: -pair[1].calls.total())
     yield from _table("TOOL", dict(calls), _TOOL_COLUMNS)
-    if total.priced:
+    if total.priced and stats.prices is not None:
         without = ", ".join(sorted(total.unpriced))
         yield Clean("")
         yield clean_line(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from gemtui.agent.events import DoneStatus
+from gemtui.agent.stream import Limit
 
 
 class RunState(StrEnum):
@@ -67,21 +68,21 @@ _OF_DONE: Mapping[DoneStatus, Status] = {
 }
 
 
-_OF_LIMIT: Mapping[str | None, Status] = {
-    "timeout": Status.TIMEOUT,
-    "idle": Status.TIMEOUT,
-    "budget": Status.BUDGET,
+_OF_LIMIT: Mapping[Limit | None, Status] = {
+    Limit.TIMEOUT: Status.TIMEOUT,
+    Limit.IDLE: Status.TIMEOUT,
+    Limit.BUDGET: Status.BUDGET,
 }
 
 
 def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
     """Return how a run ended, judging only by the last event of its output.
 
-    `complete`: whether the run reported a result. `limit`: the limit that ended the run, such as
-    `timeout`; None if there was none.
+    `complete`: whether the run reported a result. `limit`: the limit that ended the run, as
+    `Limit.of` reads it.
     """
-    if limit in _OF_LIMIT:
-        return _OF_LIMIT[limit]
+    if (status := _OF_LIMIT.get(Limit.of(limit))) is not None:
+        return status
     if done is DoneStatus.SUCCESS and not complete:
         return Status.INCOMPLETE
     return _OF_DONE[done]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from gemtui.search.similar import similar_in
 from gemtui.search.words import words
 from gemtui.sessions.query import Query, Term
-from gemtui.text import Clean, clean_line
+from gemtui.text import Clean, clean_line, either_form
 
 WIDTH = 200
 """Default maximum length of a snippet in characters."""
@@ -85,7 +85,7 @@ def _end(term: Term) -> str:
 
 
 def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
-    return re.compile(start + r"[\W_]+".join(map(re.escape, row)) + end, re.IGNORECASE)
+    return re.compile(start + r"[\W_]+".join(map(either_form, row)) + end, re.IGNORECASE)
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:

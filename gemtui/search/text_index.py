@@ -20,6 +20,7 @@ import tantivy
 from gemtui.search.documents import DocumentKind, SearchDocument
 from gemtui.search.integrity import IndexDamaged, Integrity
 from gemtui.search.words import analyzer
+from gemtui.text import composed
 
 WORDS = "words"
 """The name under which `analyzer()` is registered in the index."""
@@ -247,13 +248,13 @@ class TextReader:
 
 def _stored(file: int, each: SearchDocument) -> tantivy.Document:
     made = tantivy.Document()
-    made.add_text("text", each.text)
+    made.add_text("text", composed(each.text))
     if each.parts:
         made.add_text("parts", each.parts)
     if each.tool:
-        made.add_text("tool", each.tool_words)
+        made.add_text("tool", composed(each.tool_words))
     for path in each.paths:
-        made.add_text("path", path)
+        made.add_text("path", composed(path))
     made.add_unsigned("file", file)
     made.add_unsigned("kind", each.kind)
     made.add_unsigned("time", epoch_seconds(each.time))

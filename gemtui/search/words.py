@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gemtui.text import composed
+
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
@@ -45,8 +47,8 @@ def analyzer() -> TextAnalyzer:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a string in order."""
-    return analyzer().analyze(text)
+    """Return the words of a string in order, composed (see `composed`)."""
+    return analyzer().analyze(composed(text))
 
 
 def parts(text: str) -> str:

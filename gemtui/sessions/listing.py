@@ -25,7 +25,7 @@ from gemtui.sessions.query import Field, Narrowed, can_tell, fits, parse_query
 from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.text import Clean, clean, clean_line, short_path
+from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -181,6 +181,7 @@ def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
+    word = composed(word)
     if _minds_case(word):
         return [entry for entry in entries if (word in entry.plain) is wanted]
     return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
@@ -191,7 +192,8 @@ def _minds_case(word: str) -> bool:
 
 
 def _any_case(word: str) -> str:
-    return re.escape(word) if _minds_case(word) else f"(?i:{re.escape(word)})"
+    pattern = either_form(word)
+    return pattern if _minds_case(word) else f"(?i:{pattern})"
 
 
 # --- rows ------------------------------------------------------------------------------------
@@ -203,8 +205,8 @@ class ListEntry:
     `key`: unique in a listing, and stable for the session in later listings. `project`: a short
     label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
     the same for all sessions of a project. `title`: the user's name for the session, or else its
-    own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text.
-    `lower`: the searched text in lower case.
+    own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
+    composed. `lower`: the same in lower case.
     """
 
     __slots__ = (
@@ -230,7 +232,7 @@ class ListEntry:
         note = () if mark is None or mark.note is None else clean(mark.note).split("\n")
         self.unseen = (*(() if title == self.title else (title,)), *map(clean_line, note))
         shown = (self.title, project, *self.models, *self.tags)
-        self.plain = "\n".join((*shown, *self.unseen, summary.id))
+        self.plain = composed("\n".join((*shown, *self.unseen, summary.id)))
         self.lower = self.plain.lower()
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.moments import period
-from gemtui.text import or_list
+from gemtui.text import composed, or_list
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -253,16 +253,16 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
     `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
     `tool:` and `is:failed`), a session matches if it contains such a call.
     """
-    value = narrowed.value.lower()
+    value = composed(narrowed.value).lower()
     match narrowed.field:
         case Field.PROJECT:
-            found = value in (session.project or session.project_key).lower()
+            found = value in composed(session.project or session.project_key).lower()
         case Field.MODEL:
             found = any(value in model.lower() for model in session.models)
         case Field.TOOL:
             found = any(value in tool.lower() for tool in session.tools)
         case Field.FILE:
-            found = any(value in path.lower() for path in session.files_written)
+            found = any(value in composed(path).lower() for path in session.files_written)
         case Field.TAG:
             found = mark is not None and value.removeprefix("#") in mark.tags
         case Field.IS if value == "failed":

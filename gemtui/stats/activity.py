@@ -22,6 +22,8 @@ from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, wri
 
 _FIRST, _LAST = datetime(1970, 1, 2, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 """The limits of plausible times; any other time is replaced by the session's."""
+UNKNOWN_TIME = -1
+"""The time slot of activity without any plausible time. Its tokens count as unknown."""
 SLOT = 900
 """The length of a time slot in seconds.
 
@@ -82,7 +84,7 @@ class FileActivity(Struct, frozen=True, array_like=True):
 
 ACTIVITIES: CachedRows[FileActivity] = CachedRows(
     file="activity.sqlite3",
-    version=3,
+    version=4,
     application=0x67656E00,
     decode=msgspec.msgpack.Decoder(FileActivity).decode,
 )
@@ -153,12 +155,14 @@ def answers_of(outlines: Sequence[Outline], otherwise: datetime) -> Iterator[Ans
         if line.author is Author.MODEL:
             long = line.usage is not None and (line.usage.input or 0) > LONG_PROMPT
             slot, dropped = _slot(line.time, otherwise), line.dropped is not None
-            found.setdefault((slot, line.model or "", long, dropped), []).append(line.usage)
+            usage = None if slot == UNKNOWN_TIME else line.usage
+            found.setdefault((slot, line.model or "", long, dropped), []).append(usage)
     for key, usages in found.items():
         yield Answers(*key, len(usages), usages.count(None), usage_sum(usages))
 
 
 def _slot(time: datetime | None, otherwise: datetime) -> int:
-    if time is None or not _FIRST <= time < _LAST:
-        time = min(max(otherwise, _FIRST), _LAST)
-    return int(time.timestamp() // SLOT)
+    for each in (time, otherwise):
+        if each is not None and _FIRST <= each < _LAST:
+            return int(each.timestamp() // SLOT)
+    return UNKNOWN_TIME

@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 from gemtui.sessions.repositories import ProjectFolders, repository_of
 from gemtui.sessions.store import SessionKind
 from gemtui.sessions.summary import Flag, Summary
-from gemtui.stats.activity import EXIT_CODE, SLOT, Answers, FileActivity
+from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
 
@@ -101,11 +101,14 @@ class Sums:
 class Stats:
     """Sums over sessions, by group.
 
-    Call `add` for each session, then read the groups. `since`: ignore earlier activity. `zone`: the
-    time zone for days and hours.
+    Call `add` for each session, then read the groups. `prices`: None if they are unknown. `since`:
+    ignore earlier activity, and activity without a known time. `zone`: the time zone for days and
+    hours.
     """
 
-    def __init__(self, prices: Prices, *, since: datetime | None, zone: tzinfo | None) -> None:
+    def __init__(
+        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
+    ) -> None:
         self.prices = prices
         self.total = Sums()
         self.projects: dict[str, Sums] = {}
@@ -116,7 +119,7 @@ class Stats:
         self.week: Counter[tuple[int, int]] = Counter()
         """The number of answers by weekday (0 is Monday) and hour."""
         self._zone = zone
-        self._first = 0 if since is None else int(-(-since.timestamp() // SLOT))
+        self._first = UNKNOWN_TIME if since is None else int(-(-since.timestamp() // SLOT))
         self._times: dict[int, tuple[date, int]] = {}
 
     def add(self, session: Summary, activity: FileActivity) -> None:
@@ -129,10 +132,11 @@ class Stats:
                 sums.prompts += prompts
         for each in activity.answers:
             model = each.model or UNKNOWN_MODEL
-            cost = self.prices.cost(each.model, each.usage, long=each.long)
+            prices = self.prices
+            cost = None if prices is None else prices.cost(each.model, each.usage, long=each.long)
             for sums in self._groups(each.slot, id, project, model=model):
                 sums.add_answers(each, model, cost)
-            if each.slot >= self._first and not each.dropped:
+            if each.slot > UNKNOWN_TIME and each.slot >= self._first and not each.dropped:
                 day, hour = self._time(each.slot)
                 self.week[day.weekday(), hour] += each.count
         for call in activity.calls:
@@ -148,18 +152,16 @@ class Stats:
     ) -> list[Sums]:
         """Return the groups that count an activity, and add the session to each of them.
 
-        `slot`: the time slot of the activity. `model`, `tool`: the model or tool that it belongs
-        to; "" if none. Returns [] for activity before `since`.
+        `slot`: the time slot of the activity; UNKNOWN_TIME belongs to no day or hour. `model`,
+        `tool`: the model or tool that it belongs to; "" if none. Returns [] for activity before
+        `since`.
         """
         if slot < self._first:
             return []
-        day, hour = self._time(slot)
-        groups = [
-            self.total,
-            self.projects.setdefault(project, Sums()),
-            self.days.setdefault(day, Sums()),
-            self.hours.setdefault(hour, Sums()),
-        ]
+        groups = [self.total, self.projects.setdefault(project, Sums())]
+        if slot != UNKNOWN_TIME:
+            day, hour = self._time(slot)
+            groups += [self.days.setdefault(day, Sums()), self.hours.setdefault(hour, Sums())]
         groups += [self.models.setdefault(model, Sums())] if model else []
         groups += [self.tools.setdefault(tool, Sums())] if tool else []
         for sums in groups:
@@ -174,6 +176,7 @@ class Stats:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the statistics as JSON values, each list sorted by name or time."""
+        prices = self.prices
         return {
             "totals": self.total.to_dict(),
             "projects": _rows("project", self.projects),
@@ -181,7 +184,7 @@ class Stats:
             "days": _rows("day", {str(day): each for day, each in self.days.items()}),
             "tools": _rows("tool", self.tools),
             "hours": _rows("hour", self.hours),
-            "prices": {"date": str(self.prices.date), "models": sorted(self.prices.models)},
+            "prices": prices and {"date": str(prices.date), "models": sorted(prices.models)},
         }
 
 

@@ -130,11 +130,11 @@ def usage_of(tokens: object) -> Usage | None:
 def plausible(usage: Usage) -> Usage | None:
     """Return `usage` if plausible, else None.
 
-    Token counts are implausible if any is negative or huge, or if `cached` exceeds `input`.
+    Token counts are implausible if any is negative or huge, or if `cached` exceeds `input` or
+    `input` exceeds `total`.
     """
     counts = (getattr(usage, name) for name in Usage.__struct_fields__)
     if any(count is not None and not 0 <= count <= _MOST_TOKENS for count in counts):
         return None
-    if usage.input is not None and usage.cached is not None and usage.cached > usage.input:
-        return None
-    return usage
+    rising = [each for each in (usage.cached, usage.input, usage.total) if each is not None]
+    return usage if rising == sorted(rising) else None

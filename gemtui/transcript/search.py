@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, assert_never
 
+from gemtui.text import either_form
 from gemtui.transcript.call_text import call_text
 from gemtui.transcript.model import (
     Attachment,
@@ -58,11 +59,11 @@ def pattern(query: str) -> re.Pattern[str] | None:
     """Return a pattern for the query; None if the query has no word.
 
     The search is case-sensitive only if the query has a capital letter. Whitespace in the query
-    matches any whitespace.
+    matches any whitespace, and accented letters match composed or not.
     """
     words = query.split()
     exact = any(char.isupper() for char in query)
-    return re.compile(r"\s+".join(map(re.escape, words)), 0 if exact else re.I) if words else None
+    return re.compile(r"\s+".join(map(either_form, words)), 0 if exact else re.I) if words else None
 
 
 def block_text(block: Block) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 from textual import on, work
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.binding import BindingType
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
@@ -56,6 +56,8 @@ def draw_plainly() -> None:
 
 _FEW_KEYS = 15
 """How many keys the help shows at first; this many fit on an 80 x 24 screen."""
+_MISSING = (NoMatches, ScreenStackError)
+"""The errors Textual raises if a widget or screen does not exist."""
 _COLLECTOR = (50_000, 20, 50)
 """Thresholds for `gc.set_threshold`, higher than Python's defaults.
 
@@ -89,8 +91,9 @@ class GemtuiApp(AppBase):
         no_color = "NO_COLOR" in os.environ
         super().__init__(start, config, clock, ansi_color=True if no_color else None)
         self.set_class(config.ascii, "-ascii")
-        self._ending = False
+        self._shutting_down = False
         self._terminal = terminal
+        self._signals: ExitSignals | None = None
         self._job: JobControl | None = None
         self.policies = PolicyMode(self)
         self.runs = RunMode(self, may_start=self.policies.ready_to_start)
@@ -125,8 +128,8 @@ class GemtuiApp(AppBase):
         # styles would also be parsed twice.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
         if not self.is_headless:
-            signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
-            self._job = JobControl(self, lambda: signals.is_exiting)
+            self._signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
+            self._job = JobControl(self, lambda: self._signalled)
         if self.config.theme not in self.available_themes:
             self.show_message(
                 f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
@@ -145,17 +148,25 @@ class GemtuiApp(AppBase):
         Textual removes the widgets first, so workers could look for widgets that no longer exist.
         """
         self.workers.cancel_all()
-        self._ending = True
+        self._shutting_down = True
         await super()._shutdown()
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors about missing widgets while the app is shutting down.
+        """Ignore errors that only occur because the app is ending; handle others as usual.
 
-        Other errors are handled as usual.
+        Workers and widgets that are still being made may look for widgets and screens that Textual
+        has removed already, or never mounted. After a signal every error is ignored, because the
+        terminal may have disappeared too, and the exit code must name the signal.
         """
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if not (self._ending and isinstance(cause, NoMatches)):
+        ending = self._exit or self._shutting_down
+        if not (self._signalled or (ending and isinstance(cause, _MISSING))):
             super()._handle_exception(error)
+
+    @property
+    def _signalled(self) -> bool:
+        """Whether a signal that ends the app has arrived."""
+        return self._signals is not None and self._signals.is_exiting
 
     def signs(self) -> Mapping[str, str]:
         """Return the symbols for the run and policy tabs, by the id of each tab's key.

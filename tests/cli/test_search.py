@@ -129,6 +129,15 @@ def test_nothing_found_exits_with_1(store: Path, gemtui: Gemtui) -> None:
     }
 
 
+def test_an_incomplete_search_without_hits_only_says_so(
+    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gemtui.search.search.AT_ONCE", 0)  # no file is small enough to be sure
+    answer = gemtui("search", "--everywhere", "qqxxyyzz")
+    assert answer.code == 1
+    assert answer.complaint.startswith("gemtui: no matches so far: the search index is still")
+
+
 def test_nothing_asked_is_said(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("search", " ")
     assert answer.code == 1

@@ -75,7 +75,7 @@ async def test_an_answer_that_has_no_room_is_given_later(other_file_system: Path
         came.set()
         return Approval.allow()
 
-    answering = asyncio.create_task(answer_questions(gate, approve))
+    answering = asyncio.create_task(answer_questions(gate, approve, lambda _: None))
     await came.wait()
     with pytest.raises(OSError, match=r".*") as no_room:
         gate.answer(2, Approval.deny())

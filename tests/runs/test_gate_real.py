@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest
 from gemtui.agent.events import (
     AgentEvent,
     Done,
     DoneStatus,
+    ErrorSaid,
     PermissionRequest,
     ResultStatus,
     ToolResult,
@@ -74,6 +75,20 @@ def by_name(**answers: Approval) -> Callable[[ApprovalRequest], Any]:
         return answers[Path(request.arguments["file_path"]).stem]
 
     return approve
+
+
+async def test_an_answer_after_another_one_is_reported(gated: GeminiCli) -> None:
+    async def approve(request: ApprovalRequest) -> Approval:
+        GateFolder.of(run_of(gated)).answer(request.number, Approval.allow())
+        return Approval.deny("too late")
+
+    turns = [answer(write("a.txt")), answer(text("Done."))]
+    with ModelServer(turns) as model:
+        events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
+    assert [status for _, status in results(events)] == [ResultStatus.SUCCESS]
+    said = [each.payload for each in events if isinstance(each.payload, ErrorSaid)]
+    assert [each.code for each in said if each.recoverable] == ["GEMTUI_ANSWERED_ELSEWHERE"]
+    assert said[0].message == f"write_file: {ELSEWHERE}"
 
 
 @pytest.mark.every_run

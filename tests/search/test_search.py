@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
 
 import psutil
 import pytest
@@ -15,10 +17,11 @@ from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import NO_MARKS, Search
+from gemtui.search.snippets import snippet
 from gemtui.sessions.load import transcript_of
 from gemtui.sessions.query import parse_query
 from gemtui.sessions.session_log import SessionLog
-from gemtui.transcript.search import block_text
+from gemtui.transcript.search import block_text, pattern
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone(timedelta(0)))
@@ -282,3 +285,26 @@ def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
             *_, results = search.find(parse_query(text, now=NOW), sessions)
             assert results.total_hits == {"the-p": 2, "the.end-p": 1}.get(text, 0)
             assert (search.damage, results.unindexed) == (None, 0)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("indexed", [True, False])
+def test_accents_are_found_and_marked_composed_or_not(
+    home: Path, tmp_path: Path, form: Literal["NFC", "NFD"], indexed: bool
+) -> None:
+    texts = [normalize(each, "Un Été à Zürich") for each in ("NFC", "NFD")]
+    users = [logs.user(f"u{at}", text) for at, text in enumerate(texts)]
+    stores.session(home / ".gemini", PARSER, [logs.header(PARSER), *users])
+    folder = tmp_path / "cache"
+    if indexed:
+        index(home / ".gemini", folder)
+    with closing(Search(folder)) as search:
+        for query, count in (("été", 2), ('"été à"', 2), ("zür", 2), ("zürich -été", 0)):
+            typed = normalize(form, query)
+            assert len(ask(search, home, typed).hits) == count, query
+            asked = parse_query(typed, now=NOW)
+            assert all(snippet(text, asked).spans for text in texts if count)
+    for text in texts:
+        found = pattern(normalize(form, "été à"))
+        assert found is not None
+        assert found.search(text)

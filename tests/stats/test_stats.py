@@ -217,6 +217,7 @@ def test_a_worktree_counts_for_its_repository(tmp_path: Path) -> None:
     "absurd",
     [
         {"input": -5}, {"output": 10**18}, {"cached": 101}, {"total": -1}, {"input": 10**12},
+        {"total": 99},
     ],
 )  # fmt: skip
 def test_tokens_that_can_not_be_are_unknown_and_cost_nothing(
@@ -238,3 +239,25 @@ def test_a_time_that_can_not_be_is_that_of_the_session(tmp_path: Path, time: str
         record |= {"timestamp": time} if "timestamp" in record else {}
     session(tmp_path, uuid(1), records)
     assert all(day["day"].startswith("20") for day in stats_of(tmp_path).to_dict()["days"])
+
+
+@pytest.mark.parametrize("time", ["1969-12-31T00:00:00.000Z", "9998-01-01T00:00:00.000Z"])
+def test_without_any_possible_time_tokens_are_unknown_and_belong_to_no_day(
+    tmp_path: Path, time: str
+) -> None:
+    times = ("timestamp", "startTime", "lastUpdated")
+    records = [
+        record | {key: time for key in times if key in record}
+        for record in (
+            logs.header(uuid(1)),
+            logs.user("u", "Go"),
+            answer("a", 5, "gemini-2.5-pro", input=100, output=10, total=110),
+        )
+    ]
+    session(tmp_path, uuid(1), records)
+    stats = stats_of(tmp_path)
+    total = stats.to_dict()["totals"]
+    assert (total["prompts"], total["answers"], total["answers_without_tokens"]) == (1, 1, 1)
+    assert (total["tokens"]["total"], total["cost"]) == (None, None)
+    assert not stats.days
+    assert not stats.hours

@@ -70,6 +70,31 @@ def test_a_terminal_that_is_gone_ends_it(running: Terminal) -> None:
     assert running.process.wait(20) == 128 + signal.SIGHUP
 
 
+EARLY = """
+import select, sys
+from gemtui.ui import app
+handle = app.exit_immediately
+
+def wait(attributes):
+    print("ready", flush=True)
+    poll = select.poll()
+    poll.register(0, 0)
+    poll.poll()
+    handle(attributes)
+
+app.exit_immediately = wait
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+def test_a_terminal_that_is_gone_before_the_app_begins_ends_it(folder: Path) -> None:
+    with terminal(folder, "-c", EARLY) as place:
+        place.until(lambda: b"ready" in place.raw, "the app is about to begin")
+        place.hang_up()
+        assert place.process.wait(20) == 128 + signal.SIGHUP
+
+
 def test_a_signal_ends_it_when_the_terminal_takes_nothing_any_more(folder: Path) -> None:
     with terminal(folder, "-m", "gemtui", "--demo") as place:
         place.shows("? keys")
@@ -108,6 +133,37 @@ def test_a_crash_ends_it_in_order_and_says_where(folder: Path) -> None:
         assert place.wait() == 1
         assert restored(place.raw)
         assert b"ZeroDivisionError" in place.raw
+
+
+LATE = """
+import signal, sys
+from gemtui.ui.sessions.session_keys import SessionKeys
+
+def fail(self):
+    app = self.screen.app
+    async def look():
+        app.query_one("#gone")
+    app.run_worker(look())
+    {ending}
+    app.query_one("#gone")
+
+SessionKeys.action_problems = fail
+from gemtui.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)]
+)
+def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(
+    folder: Path, ending: str, code: int
+) -> None:
+    with terminal(folder, "-c", LATE.format(ending=ending)) as place:
+        place.shows("? keys")
+        place.press("!")
+        assert place.wait() == code
+        assert b"Traceback" not in place.raw
 
 
 def test_the_window_is_named_after_what_is_read(running: Terminal) -> None:

@@ -15,7 +15,7 @@ from textual.message import Message
 from textual.widgets import Rule
 from textual.worker import Worker, WorkerCancelled
 
-from gemtui.text import Clean
+from gemtui.text import Clean, composed
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look, glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
@@ -232,10 +232,10 @@ async def matching_items(
 
     If there are `_MANY` items or more, they are searched in a worker thread.
     """
-    words = query.lower().split()
+    words = composed(query).lower().split()
 
     def found() -> Sequence[Item]:
-        return [each for each in items if _holds(text(each).lower(), words)]
+        return [each for each in items if _holds(composed(text(each)).lower(), words)]
 
     if not words:
         return items

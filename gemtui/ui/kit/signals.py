@@ -10,6 +10,7 @@ forces it to.
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import select
 import signal
@@ -128,12 +129,22 @@ def _restore(attributes: list[Any] | None) -> None:
 def _watch_terminal() -> None:
     """Wait until the terminal hangs up, then send SIGHUP to this process.
 
-    Not every system does this by itself.
+    Not every system does this by itself, and no signal arrives if SIGHUP was ignored when the
+    terminal hung up, before this process handled signals (as `nohup` does).
     """
     stream = sys.__stdin__
-    if stream is None or not stream.isatty():
+    if stream is None or not _is_terminal(stream.fileno()):
         return
     poll = select.poll()
     poll.register(stream.fileno(), 0)
     if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
         os.kill(os.getpid(), signal.SIGHUP)
+
+
+def _is_terminal(handle: int) -> bool:
+    """Return whether a file descriptor belongs to a terminal, even to one that has hung up."""
+    try:
+        termios.tcgetattr(handle)
+    except termios.error as error:
+        return bool(error.args[0] == errno.EIO)
+    return True

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gemtui.agent.approval import ELSEWHERE
 from gemtui.errors import GemtuiError
 from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.granted import ALWAYS
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 CHANGED = "A file has changed since this call was shown. Check the call again."
-ELSEWHERE = "Already answered in another gemtui; your answer was ignored."
 _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
     "yes": Conversation.allow,
     "all_run": Conversation.allow_similar,

@@ -62,7 +62,7 @@ def _lines(stats: Stats, look: Look) -> Iterator[Line]:
     yield from _table("Models", _most(stats.models, _tokens), models, look, _tokens)
     tools = (_CALLS, _FAILED, _SESSIONS)
     yield from _table("Tools", _most(stats.tools, _calls), tools, look, _calls)
-    if stats.total.priced:
+    if stats.total.priced and stats.prices is not None:
         yield BLANK
         words = (
             f"Costs are estimates based on list prices as of {stats.prices.date}. "

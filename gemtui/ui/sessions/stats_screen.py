@@ -61,17 +61,18 @@ class StatsScreen(FullScreen[None]):
         reading = self.begin_reading(every=_STEP)
         self._update_header()
         self.query_one(LineView).show(lambda _look: ())
+        prices, problem = None, ""
         try:
             prices = await asyncio.to_thread(load_prices)
         except ConfigError as error:
-            self.show_status(clean_line(str(error)))
-            return
-        await asyncio.to_thread(self._sum_up, prices, reading)
+            problem = f"No costs are shown: {error}"
+        await asyncio.to_thread(self._sum_up, prices, reading, problem)
 
-    def _sum_up(self, prices: Prices, reading: Reading) -> None:
+    def _sum_up(self, prices: Prices | None, reading: Reading, problem: str) -> None:
         """Add up the sessions, showing partial results and finally the complete ones.
 
-        Blocking: call this from a worker thread.
+        `problem`: why there are no prices; "" if there are. Blocking: call this from a worker
+        thread.
         """
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
@@ -86,7 +87,8 @@ class StatsScreen(FullScreen[None]):
             if reading.is_due():
                 words = own(f"{done:,} of {len(sessions):,} sessions read")
                 reading.show(self._show, deepcopy(stats), words, False)
-        words = own(f"{counted(unread, 'session')} can't be read" if unread else "")
+        missing = f"{counted(unread, 'session')} can't be read" if unread else ""
+        words = clean_line("; ".join(filter(None, (problem, missing))))
         reading.show(self._show, stats, words, True)
 
     def _show(self, stats: Stats, words: Clean, whole: bool) -> None:
