@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import PurePath
@@ -494,6 +494,18 @@ def asked_path(args: Part) -> str:
     Tools use different argument names for it; all of them are tried.
     """
     return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
+
+
+def file_of(call: ToolCall, find: Callable[[str], str]) -> str:
+    """Return the path of the file that a call names; "" if it names none.
+
+    The path in a call's result is the file's own. A path in the arguments is what the model wrote,
+    of which Gemini CLI may make another (assets/gemini-cli.md#effects), so `find` is called with
+    it. A result without a path of its own repeats the one in the arguments.
+    """
+    told = call.display.path if isinstance(call.display, DiffDisplay) else ""
+    asked = asked_path(call.args)
+    return told if told and told != asked else find(asked) if asked else ""
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:

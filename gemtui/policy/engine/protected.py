@@ -114,9 +114,10 @@ def edited_file(args: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_build_file(path: str, workspace: Path | None = None) -> bool:
-    """Return whether a path leads to a build file, such as `package.json`.
+    """Return whether the CLI's policy engine protects a path as a build file.
 
-    Links are followed if the workspace is known.
+    The engine doesn't read a path as the tools do: a leading `@` is part of the name. Links are
+    followed if the workspace is known.
     """
     path = path.replace("\0", "").replace("\\", "/")
     if not path:
