@@ -10,11 +10,23 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
+
+
+PATH_ARGUMENTS = ("file_path", "absolute_path", "path")
+"""The arguments with which tools name a file, from the newest name to the oldest."""
+
+
+def asked_path(arguments: Mapping[str, Any]) -> str:
+    """Return the file named in a call's arguments; "" if there is none."""
+    named = (arguments.get(key) for key in PATH_ARGUMENTS)
+    return next((each for each in named if isinstance(each, str) and each), "")
 
 
 def absolute(folder: str, path: str) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePath
 
-from gemtui.calls.paths import recorded_paths
+from gemtui.calls.paths import asked_path, recorded_paths
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
     CallEvidence,
@@ -37,7 +37,7 @@ from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.file_output import files_read, part_read
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
 from gemtui.transcript.shell_output import command_output
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import ToolKind, kind_of
 
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")

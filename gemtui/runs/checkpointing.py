@@ -22,7 +22,7 @@ import orjson
 from gemtui.agent import wire
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.tail import NewLines
-from gemtui.calls.paths import tool_path
+from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
 from gemtui.checkpoints.states import GONE, UNKNOWN
@@ -41,7 +41,7 @@ from gemtui.runs.checkpoint_state import (
 )
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
-from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.transcript.tools import WRITING, kind_of, may_write
 from gemtui.worktree_records import list_worktrees
 
 _STEP, _SLOW = 0.05, 1.0

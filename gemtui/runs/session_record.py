@@ -19,7 +19,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, file_of, kind_of, may_write
+from gemtui.transcript.tools import WRITING, kind_of, may_write, named_file
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
@@ -111,7 +111,7 @@ class RecordedCalls:
         if call.status is ToolStatus.ERROR:
             return
         diff = call.display if isinstance(call.display, DiffDisplay) else None
-        path = file_of(call, self._file)
+        path = named_file(call, self._file)
         name = name_in(self._root, path)
         before, after = text_before([call]), text_after([call])
         if name is None:

@@ -28,7 +28,7 @@ from gemtui.transcript.model import (
     ToolCall,
 )
 from gemtui.transcript.search import block_text
-from gemtui.transcript.tools import file_of, kind_of
+from gemtui.transcript.tools import kind_of, named_file
 
 if TYPE_CHECKING:
     from gemtui.sessions.session_log import SessionLog
@@ -160,7 +160,7 @@ def _paths(block: Block) -> tuple[str, ...]:
         case ToolCall():
             several = block.args.get("paths")
             named = several if isinstance(several, list) else []
-            found = (file_of(block, str), *named)
+            found = (named_file(block, str), *named)
             return tuple(path for path in found if path and isinstance(path, str))
         case Attachment():
             return (block.name,)

@@ -21,7 +21,7 @@ from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
-from gemtui.transcript.tools import WRITING, file_of, kind_of
+from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
@@ -240,7 +240,7 @@ def _writes(
 
 def _write(message: Message, number: int, call: ToolCall, change: DiffDisplay | None) -> Write:
     return Write(
-        name=file_of(call, lambda asked: recorded_paths(asked)[0]),
+        name=named_file(call, lambda asked: recorded_paths(asked)[0]),
         message=message.id,
         block=number,
         call=call.id,

@@ -10,6 +10,7 @@ import re
 from itertools import groupby
 from typing import assert_never
 
+from gemtui.calls.paths import asked_path
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -27,7 +28,7 @@ from gemtui.transcript.display_model import (
 from gemtui.transcript.file_output import FileLines, lines_read, requested_lines
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, target
+from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
 from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
@@ -439,11 +440,10 @@ def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisp
 
 # --- subject ---------------------------------------------------------------------------------
 
-_PATHS = ("file_path", "absolute_path", "path")
 _TARGETS: dict[ToolKind, tuple[str, ...]] = {
-    ToolKind.READ: (*_PATHS, "paths"),
-    ToolKind.WRITE: _PATHS,
-    ToolKind.EDIT: _PATHS,
+    ToolKind.READ: (*PATH_ARGUMENTS, "paths"),
+    ToolKind.WRITE: PATH_ARGUMENTS,
+    ToolKind.EDIT: PATH_ARGUMENTS,
     ToolKind.SHELL: ("command", "pid"),
     ToolKind.SEARCH: ("pattern",),
     ToolKind.LIST: ("dir_path", "path"),
@@ -488,15 +488,7 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
     return any(isinstance(text, str) and holds_controls(text) for text in texts)
 
 
-def asked_path(args: Part) -> str:
-    """Return the file named in a call's arguments; "" if there is none.
-
-    Tools use different argument names for it; all of them are tried.
-    """
-    return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
-
-
-def file_of(call: ToolCall, find: Callable[[str], str]) -> str:
+def named_file(call: ToolCall, find: Callable[[str], str]) -> str:
     """Return the path of the file that a call names; "" if it names none.
 
     The path in a call's result is the file's own. A path in the arguments is what the model wrote,

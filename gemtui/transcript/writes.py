@@ -19,7 +19,7 @@ from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, ToolKind, file_of, kind_of
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, named_file
 
 
 class Letter(StrEnum):
@@ -156,14 +156,14 @@ def writing_calls(
 ) -> dict[PurePath, list[ToolCall]]:
     """Return the calls that write files, by path of the file, each list in order.
 
-    `root`: the folder that relative paths refer to. `find`: as in `file_of`; by default, paths are
-    resolved as in past calls, without reading the disk. Calls without a path are skipped.
+    `root`: the folder that relative paths refer to. `find`: as in `named_file`; by default, paths
+    are resolved as in past calls, without reading the disk. Calls without a path are skipped.
     """
     folder = "" if root is None else str(root)
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
         if kind_of(call.name) in WRITING:
-            named = file_of(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
+            named = named_file(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
             if named:
                 path = PurePath(os.path.normpath(PurePath(folder, named)))
                 found.setdefault(path, []).append(call)

@@ -104,7 +104,10 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def edited_file(args: Mapping[str, Any]) -> str | None:
-    """Return the path of the file that an edit writes; None if no argument names one."""
+    """Return the path in which the CLI's policy engine looks for a build file, or None.
+
+    It is the first of these arguments that is set, whichever the tool reads.
+    """
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:

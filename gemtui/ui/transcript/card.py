@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
+from gemtui.calls.paths import asked_path
 from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import lines_asked, repeated_arguments
 from gemtui.transcript.display_model import DiffDisplay
@@ -429,7 +430,7 @@ def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
 
     Returns None if the arguments don't contain text of a file.
     """
-    path = str(call.args.get("file_path", ""))
+    path = asked_path(call.args)
     match answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:
             return content_diff(path, asked, ran)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from gemtui.calls.paths import asked_path
 from gemtui.text import Clean, clean, counted, visible
 from gemtui.transcript.call_text import file_lines, only_reason, shown_display
 from gemtui.transcript.display_model import (
@@ -24,7 +25,7 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.model import ToolCall
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
+from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, bounded_excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
