@@ -17,7 +17,13 @@ from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
-from gemtui.transcript.displays import display_of, rebuilt_diff, table_display, written_display
+from gemtui.transcript.displays import (
+    display_of,
+    is_rebuilt,
+    rebuilt_diff,
+    table_display,
+    written_display,
+)
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import (
@@ -491,13 +497,14 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
 def named_file(call: ToolCall, find: Callable[[str], str]) -> str:
     """Return the path of the file that a call names; "" if it names none.
 
-    The path in a call's result is the file's own. A path in the arguments is what the model wrote,
-    of which Gemini CLI may make another (assets/gemini-cli.md#effects), so `find` is called with
-    it. A result without a path of its own repeats the one in the arguments.
+    The path in a diff of Gemini CLI's is the file's own. If there is none, `find` is called with
+    the path in the arguments, which the CLI may read as another (assets/gemini-cli.md#effects).
     """
-    told = call.display.path if isinstance(call.display, DiffDisplay) else ""
+    diff = call.display if isinstance(call.display, DiffDisplay) else None
+    if diff is not None and diff.path and not is_rebuilt(diff):
+        return diff.path
     asked = asked_path(call.args)
-    return told if told and told != asked else find(asked) if asked else ""
+    return find(asked) if asked else ""
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
