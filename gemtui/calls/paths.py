@@ -119,8 +119,12 @@ def recorded_paths(path: str, project: str = "") -> tuple[str, ...]:
     """
     plain = path.replace("\0", "")
     spellings = (without_at(plain, project or "/", on_disk=False), plain)
-    joined = (os.path.normpath(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
-    return tuple(dict.fromkeys(os.path.normpath(percent_decoded(each)) for each in joined))
+    joined = (_normalised(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
+    return tuple(dict.fromkeys(_normalised(percent_decoded(each)) for each in joined))
+
+
+def _normalised(path: str) -> str:
+    return absolute("/", path) if path.startswith("/") else os.path.normpath(path)
 
 
 def is_verbatim(path: str) -> bool:
