@@ -10,11 +10,23 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
+
+
+PATH_ARGUMENTS = ("file_path", "absolute_path", "path")
+"""The arguments with which tools name a file, from the newest name to the oldest."""
+
+
+def asked_path(arguments: Mapping[str, Any]) -> str:
+    """Return the file named in a call's arguments; "" if there is none."""
+    named = (arguments.get(key) for key in PATH_ARGUMENTS)
+    return next((each for each in named if isinstance(each, str) and each), "")
 
 
 def absolute(folder: str, path: str) -> str:
@@ -86,7 +98,41 @@ def tool_path(path: str, project: str) -> str:
 
     `project`: the run's absolute folder. Raises OSError and ValueError like `follow`.
     """
-    return follow(absolute(project, without_at(path.replace("\0", ""), project)))
+    return follow(named_path(path, project))
+
+
+def named_path(path: str, project: str, *, on_disk: bool = True) -> str:
+    """Return the absolute path that a tool call's argument `path` means.
+
+    Percent escapes are kept, and links aren't followed. `project`: the run's absolute folder.
+    `on_disk`: as in `without_at`.
+    """
+    return absolute(project, without_at(path.replace("\0", ""), project, on_disk=on_disk))
+
+
+def recorded_paths(path: str, project: str = "") -> tuple[str, ...]:
+    """Return the normalised paths that a past call's argument `path` may have meant.
+
+    The disk isn't read, because it may have changed since. Therefore links aren't followed, and a
+    path with a leading `@` has two meanings; the likelier one, without the `@`, comes first.
+    `project`: the absolute folder of the call's session; if it is "", relative paths stay relative.
+    """
+    plain = path.replace("\0", "")
+    spellings = (without_at(plain, project or "/", on_disk=False), plain)
+    joined = (_normalised(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
+    return tuple(dict.fromkeys(_normalised(percent_decoded(each)) for each in joined))
+
+
+def _normalised(path: str) -> str:
+    return absolute("/", path) if path.startswith("/") else os.path.normpath(path)
+
+
+def is_verbatim(path: str) -> bool:
+    """Return whether the CLI uses a path as it is written.
+
+    Otherwise it decodes escapes such as `%2e`, or removes NULs or a leading `@`.
+    """
+    return not ("%" in path or "\0" in path or path.startswith("@"))
 
 
 def without_at(path: str, project: str, *, on_disk: bool = True) -> str:

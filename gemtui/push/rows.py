@@ -24,7 +24,7 @@ from gemtui.transcript.model import (
     ToolStatus,
     Usage,
 )
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 SCHEMA = 1
 """The version of the columns; increased when a column's meaning changes."""
@@ -75,7 +75,7 @@ def _columns(message: Message) -> dict[str, Any]:
 
 def _call(call: ToolCall) -> dict[str, Any]:
     diff = call.display if isinstance(call.display, DiffDisplay) else None
-    path = (diff.path if diff else "") or asked_path(call.args)
+    path = named_file(call, str)
     wrote = kind_of(call.name) in WRITING and call.status is ToolStatus.SUCCESS
     return {
         "id": call.id,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePath
 
-from gemtui.calls import paths
+from gemtui.calls.paths import asked_path, recorded_paths
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
     CallEvidence,
@@ -37,7 +37,7 @@ from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.file_output import files_read, part_read
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
 from gemtui.transcript.shell_output import command_output
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import ToolKind, kind_of
 
 _CHUNK = 1024 * 1024
 _WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -112,45 +112,59 @@ def _before_later(records: Sequence[CallEvidence]) -> CallEvidence | None:
 # --- files named by calls ------------------------------------------------------------------------
 
 
+_IsIt = Callable[[str | None, PurePath], bool]
+"""Returns whether a path, found in a session of the given project, is the file's."""
+
+
 class _Named:
-    """Tests whether a call's path names a file, literally or as the CLI interprets it."""
+    """Tests whether a path is one of a file's names."""
 
     def __init__(self, path: Path) -> None:
-        self._names = {os.path.normpath(each) for each in (str(path), *folder_names(path))}
+        self._names = {
+            PurePath(os.path.normpath(each)) for each in (str(path), *folder_names(path))
+        }
 
-    def __call__(self, project: str | None, name: str) -> bool:
-        return not self._names.isdisjoint(_spellings(project, name))
-
-
-def _spellings(project: str | None, name: str) -> Iterator[str]:
-    if not name or (project is None and not name.startswith("/")):
-        return
-    yield str(normalized_path(project, name))
-    plain = paths.without_at(name.replace("\0", ""), project or "/", on_disk=False)
-    yield paths.absolute("/", paths.percent_decoded(paths.absolute(project or "/", plain)))
+    def __call__(self, _project: str | None, path: PurePath) -> bool:
+        return path in self._names
 
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """Tests whether a call's path may name a file that was moved with its project.
+    """Tests whether a path may be that of a file that was moved with its project.
 
     That is so if `path` is at the same place inside a folder that has the project's name.
     """
 
     path: Path
 
-    def __call__(self, project: str | None, name: str) -> bool:
-        if project is None:
+    def __call__(self, project: str | None, path: PurePath) -> bool:
+        if project is None or not path.is_relative_to(project):
             return False
-        for spelled in _spellings(project, name):
-            inner = PurePath(spelled)
-            if not inner.is_relative_to(project):
-                continue
-            inner = inner.relative_to(project)
-            place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
-            if place and place[0] / inner == self.path and place[0].name == PurePath(project).name:
-                return True
-        return False
+        inner = path.relative_to(project)
+        place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
+        return bool(
+            place and place[0] / inner == self.path and place[0].name == PurePath(project).name
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Tests whether the names in a session of `project` mean the file that `is_it` accepts."""
+
+    is_it: _IsIt
+    project: str | None
+
+    def literally(self, name: str) -> bool:
+        """Return whether a file's own path, such as one in a result, means the file."""
+        return self._known(name) and self.is_it(self.project, normalized_path(self.project, name))
+
+    def to_cli(self, name: str) -> bool:
+        """Return whether a call's argument means the file, as the CLI reads it."""
+        paths = recorded_paths(name, self.project or "") if self._known(name) else ()
+        return any(self.is_it(self.project, PurePath(path)) for path in paths)
+
+    def _known(self, name: str) -> bool:
+        return bool(name) and (self.project is not None or name.startswith("/"))
 
 
 # --- sessions ------------------------------------------------------------------------------------
@@ -158,7 +172,7 @@ class _Moved:
 
 def _records(
     sessions: Sequence[Summary],
-    is_it: Callable[[str | None, str], bool],
+    is_it: _IsIt,
     cancelled: Callable[[], bool],
 ) -> tuple[list[CallEvidence], list[Problem]]:
     found: dict[tuple[str, datetime, str], CallEvidence] = {}
@@ -192,16 +206,13 @@ def _mentions(path: Path, needle: bytes) -> bool:
     return not needle
 
 
-def _of_log(
-    log: SessionLog, session: Summary, is_it: Callable[[str | None, str], bool]
-) -> list[CallEvidence]:
+def _of_log(log: SessionLog, session: Summary, is_it: _IsIt) -> list[CallEvidence]:
     """Return one session's evidence about a file.
 
-    Rewound and failed calls are included, because they may have changed the file. `is_it`: returns
-    whether a path in a call, given with the session's project, names the file.
+    Rewound and failed calls are included, because they may have changed the file.
     """
     found = []
-    names = partial(is_it, session.project)
+    names = _Names(is_it, session.project)
     transcript = transcript_of(log, dropped=True, in_flight=False)
     owner = session.parent if session.kind is SessionKind.SUBAGENT else None
     for place, outline in enumerate(transcript.outlines):
@@ -238,7 +249,7 @@ def _record(
 # --- evidence in a call --------------------------------------------------------------------------
 
 
-def _seen(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
+def _seen(call: ToolCall, names: _Names) -> _Seen | None:
     match kind_of(call.name):
         case ToolKind.WRITE | ToolKind.EDIT as kind:
             return _of_write(call, kind, names)
@@ -249,12 +260,13 @@ def _seen(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
     return None
 
 
-def _of_write(call: ToolCall, kind: ToolKind, names: Callable[[str], bool]) -> _Seen | None:
+def _of_write(call: ToolCall, kind: ToolKind, names: _Names) -> _Seen | None:
     change = call.display if isinstance(call.display, DiffDisplay) else None
-    if not any(names(name) for name in (asked_path(call.args), change.path if change else "")):
-        return None
     made = call.status is ToolStatus.SUCCESS
     recorded = change is not None and not is_rebuilt(change)
+    told = change.path if change is not None and recorded else ""
+    if not (names.literally(told) or names.to_cli(asked_path(call.args))):
+        return None
     if not made:
         if change is None or not recorded or change.original is None:
             return None
@@ -274,12 +286,12 @@ def _of_write(call: ToolCall, kind: ToolKind, names: Callable[[str], bool]) -> _
     return None
 
 
-def _of_read(call: ToolCall, output: str, names: Callable[[str], bool]) -> _Seen | None:
+def _of_read(call: ToolCall, output: str, names: _Names) -> _Seen | None:
     display = call.display
     if not asked_path(call.args):
-        inside = next((text for name, text in files_read(output) if names(name)), None)
+        inside = next((text for name, text in files_read(output) if names.literally(name)), None)
         return None if inside is None else _Seen(shown=Whole(text=inside), certain=False)
-    if not names(asked_path(call.args)):
+    if not names.to_cli(asked_path(call.args)):
         return None
     shown = display.text if isinstance(display, TextDisplay) else ""
     part = part_read(output, shown, call.args)
@@ -293,7 +305,7 @@ def _of_read(call: ToolCall, output: str, names: Callable[[str], bool]) -> _Seen
     )
 
 
-def _of_command(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
+def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
     command = call.args.get("command")
     folder = call.args.get("dir_path") or call.args.get("directory")
     output = (
@@ -302,5 +314,5 @@ def _of_command(call: ToolCall, names: Callable[[str], bool]) -> _Seen | None:
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
     place = folder if isinstance(folder, str) else ""
-    shown = shown_by(command, output, lambda word: names(str(PurePath(place, word))))
+    shown = shown_by(command, output, lambda word: names.literally(str(PurePath(place, word))))
     return None if shown is None else _Seen(shown=shown, certain=False)

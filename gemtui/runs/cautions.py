@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.later_files import describe_settings_change
+from gemtui.calls.paths import asked_path
 from gemtui.runs.proposal import Form, Proposal
 from gemtui.text import HOLDS_CONTROLS, look_alikes
-from gemtui.transcript.tools import args_hold_controls, asked_path
+from gemtui.transcript.tools import args_hold_controls
 
 _NO_LOCK = "If gemtui's hook is killed, one call to an MCP tool can run before the run is stopped"
 _LONGEST_PIECE = 60

@@ -22,6 +22,7 @@ import orjson
 from gemtui.agent import wire
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.tail import NewLines
+from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
 from gemtui.checkpoints.states import GONE, UNKNOWN
@@ -40,7 +41,7 @@ from gemtui.runs.checkpoint_state import (
 )
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
-from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.transcript.tools import WRITING, kind_of, may_write
 from gemtui.worktree_records import list_worktrees
 
 _STEP, _SLOW = 0.05, 1.0
@@ -74,8 +75,8 @@ def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
 def name_in(root: Path, path: str) -> bytes | None:
     """Return a file's name relative to the project, as used in checkpoints.
 
-    `path`: as in a tool call. Links in the folders of the path are followed. Returns None if the
-    file is outside the project or in a `.git` folder.
+    `path`: the file itself. Links in the folders of the path are followed. Returns None if the file
+    is outside the project or in a `.git` folder.
     """
     try:
         place = root / path
@@ -84,6 +85,19 @@ def name_in(root: Path, path: str) -> bytes | None:
     except (ValueError, OSError):
         return None
     return name if is_tracked_name(name) else None
+
+
+def written_name(root: Path, arguments: Mapping[str, Any]) -> bytes | None:
+    """Return the name, as used in checkpoints, of the file that a file tool's call writes.
+
+    `root`: the project's real path. `arguments`: those of the call, from which Gemini CLI decides
+    on the file (assets/gemini-cli.md#effects). Returns None if the arguments name no file in the
+    project, and if the CLI can't resolve the path.
+    """
+    try:
+        return name_in(root, tool_path(asked_path(arguments), str(root)))
+    except (OSError, ValueError):
+        return None
 
 
 def checkpoints_of(folder: RunFolder, request: Request) -> RunCheckpoints | None:
@@ -232,7 +246,7 @@ class RunCheckpoints:
             return
         arguments, path = unsealed(use.input), None
         if kind_of(use.name) in WRITING:
-            path = name_in(self._root, asked_path(arguments))
+            path = written_name(self._root, arguments)
             if path is None:
                 return
         call = WritingCall(

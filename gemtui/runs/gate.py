@@ -52,6 +52,7 @@ from gemtui.calls.effect import (
     effect,
     unwritable,
 )
+from gemtui.calls.paths import absolute, cli_spelling, named_path
 from gemtui.files import resolved
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.words import rule_place
@@ -312,8 +313,8 @@ class Gate:
         A rule about a file is matched against the file's real path.
         """
         arguments, does = call.arguments, call.effect
-        if does is not None and does.kind is EffectKind.FILE:
-            arguments = {**arguments, "file_path": does.path}
+        if does is not None and does.path is not None:
+            arguments = {**arguments, "file_path": cli_spelling(does.path)}
         with self._lock:
             for answer in self._granted.answers:
                 if self._files.is_revoked(answer):
@@ -617,8 +618,10 @@ def _seen_from(folder: Path, tool: str, arguments: Mapping[str, Any]) -> Mapping
     if key is None:
         return arguments
     path = arguments.get(key) or ""
-    whole = not isinstance(path, str) or path.startswith("/")
-    return arguments if whole else {**arguments, key: f"{folder}/{path}"}
+    if not isinstance(path, str) or path.startswith("/"):
+        return arguments
+    whole = absolute(str(folder), path) if tool == SHELL else named_path(path, str(folder))
+    return {**arguments, key: whole}
 
 
 def _origin(server: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gemtui.calls.paths import tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
@@ -23,7 +24,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.suggest.call_groups import EDITS
-from gemtui.runs.similar_calls import SHELL, is_plain
+from gemtui.runs.similar_calls import SHELL
 from gemtui.transcript.parts import string
 
 ALWAYS = "always"
@@ -116,9 +117,10 @@ class Granted:
         """
         path, folder = call.args.get("file_path"), call.args.get("dir_path")
         if call.tool in EDITS and isinstance(path, str):
-            if not is_plain(path):
+            try:
+                return {**call.args, "file_path": tool_path(path, str(self._workspace))}
+            except (OSError, ValueError):
                 return None
-            return {**call.args, "file_path": str(resolved(self._workspace / path))}
         if call.tool == SHELL and isinstance(folder, str) and folder:
             place = resolved(self._workspace / folder) if "\0" not in folder else Path("/")
             return call.args if place.is_relative_to(resolved(self._workspace)) else None

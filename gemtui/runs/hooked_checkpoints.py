@@ -31,9 +31,9 @@ from gemtui.config import Checkpoints, load_config
 from gemtui.errors import GemtuiError
 from gemtui.files import read_small
 from gemtui.paths import data_dir
-from gemtui.runs.checkpointing import name_in, project_of, prune_if_due
+from gemtui.runs.checkpointing import project_of, prune_if_due, written_name
 from gemtui.transcript.parts import instant, mapping, string
-from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.transcript.tools import WRITING, kind_of, may_write
 
 HOOKED = "hook "
 """The prefix of the ids that checkpoints use for calls reported by hooks."""
@@ -168,7 +168,7 @@ def _path(root: Path, event: _Event) -> bytes | None:
     """
     if kind_of(event.tool) not in WRITING:
         return None
-    return name_in(root, asked_path(event.arguments))
+    return written_name(root, event.arguments)
 
 
 def _read(file: Path) -> _Event | None:

@@ -34,6 +34,7 @@ from gemtui.agent.events import (
 from gemtui.agent.run_folder import Request
 from gemtui.agent.stderr import meaningful_lines
 from gemtui.agent.stream import Limit
+from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of
@@ -45,7 +46,7 @@ from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.shell_output import is_blocked
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."

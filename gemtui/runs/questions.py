@@ -9,10 +9,10 @@ from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest, HookedCall, PassedCall, Settled
 from gemtui.agent.gate_folder import GateFolder
+from gemtui.calls.paths import asked_path
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.granted import forget_always
 from gemtui.transcript.model import Beyond, Consent
-from gemtui.transcript.tools import asked_path
 
 _SIGN = 1.0
 """Seconds between two signals that the user is there to answer."""
@@ -47,7 +47,7 @@ class Question:
         """The call's command, file or first argument, shortened."""
         args = self.request.arguments
         first = next(iter(args.values()), "")
-        return str(args.get("command") or asked_path(dict(args)) or first)[:200]
+        return str(args.get("command") or asked_path(args) or first)[:200]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as an entry of `gemtui runs show --json`."""

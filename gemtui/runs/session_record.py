@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.calls.paths import tool_path
 from gemtui.checkpoints.store import CheckpointStore
 from gemtui.checkpoints.undo import RecordedChange
 from gemtui.runs.checkpointing import name_in
@@ -17,7 +19,7 @@ from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, asked_path, kind_of, may_write
+from gemtui.transcript.tools import WRITING, kind_of, may_write, named_file
 from gemtui.transcript.writes import text_after, text_before
 
 _MOST_NAMED = 20
@@ -109,7 +111,7 @@ class RecordedCalls:
         if call.status is ToolStatus.ERROR:
             return
         diff = call.display if isinstance(call.display, DiffDisplay) else None
-        path = (diff.path if diff else "") or asked_path(call.args)
+        path = named_file(call, self._file)
         name = name_in(self._root, path)
         before, after = text_before([call]), text_after([call])
         if name is None:
@@ -122,6 +124,12 @@ class RecordedCalls:
             when = 0.0 if call.time is None else call.time.timestamp()
             became = _bytes(after, crlf=crlf)
             self.changes.append(RecordedChange(name, when, was, became, call.name, call.id))
+
+    def _file(self, asked: str) -> str:
+        """Return the file that the CLI writes if a call names `asked`."""
+        with suppress(OSError, ValueError):
+            return tool_path(asked, str(self._root))
+        return asked
 
     def notes(self) -> Iterator[str]:
         """Yield notes for the user about changes that can't be undone."""

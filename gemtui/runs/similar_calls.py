@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.agent.approval import ApprovalRequest
+from gemtui.calls.paths import is_verbatim
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
 from gemtui.calls.shell.plain_words import Unclear, plain_commands
@@ -112,7 +113,7 @@ def _opens(text: str, prefix: Prefix) -> str:
 
 def _file(path: str, cwd: Path) -> SimilarCalls:
     """Return which writes are similar: all those to the same file, also through links."""
-    if not is_plain(path):
+    if not is_verbatim(path):
         return SimilarCalls(words="Gemini CLI would read its path as a different file")
     place = locate_in_project(path, cwd)
     if isinstance(place, str):
@@ -125,14 +126,6 @@ def _file(path: str, cwd: Path) -> SimilarCalls:
         return SimilarCalls(words="its path is too long for a pattern")
     words = f"writes and edits of the file {place.path}, whatever they change"
     return SimilarCalls(words=words, rule=_allow(EDITS, args_pattern=pattern))
-
-
-def is_plain(path: str) -> bool:
-    """Return whether the CLI uses a path as it is written.
-
-    Otherwise it decodes escapes such as `%2e`, or removes NULs or a leading `@`.
-    """
-    return not ("%" in path or "\0" in path or path.startswith("@"))
 
 
 _OPENS = {

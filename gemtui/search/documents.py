@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.search.words import parts
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,
     Author,
@@ -29,7 +28,7 @@ from gemtui.transcript.model import (
     ToolCall,
 )
 from gemtui.transcript.search import block_text
-from gemtui.transcript.tools import asked_path, kind_of
+from gemtui.transcript.tools import kind_of, named_file
 
 if TYPE_CHECKING:
     from gemtui.sessions.session_log import SessionLog
@@ -159,10 +158,9 @@ def _paths(block: Block) -> tuple[str, ...]:
     """Return the files that a block reads, writes, or attaches to a prompt."""
     match block:
         case ToolCall():
-            shown = block.display.path if isinstance(block.display, DiffDisplay) else ""
             several = block.args.get("paths")
             named = several if isinstance(several, list) else []
-            found = (shown or asked_path(block.args), *named)
+            found = (named_file(block, str), *named)
             return tuple(path for path in found if path and isinstance(path, str))
         case Attachment():
             return (block.name,)

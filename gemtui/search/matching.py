@@ -27,6 +27,8 @@ class Likeness(IntEnum):
 
 _SHORTEST_INSIDE, _LONGEST_INSIDE = 3, 100
 """Length limits, in bytes, of words to search for inside other words."""
+_LONGEST_PATTERN = 255
+"""How many bytes of a word are compared with the beginnings of other words."""
 _PART_WEIGHT, _BEGUN_WEIGHT, _SIMILAR_WEIGHT = 0.7, 0.5, 0.2
 _KINDS = {
     "prompt": DocumentKind.USER,
@@ -171,7 +173,15 @@ def may_be_inside(word: str) -> bool:
 
 
 def _begun(field: str, word: str) -> Engine:
-    return Engine.regex_query(schema(), field, f"{word}.*")
+    return Engine.regex_query(schema(), field, _beginning(word))
+
+
+def _beginning(word: str) -> str:
+    """Return a pattern for words that begin with `word`.
+
+    Of a very long word, only the beginning counts, because the library rejects long patterns.
+    """
+    return f"{word.encode()[:_LONGEST_PATTERN].decode(errors='ignore')}.*"
 
 
 def _in_a_row(field: str, row: list[str], likeness: Likeness, *, prefix: bool) -> Engine:
@@ -186,4 +196,4 @@ def _in_a_row(field: str, row: list[str], likeness: Likeness, *, prefix: bool) -
     if len(row) == 1:
         return _begun(field, first)
     head = f".*{first}" if inside else first
-    return Engine.regex_phrase_query(schema(), field, [head, *row[1:-1], f"{last}.*"])
+    return Engine.regex_phrase_query(schema(), field, [head, *row[1:-1], _beginning(last)])

@@ -8,15 +8,17 @@ from gemtui.search.words import parts
 
 _FIXED, _SHORT = 4, 7
 """Maximum lengths of words in which no typo, or at most one, is allowed."""
+_TOO_LONG = 100
+"""Length from which a word is taken for data, in which no typo is allowed."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 def typos(word: str) -> int:
     """Return how many typos a word may have and still count as similar.
 
-    The number is 0 for short words and words with digits.
+    The number is 0 for short words, very long words, and words with digits.
     """
-    if len(word) <= _FIXED or any(map(str.isdigit, word)):
+    if not _FIXED < len(word) < _TOO_LONG or any(map(str.isdigit, word)):
         return 0
     return 1 if len(word) <= _SHORT else 2
 

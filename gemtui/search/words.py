@@ -18,8 +18,10 @@ from gemtui.text import composed
 if TYPE_CHECKING:
     from tantivy import TextAnalyzer
 
-LONGEST = 255
+LONGEST = 4096
 """Maximum length of a word in bytes; a longer run is data and is not indexed."""
+_LONGEST_NAME = 255
+"""Maximum length in characters of a name that is split into parts."""
 
 _CLASSES = bytearray(b" " * 256)
 _CLASSES[ord("a") : ord("z") + 1] = b"a" * 26
@@ -77,7 +79,7 @@ def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
         end = classes.find(b" ", at)
         if end < 0:
             end = len(classes)
-        if end - start <= LONGEST:
+        if end - start <= _LONGEST_NAME:
             yield text[start:end]
 
 

@@ -11,6 +11,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from gemtui.calls.paths import recorded_paths
 from gemtui.sessions.cache import CachedRows
 from gemtui.sessions.index import never
 from gemtui.sessions.load import transcript_of
@@ -20,7 +21,7 @@ from gemtui.sessions.store import Problem, SessionKind
 from gemtui.sessions.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
-from gemtui.transcript.tools import WRITING, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
@@ -70,7 +71,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
 WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
     file="writes.sqlite3",
-    version=2,
+    version=3,
     application=0x67656F00,
     decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
 )
@@ -239,7 +240,7 @@ def _writes(
 
 def _write(message: Message, number: int, call: ToolCall, change: DiffDisplay | None) -> Write:
     return Write(
-        name=(change.path if change else "") or asked_path(call.args),
+        name=named_file(call, lambda asked: recorded_paths(asked)[0]),
         message=message.id,
         block=number,
         call=call.id,

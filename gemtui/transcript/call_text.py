@@ -10,6 +10,7 @@ import re
 from itertools import groupby
 from typing import assert_never
 
+from gemtui.calls.paths import asked_path
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -24,16 +25,21 @@ from gemtui.transcript.display_model import (
     TextDisplay,
     TodosDisplay,
 )
+from gemtui.transcript.displays import content_diff
 from gemtui.transcript.file_output import FileLines, lines_read, requested_lines
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import Consent, ToolCall, ToolStatus
 from gemtui.transcript.parts import pretty, string
-from gemtui.transcript.tools import ToolKind, asked_path, is_builtin, kind_of, target
+from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)
 _VERBATIM = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.SHELL)
 _COUNTED = (ToolKind.READ, ToolKind.SEARCH, ToolKind.LIST, ToolKind.GLOB, ToolKind.WEB)
 """Kinds of tools whose results the CLI displays only as a number."""
 _REASON_ONLY = (ToolStatus.ERROR, ToolStatus.DENIED, ToolStatus.REFUSED)
+_LONG = 300
+"""Maximum number of characters of a reason, or of a rule's place, on a card."""
+_LINES = frozenset({"start_line", "end_line", "offset", "limit"})
+"""The arguments with which a call requests lines of a file."""
 _FILE_TEXTS = frozenset({"content", "old_string", "new_string"})
 _ESCAPE = re.compile(r'\\(["\\bfnrt]|u[0-9a-f]{4})')
 _ESCAPED = {'"': '"', "\\": "\\", "n": "\n"}
@@ -48,27 +54,30 @@ def call_text(call: ToolCall) -> str:
 
     The text is raw and untrusted. Search covers the same text, so that a card can highlight every
     hit. The names of a built-in tool and of its arguments are left out, because they are the same
-    in every call to the tool.
+    in every call to the tool. Line numbers and gemtui's own words are left out, too.
     """
-    asked, gave = _asked_text(call), _given_text(call)
+    asked, gave, line = _asked_text(call), only_reason(call), ""
+    if not gave and (shown := shown_display(call)) is not None:
+        gave, line = _drawn_text(shown), replaced_line(call, shown)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
     rest = (gave, asked) if call.status.failed else (asked, gave)
     images = (image.name or image.uri or image.mime_type for image in call.images)
-    return _lines(*about, *rest, *images)
+    end = (shown_rule(call), shown_reason(call), line)
+    return _lines(*about, *_original_texts(call), *rest, *images, *end)
 
 
 def _asked_text(call: ToolCall) -> str:
-    """Return, as text, the arguments that a card's first line and result don't show."""
-    repeated, about = repeated_arguments(call), target(call)
-    known = is_builtin(call.name)
-    texts = {name: _plain(call.args[name]) for name in call.args if name not in repeated}
-    return _lines(
-        *(
-            text if known else f"{name}: {text}"
-            for name, text in texts.items()
-            if text.strip() and not (known and text == about)
-        )
-    )
+    """Return, as text, the arguments that a card's first line and result may not show.
+
+    The lines that a read requested are among them if the first line words them differently: a
+    narrow card has no room for them there.
+    """
+    repeated = repeated_arguments(call) - _LINES
+    texts = {name: _plain(value) for name, value in call.args.items() if name not in repeated}
+    if not is_builtin(call.name):
+        return _lines(*(f"{name}: {text}" for name, text in texts.items()))
+    elsewhere = {target(call), *lines_asked(call).split("-")}
+    return _lines(*(text for text in texts.values() if text.strip() and text not in elsewhere))
 
 
 def _plain(value: object) -> str:
@@ -81,11 +90,53 @@ def _plain(value: object) -> str:
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], " "), pretty(value))
 
 
-def _given_text(call: ToolCall) -> str:
-    if reason := only_reason(call):
-        return reason
-    display = shown_display(call)
-    return "" if display is None else _drawn_text(display)
+# --- the user's answer ---------------------------------------------------------------------------
+
+
+def shown_reason(call: ToolCall) -> str:
+    """Return the reason that the user gave with an answer, as far as a card shows it."""
+    return "" if call.answer is None or shown_rule(call) else call.answer.reason[:_LONG]
+
+
+def shown_rule(call: ToolCall) -> str:
+    """Return which rule made asking unnecessary, as far as a card shows it; "" if none did."""
+    allowed = call.answer is None or call.answer.consent is Consent.ALLOWED
+    return call.rule[:_LONG] if allowed else ""
+
+
+def original_command(call: ToolCall) -> str | None:
+    """Return the command that Gemini asked for if the user changed it; otherwise None."""
+    asked = None if call.answer is None else call.answer.asked
+    if asked is None or not isinstance(call.args.get("command"), str):
+        return None
+    command = asked.get("command")
+    return command if isinstance(command, str) else None
+
+
+def difference_from_original(call: ToolCall) -> DiffDisplay | None:
+    """Return the diff between Gemini's and the user's version of a file.
+
+    Returns None if the user didn't change the call, or if it doesn't contain text of a file.
+    """
+    path = asked_path(call.args)
+    match None if call.answer is None else call.answer.asked, call.args:
+        case {"content": str(asked)}, {"content": str(ran)}:
+            return content_diff(path, asked, ran)
+        case (
+            {"old_string": str(old), "new_string": str(new)},
+            {"old_string": str(before), "new_string": str(after)},
+        ):
+            return content_diff(path, before.replace(old, new) if old else new, after)
+    return None
+
+
+def _original_texts(call: ToolCall) -> tuple[str, ...]:
+    if call.answer is None or call.answer.asked is None:
+        return ()
+    if (command := original_command(call)) is not None:
+        return (command,)
+    difference = difference_from_original(call)
+    return () if difference is None else (_changes(difference.diff),)
 
 
 # --- request -------------------------------------------------------------------------------------
@@ -105,7 +156,7 @@ def repeated_arguments(call: ToolCall) -> frozenset[str]:
             shown = call.display.text
             return frozenset(name for name, value in call.args.items() if string(value) in shown)
     if lines_asked(call):
-        return frozenset({"start_line", "end_line", "offset", "limit"})
+        return _LINES
     return frozenset()
 
 
@@ -156,6 +207,16 @@ def shown_display(call: ToolCall) -> Display | None:
         return TextDisplay(text=lines.text)
     markdown = display is not None and display.markdown and kind not in _VERBATIM
     return TextDisplay(text=output, markdown=markdown)
+
+
+def replaced_line(call: ToolCall, shown: Display | None) -> str:
+    """Return the line that the CLI displayed if a card shows it below a longer text; else "".
+
+    `shown`: the call's `shown_display`.
+    """
+    line = call.display.text if isinstance(call.display, TextDisplay) else ""
+    text = shown.text if isinstance(shown, TextDisplay) else ""
+    return line if line != text and "\n" in text.strip() else ""
 
 
 def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:

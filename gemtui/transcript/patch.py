@@ -15,6 +15,8 @@ _LONGEST = 10_000
 A longer file is replaced as a whole, because comparing lines takes more than linear time.
 """
 _NO_NEWLINE = "\\ No newline at end of file\n"
+_CORRUPT = "the recorded diff is incomplete or corrupt"
+_SEVERAL = "the recorded diff contains changes to more than one file"
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@(?:\s|$)", re.A)
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?:[:\\].*)?", re.IGNORECASE | re.DOTALL)
 """Matches all names that Windows or macOS treat as `.git`.
@@ -23,6 +25,8 @@ git refuses them on every system.
 """
 _INVISIBLE = re.compile(r"[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that a macOS file system ignores in names."""
+_REPLACED = "\ufffd"
+"""The character as which Gemini CLI and gemtui read bytes and escapes that are not valid UTF-8."""
 _LONGEST_NAME = 255
 """Maximum length of one component of a path in bytes."""
 _PLAIN_NAME = re.compile(r'[^\x00-\x1f\x7f"\\]+')
@@ -64,7 +68,10 @@ def apply_diff(before: str, diff: str) -> str:
             raise NoPatch("the recorded diff does not match the earlier contents")
         new += [*old[at:first], *hunk.added]
         at = first + taken
-    return "".join((*new, *old[at:]))
+    new += old[at:]
+    if not all(line.endswith("\n") for line in new[:-1]):
+        raise NoPatch(_CORRUPT)
+    return "".join(new)
 
 
 class Hunk(NamedTuple):
@@ -79,14 +86,15 @@ class Hunk(NamedTuple):
 def hunks_of_diff(diff: str) -> list[Hunk]:
     """Return the hunks of a unified diff, which may have any header.
 
-    Raises NoPatch if a hunk is truncated.
+    Raises NoPatch if a hunk is truncated, or if anything but a hunk follows.
     """
     found = []
     rest = deque(dropwhile(lambda line: not line.startswith("@@ "), _lines(diff)))
     while rest:
-        head = _HUNK.match(rest.popleft())
+        line = rest.popleft()
+        head = _HUNK.match(line)
         if head is None:
-            raise NoPatch("the recorded diff contains changes to more than one file")
+            raise NoPatch(_CORRUPT if line.startswith("@@ ") else _SEVERAL)
         removed, added = _hunk(rest, int(head[2] or 1), int(head[4] or 1))
         found.append(Hunk(int(head[1]), removed, int(head[3]), added))
     return found
@@ -96,7 +104,8 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
     """Remove one hunk's lines from the start of `rest`; return (old lines, new lines).
 
     `rest`: the lines of a diff after the hunk's header. `taken`, `given`: how many old and new
-    lines the header announces. Raises NoPatch if there are fewer or more.
+    lines the header announces. Raises NoPatch if there are fewer or more, or if a line follows one
+    without a line feed.
     """
     removed, added = list[str](), list[str]()
     sides: tuple[list[str], ...] = ()
@@ -107,6 +116,8 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
                 side[-1] = side[-1].removesuffix("\n")
         else:
             sides = {"-": (removed,), "+": (added,), " ": (removed, added)}.get(line[0], ())
+            if any(side and not side[-1].endswith("\n") for side in sides):
+                break
             for side in sides:
                 side.append(line[1:])
             if not line.endswith("\n"):
@@ -116,13 +127,13 @@ def _hunk(rest: deque[str], taken: int, given: int) -> tuple[list[str], list[str
     else:
         if (len(removed), len(added)) == (taken, given):
             return removed, added
-    raise NoPatch("the recorded diff is incomplete or corrupt")
+    raise NoPatch(_CORRUPT)
 
 
 def _bad_name(name: str) -> str:
     """Return why git would refuse a patch to a file with this name; "" if it wouldn't."""
     parts = name.split("/")
-    if not _is_utf8(name):
+    if not _is_utf8(name) or _REPLACED in name:
         return "its name is not valid UTF-8"
     if "\0" in name or any(len(part.encode()) > _LONGEST_NAME for part in parts):
         return "its name is not a valid file name"
@@ -142,11 +153,12 @@ def _is_utf8(text: str) -> bool:
 
 
 def _was_replaced(line: str) -> bool:
-    """Return whether a line may have contained bytes that are not valid UTF-8.
+    """Return whether a line of the earlier contents may have had bytes that are not valid UTF-8.
 
-    Invalid bytes are read as U+FFFD, so a patch can't match such a line.
+    A patch can't match such a line. In new lines, the character is what Gemini CLI has written,
+    even for a lone surrogate.
     """
-    return line.startswith((" ", "-")) and "\ufffd" in line
+    return line.startswith((" ", "-")) and _REPLACED in line
 
 
 def _head(name: str, *, is_new: bool, gone: bool, changed: bool) -> str:

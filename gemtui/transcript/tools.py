@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import PurePath
@@ -12,11 +12,18 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
 from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
-from gemtui.transcript.displays import display_of, rebuilt_diff, table_display, written_display
+from gemtui.transcript.displays import (
+    display_of,
+    is_rebuilt,
+    rebuilt_diff,
+    table_display,
+    written_display,
+)
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import (
@@ -439,11 +446,10 @@ def requested_change(kind: ToolKind, args: Part, output: str | None) -> DiffDisp
 
 # --- subject ---------------------------------------------------------------------------------
 
-_PATHS = ("file_path", "absolute_path", "path")
 _TARGETS: dict[ToolKind, tuple[str, ...]] = {
-    ToolKind.READ: (*_PATHS, "paths"),
-    ToolKind.WRITE: _PATHS,
-    ToolKind.EDIT: _PATHS,
+    ToolKind.READ: (*PATH_ARGUMENTS, "paths"),
+    ToolKind.WRITE: PATH_ARGUMENTS,
+    ToolKind.EDIT: PATH_ARGUMENTS,
     ToolKind.SHELL: ("command", "pid"),
     ToolKind.SEARCH: ("pattern",),
     ToolKind.LIST: ("dir_path", "path"),
@@ -488,12 +494,17 @@ def args_hold_controls(args: Mapping[str, Any]) -> bool:
     return any(isinstance(text, str) and holds_controls(text) for text in texts)
 
 
-def asked_path(args: Part) -> str:
-    """Return the file named in a call's arguments; "" if there is none.
+def named_file(call: ToolCall, find: Callable[[str], str]) -> str:
+    """Return the path of the file that a call names; "" if it names none.
 
-    Tools use different argument names for it; all of them are tried.
+    The path in a diff of Gemini CLI's is the file's own. If there is none, `find` is called with
+    the path in the arguments, which the CLI may read as another (assets/gemini-cli.md#effects).
     """
-    return next(filter(None, (string(args.get(key)) for key in _PATHS)), "")
+    diff = call.display if isinstance(call.display, DiffDisplay) else None
+    if diff is not None and diff.path and not is_rebuilt(diff):
+        return diff.path
+    asked = asked_path(call.args)
+    return find(asked) if asked else ""
 
 
 def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:

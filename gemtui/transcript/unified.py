@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from gemtui.calls.paths import PATH_ARGUMENTS
 from gemtui.transcript.content import typed
 from gemtui.transcript.model import ToolCall, Usage
 from gemtui.transcript.parts import Part, instant, mapping, objects, parts_of, string, usage_of
@@ -303,16 +304,15 @@ def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
     return pick
 
 
-_PATH = ("absolute_path", "file_path", "path")
 _read = _keys(
-    file_path=_PATH,
+    file_path=PATH_ARGUMENTS,
     offset=("offset",),
     limit=("limit",),
     start_line=("start_line",),
     end_line=("end_line",),
 )
-_write = _keys(file_path=_PATH, content=("content",))
-_edit = _keys(file_path=_PATH, old_string=("old_string",), new_string=("new_string",))
+_write = _keys(file_path=PATH_ARGUMENTS, content=("content",))
+_edit = _keys(file_path=PATH_ARGUMENTS, old_string=("old_string",), new_string=("new_string",))
 _list = _keys(path=("path", "dir_path"))
 _shell = _keys(command=("command",), description=("description",))
 

@@ -13,12 +13,13 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
+from gemtui.calls.paths import recorded_paths
 from gemtui.text import counted
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import string
-from gemtui.transcript.tools import WRITING, ToolKind, asked_path, kind_of
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, named_file
 
 
 class Letter(StrEnum):
@@ -151,22 +152,21 @@ def writing_calls(
     calls: Iterable[ToolCall],
     root: PurePath | None = None,
     *,
-    find: Callable[[str], str] = os.path.normpath,
+    find: Callable[[str], str] | None = None,
 ) -> dict[PurePath, list[ToolCall]]:
     """Return the calls that write files, by path of the file, each list in order.
 
-    `root`: the folder that relative paths refer to. `find`: resolves a path in a call's arguments
-    to the path of a file. If the call's result names a different path, that path is used instead,
-    and `find` isn't called. Calls without a path are skipped.
+    `root`: the folder that relative paths refer to. `find`: as in `named_file`; by default, paths
+    are resolved as in past calls, without reading the disk. Calls without a path are skipped.
     """
+    folder = "" if root is None else str(root)
     found: dict[PurePath, list[ToolCall]] = {}
     for call in calls:
-        diff = call.display if isinstance(call.display, DiffDisplay) else None
-        told, asked = diff.path if diff else "", asked_path(call.args)
-        if (told or asked) and kind_of(call.name) in WRITING:
-            path = PurePath(told if told and told != asked else find(asked))
-            path = PurePath(os.path.normpath(path if root is None else root / path))
-            found.setdefault(path, []).append(call)
+        if kind_of(call.name) in WRITING:
+            named = named_file(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
+            if named:
+                path = PurePath(os.path.normpath(PurePath(folder, named)))
+                found.setdefault(path, []).append(call)
     return found
 
 

@@ -138,7 +138,7 @@ def written(*objects: dict[str, Any]) -> dict[str, WriteStatus]:
 
 
 def test_a_file_counts_once_its_call_succeeded() -> None:
-    write = use("t1", file_path="a.py", content="x\n")
+    write = use("t1", file_path="a%2epy", content="x\n")
     edit = use("t2", "replace", file_path="/b.py", old_string="x", new_string="y")
     assert written(write, edit, result("t1"), delta("then"), result("t2")) == {
         "/project/a.py": WriteStatus.YES,

@@ -15,8 +15,10 @@ from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli
 
 SED = "sed -i s/two/TWO/ keep.txt && chmod +x keep.txt"
+NAMED = "@new%2fa%2etxt"
+"""A path that the CLI reads as `new/a.txt`."""
 PROMPTS = (
-    ("Write.", call("write_file", file_path="new/a.txt", content="one\n")),
+    ("Write.", call("write_file", file_path=NAMED, content="one\n")),
     ("Remove.", call("run_shell_command", command="rm -rf src && mkdir -p gen && echo g > gen/x")),
     (
         "Change.",

@@ -157,6 +157,12 @@ def test_a_file_is_found_by_every_spelling_that_the_cli_takes(tmp_path: Path, na
     assert marked(found) == ["x"]
 
 
+def test_a_file_with_a_percent_sign_in_its_name_is_not_the_decoded_one(tmp_path: Path) -> None:
+    call = wrote(str(tmp_path / "proj/%61"), None, ABC, 1)
+    call["toolCalls"][0]["args"]["file_path"] = "%2561"
+    assert recovered(tmp_path, call).rebuilt is None
+
+
 def test_calls_of_one_turn_that_may_have_ended_otherwise_are_guessed(tmp_path: Path) -> None:
     file = str(tmp_path / "proj/a")
     both = [wrote(file, None, "one\n", 1), wrote(file, None, "two\n", 1.2)]

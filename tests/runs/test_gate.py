@@ -245,10 +245,15 @@ def test_a_gemini_that_a_command_starts_asks_about_the_files_that_it_means(asker
     assert asked.arguments["file_path"] == f"{sub}/a"
     assert NESTED in asked.because
     nested("run_shell_command", sub, command="make")
-    assert asker.question(2).arguments["dir_path"] == f"{sub}/"
+    assert asker.question(2).arguments["dir_path"] == str(sub)
+    (asker.project / "@b.txt").write_text("")
+    nested("write_file", sub, file_path="@b.txt", content="1")
+    effect = asker.question(3).effect
+    assert effect is not None
+    assert effect.path == f"{sub}/b.txt"
     refused = nested("write_file", asker.project.parent, file_path="a", content="1").result()
     assert refused["decision"] == "deny"
-    assert asker.files.question_numbers() == [1, 2]
+    assert asker.files.question_numbers() == [1, 2, 3]
 
 
 def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:

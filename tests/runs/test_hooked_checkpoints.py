@@ -152,6 +152,58 @@ def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
     assert undo_session(first, chat=False).paths(Action.REMOVE) == []
 
 
+@pytest.mark.parametrize("hooked", [True, False])
+def test_an_undo_finds_files_under_all_names_that_the_cli_takes(
+    home: Path, project: Path, hooked: bool
+) -> None:
+    del home
+    (project / "aim.txt").write_text("old\n")
+    (project / "link").symlink_to("aim.txt")
+    (project / "@kept.txt").write_text("old\n")
+    names = {
+        "a%2etxt": "a.txt", "b%252etxt": "b%2etxt", "@c.txt": "c.txt", "@kept.txt": "@kept.txt",
+        "d\0.txt": "d.txt", "link": "aim.txt", "sub%2fe.txt": "sub/e.txt", "100%": "100%",
+    }  # fmt: skip
+    if hooked:
+        hook(project, "BeforeAgent", prompt="go", session_id=uuid(1))
+        owners(project)
+    calls = []
+    for number, (named, real) in enumerate(names.items()):
+        was, path = (project / real).exists(), project / real
+        args = {"file_path": named, "content": "new\n"}
+        tool = {"tool_name": "write_file", "tool_input": args, "session_id": uuid(1)}
+        if hooked:
+            hook(project, "BeforeTool", **tool)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("new\n")
+        if hooked:
+            hook(project, "AfterTool", **tool, tool_response={})
+        said = {"output": f"Successfully {'overwrote' if was else 'created'} {real}"}
+        stored: dict[str, Any] = {"resultDisplay": _overwritten(path)} if was else {}
+        stored |= {"result": [{"functionResponse": {"response": said}}]}
+        calls.append(logs.call(f"c{number}", name="write_file", args=args, **stored))
+    (project / "mine.txt").write_text("mine\n")
+    if hooked:
+        hook(project, "AfterAgent", prompt="go", session_id=uuid(1))
+        found = owners(project)
+        assert {found[os.fsencode(name)] for name in names.values()} == {"write_file"}
+        assert found[b"mine.txt"] is None
+    answer = logs.gemini("g", "", 2, toolCalls=calls)
+    marker(gemini_home(), "proj", str(project))
+    session(gemini_home(), uuid(1), [logs.header(uuid(1)), logs.user("u", "Go.", 1), answer])
+    done = undo_session(Index(gemini_home(), cache=None).find(uuid(1)), chat=False)
+    old = ["@kept.txt", "aim.txt"]
+    assert sorted(done.paths(Action.RESTORE)) == old
+    new = sorted(set(names.values()) - set(old))
+    assert [each for each in sorted(done.paths(Action.REMOVE)) if each != "sub"] == new
+    assert [path.name for path in project.rglob("*.txt") if path.read_text() == "new\n"] == []
+
+
+def _overwritten(path: Path) -> dict[str, Any]:
+    told = {"fileDiff": "", "fileName": path.name, "filePath": str(path), "isNewFile": False}
+    return {**told, "originalContent": "old\n", "newContent": "new\n"}
+
+
 def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
     home: Path, project: Path
 ) -> None:

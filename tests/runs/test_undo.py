@@ -127,7 +127,7 @@ def test_a_run_takes_a_checkpoint_before_its_prompt_and_after_calls_that_write(
         assert [each.reason for each in store.checkpoints()] == [Reason.PROMPT]
         assert {change.path for _, change in store.changes()} == {b"a.txt", b"new.txt"}
         assert {change.call for _, change in store.changes()} == {None}
-    run(project, fake_cli, uses("w", "write_file", "a.txt"), ends("w"))
+    run(project, fake_cli, uses("w", "write_file", "a%2etxt"), ends("w"))
     with open_store(place) as store:
         (call,) = store.calls().values()
         assert (call.tool, call.use, call.path, call.session) == ("write_file", "w", b"a.txt", "s1")

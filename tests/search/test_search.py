@@ -25,6 +25,8 @@ from gemtui.transcript.search import block_text, pattern
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone(timedelta(0)))
+LONG = "字" * 20 + "0123456789" * 400
+"""A word that is nearly as long as words may be."""
 PARSER, NOTES, CHILD = stores.uuid(1), stores.uuid(2), stores.uuid(3)
 
 
@@ -55,7 +57,7 @@ def write_store(home: Path) -> None:
     )
     records = [
         logs.header(PARSER),
-        logs.user("u1", "Why does the parser fall apart?"),
+        logs.user("u1", f"Why does the parser fall apart? {LONG}"),
         logs.gemini(
             "g1", "It parses twice.", thoughts=[{"subject": "Plan", "description": "look"}]
         ),
@@ -128,9 +130,15 @@ NOTE, NOTED, AGENT = "00000002 u1 user", "00000002 g1 model", "00000001 u1 user"
         ('"parser apart"', []),
         ("about -apart", [NOTE]),
         ("tokenizer", [AGENT]),
+        (LONG, [PROMPT]),
+        (LONG[:3000], [PROMPT]),
+        (f"apart {LONG[:-1]}", [PROMPT]),
+        (f'"apart {LONG}"', [PROMPT]),
+        (LONG[:200] + "x" * 300, []),
         ("secret", []),
         ("---", []),
     ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 def test_fields_narrow_down(search: Search, home: Path, text: str, expected: list[str]) -> None:
     assert found(search, home, text) == sorted(expected)

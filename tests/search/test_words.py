@@ -39,6 +39,7 @@ def test_names_have_parts(text: str, expected: set[str]) -> None:
 
 def test_data_is_no_word() -> None:
     assert words("a " + "b" * LONGEST + " " + "c" * (LONGEST + 1)) == ["a", "b" * LONGEST]
+    assert words("本" * 400) == ["本" * 400]
     assert parts("x" * LONGEST + "Y") == ""
 
 

@@ -199,13 +199,18 @@ def test_hostile_changes_are_left_out_and_the_rest_applies(tmp_path: Path) -> No
         wrote(root / "nul\0byte", None, "x\n", seconds=11),
         wrote(root / "half", "caf\ufffd\n", "x\n", seconds=12),
         wrote(root / "new" / "below", None, "x\n", seconds=13),
+        wrote(root / "nameLONE", "1\n", "x\n", seconds=14),
+        wrote(root / "base", "LONE\n", "x\n", seconds=15),
+        changed(root / "middle", "@@ -1 +1,2 @@\n 1\n\\ No newline\n+2\n", 16),
     ]
     good = [
         changed(root / "old", hunk, 20),
         wrote(root / "new", None, "one\ntwo", seconds=21),
         wrote(root / "-dash", None, "x\n", seconds=22),
+        wrote(root / "emoji", None, "LONE\n", seconds=23),
     ]
-    session(home, uuid(1), [*talk(uuid(1), "Prompt"), *hostile, *good])
+    path = session(home, uuid(1), [*talk(uuid(1), "Prompt"), *hostile, *good])
+    path.write_bytes(path.read_bytes().replace(b"LONE", rb"\ud83d"))
     patch = ProjectPatch(root)
     for each in only(recorded_changes(sessions(home))):
         patch.add(each)
@@ -216,7 +221,7 @@ def test_hostile_changes_are_left_out_and_the_rest_applies(tmp_path: Path) -> No
     (root / "old").write_text("1\n")
     apply(root, "".join(each.text for each in files))
     assert {each.name: each.read_text() for each in root.iterdir()} == {
-        "old": "2\n", "new": "one\ntwo", "-dash": "x\n",
+        "old": "2\n", "new": "one\ntwo", "-dash": "x\n", "emoji": "\ufffd\n",
     }  # fmt: skip
     assert not any(each.is_symlink() or each.stat().st_mode & 0o111 for each in root.iterdir())
     assert list(outside.iterdir()) == []

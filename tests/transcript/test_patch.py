@@ -63,6 +63,9 @@ HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
         ("", "@@ -0,0 +1,2 @@\n+a\n+b\r\n", "a\nb\r\n"),
         ("a\nb\nc\nd\n", "@@ -1 +0,0 @@\n-a\n@@ -3,0 +3,1 @@ def f():\n+x\n", "b\nc\nx\nd\n"),
         ("a\n", "@@ -1,1 +1,1 @@\n--- a/x\n", None),
+        ("a\nb\n", "@@ -1,2 +1,3 @@\n a\n+c\n\\ No newline\n b\n", None),
+        ("a", "@@ -1,1 +1,2 @@\n a\n\\ No newline\n+b\n", None),
+        ("a\nb\n", "@@ -1 +1 @@\n-a\n+c\n\\ No newline\n", None),
         ("-- a/x\n", "@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n", "++ b/x\n"),
     ],
 )
@@ -107,12 +110,19 @@ def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> 
     [
         ".git/hooks/post-checkout", "sub/.GIT/config", ".git", "git~1/x", ".git ./x",
         ".g\u200cit/x", ".git::$INDEX_ALLOCATION/x", "/etc/passwd", "../x", "a/../../x", "", ".",
-        "a//b", "a\0b", "half\ud800", "x" * 256,
+        "a//b", "a\0b", "half\ud800", "x\ufffd", "x" * 256,
     ],
 )  # fmt: skip
 def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
     with pytest.raises(NoPatch):
         file_patch(name, None, "x\n")
+
+
+def test_a_hunk_with_a_huge_number_is_not_taken_for_a_second_file() -> None:
+    with pytest.raises(NoPatch, match="corrupt"):
+        apply_diff("one\n", f"@@ -{'1' * 5000},1 +1,1 @@\n-one\n+2\n")
+    with pytest.raises(NoPatch, match="more than one file"):
+        apply_diff("one\ntwo\n", HUNK + SECOND)
 
 
 def test_text_that_is_not_utf_8_makes_no_patch() -> None:

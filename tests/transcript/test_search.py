@@ -120,7 +120,7 @@ def test_what_the_model_got_is_found_where_the_person_saw_one_line() -> None:
             resultDisplay="Found 2 matching file(s)",
         )
     )
-    assert block_text(glob) == "*\nFound 2:\n/a\n/b"
+    assert block_text(glob) == "*\nFound 2:\n/a\n/b\nFound 2 matching file(s)"
 
 
 def test_an_error_is_found_once() -> None:

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui.calls.paths import asked_path
+from gemtui.policy.model.recorded_call import short
+from gemtui.policy.model.rules import Call
 from gemtui.transcript.parts import usage_of
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 from tests.transcript.raw_calls import json_values, raw_call, record, reply
@@ -90,6 +93,13 @@ def test_tool_names_and_inputs(
 ) -> None:
     use = blocks(record(toolCalls=[raw_call(name, args=args)]))[0]
     assert use == {"type": "tool_use", "id": "c1", "name": unified, "input": wanted}
+
+
+def test_of_several_paths_all_readers_take_the_same() -> None:
+    args = {"path": "c", "absolute_path": "b", "file_path": "a", "offset": 0}
+    use = blocks(record(toolCalls=[raw_call("read_file", args=args)]))[0]
+    assert use["type"] == "tool_use"
+    assert use["input"]["file_path"] == asked_path(args) == short(Call("read_file", args)) == "a"
 
 
 def test_order_is_thinking_then_each_call_with_its_result_then_text() -> None:

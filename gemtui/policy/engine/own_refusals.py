@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemtui.calls.paths import absolute, real_path, within, without_at
+from gemtui.calls.paths import named_path, real_path, within
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.paths import gemini_home, settings_path
 from gemtui.policy.engine.results import Setup
@@ -143,7 +143,7 @@ def _path_refused(path: str, roots: Sequence[str], *, on_disk: bool) -> str | No
     if not roots:
         inside = os.path.normpath(path)
         return None if inside.startswith("/") else _name_refused(inside)
-    target = absolute(roots[0], without_at(path, roots[0], on_disk=on_disk))
+    target = named_path(path, roots[0], on_disk=on_disk)
     if on_disk:
         target, roots = real_path(target), [real_path(root) for root in roots]
     for root in roots:

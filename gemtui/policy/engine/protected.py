@@ -104,7 +104,10 @@ def _build_file(evaluation: Evaluation, interactive: bool) -> Evaluation:
 
 
 def edited_file(args: Mapping[str, Any]) -> str | None:
-    """Return the path of the file that an edit writes; None if no argument names one."""
+    """Return the path in which the CLI's policy engine looks for a build file, or None.
+
+    It is the first of these arguments that is set, whichever the tool reads.
+    """
     for key in _PATH_KEYS:
         value = args.get(key)
         if value is not None:
@@ -114,9 +117,10 @@ def edited_file(args: Mapping[str, Any]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def is_build_file(path: str, workspace: Path | None = None) -> bool:
-    """Return whether a path leads to a build file, such as `package.json`.
+    """Return whether the CLI's policy engine protects a path as a build file.
 
-    Links are followed if the workspace is known.
+    The engine doesn't read a path as the tools do: a leading `@` is part of the name. Links are
+    followed if the workspace is known.
     """
     path = path.replace("\0", "").replace("\\", "/")
     if not path:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from gemtui.calls.paths import PATH_ARGUMENTS
 from gemtui.policy.model.rules import Call
 
 ARGUMENT = 120
@@ -63,7 +64,7 @@ class Reference(NamedTuple):
         return cls(recorded.session, recorded.id, call.tool, short(call), recorded.ended)
 
 
-_TELLING = ("command", "file_path", "absolute_path", "dir_path", "path", "pattern", "query", "url")
+_TELLING = ("command", *PATH_ARGUMENTS, "dir_path", "pattern", "query", "url")
 
 
 def short(call: Call) -> str:

@@ -9,10 +9,17 @@ from typing import Any
 from rich.cells import cell_len
 
 from gemtui.text import HOLDS_CONTROLS, Clean, counted, duration, visible, visible_line
-from gemtui.transcript.call_text import lines_asked, repeated_arguments
+from gemtui.transcript.call_text import (
+    difference_from_original,
+    lines_asked,
+    original_command,
+    repeated_arguments,
+    shown_reason,
+    shown_rule,
+)
 from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import Answer, Beyond, Consent, ToolCall, ToolStatus
+from gemtui.transcript.parts import string
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
 from gemtui.ui.draw.bounds import LINES, bounded_excerpt
@@ -378,7 +385,7 @@ _BEYOND = {
     Beyond.TAKEN_BACK: "; similar calls need approval again",
 }
 _LONG = 300
-"""Maximum number of characters of a reason to show."""
+"""Maximum number of characters of a command that a folded card shows as the original one."""
 
 
 def approval_words(call: ToolCall) -> Clean:
@@ -387,12 +394,12 @@ def approval_words(call: ToolCall) -> Clean:
     The description of a denial includes the reason. Returns "" if there is no answer and no rule.
     """
     answer = call.answer
-    if call.rule and (answer is None or answer.consent is Consent.ALLOWED):
-        return visible_line(f"allowed without asking, by {call.rule[:_LONG]}")
+    if rule := shown_rule(call):
+        return visible_line(f"allowed without asking, by {rule}")
     if answer is None:
         return own("")
     whose = "a subagent's call, " if answer.subagent else ""
-    reason = f": {answer.reason[:_LONG]}" if answer.reason else ""
+    reason = f": {shown_reason(call)}" if answer.reason else ""
     words = f"{_WORDS[answer.consent]}{_BEYOND[answer.beyond]}"
     return visible_line(f"{whose}{words}{reason}")
 
@@ -405,15 +412,14 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
     answer = call.answer
     if answer is None or answer.asked is None:
         return
-    asked, ran = answer.asked.get("command"), call.args.get("command")
-    if isinstance(asked, str) and isinstance(ran, str):
-        for word, command in (("asked", asked), ("ran  ", ran)):
+    if (asked := original_command(call)) is not None:
+        for word, command in (("asked", asked), ("ran  ", string(call.args["command"]))):
             text = visible_line(command[:_LONG] if folded else command)
             gutter = (Piece(own(f"{word} "), look[Role.MUTED]),)
             role = Role.MUTED if word == "asked" else Role.TEXT
             yield from wrapped_rows([GutterRow(gutter, (Piece(text, look[role]),))], look)
         return
-    difference = _difference(call, answer)
+    difference = difference_from_original(call)
     what = (
         "Gemini's call (−) and your edited call (+)"
         if difference
@@ -422,20 +428,3 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
     yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
     if difference is not None and not folded:
         yield from draw_diff(difference, look, folded=False).lines
-
-
-def _difference(call: ToolCall, answer: Answer) -> DiffDisplay | None:
-    """Return the diff between Gemini's and the user's version of a file.
-
-    Returns None if the arguments don't contain text of a file.
-    """
-    path = str(call.args.get("file_path", ""))
-    match answer.asked, call.args:
-        case {"content": str(asked)}, {"content": str(ran)}:
-            return content_diff(path, asked, ran)
-        case (
-            {"old_string": str(old), "new_string": str(new)},
-            {"old_string": str(before), "new_string": str(after)},
-        ):
-            return content_diff(path, before.replace(old, new) if old else new, after)
-    return None

@@ -8,8 +8,9 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from gemtui.calls.paths import asked_path
 from gemtui.text import Clean, clean, counted, visible
-from gemtui.transcript.call_text import file_lines, only_reason, shown_display
+from gemtui.transcript.call_text import file_lines, only_reason, replaced_line, shown_display
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,
@@ -24,7 +25,7 @@ from gemtui.transcript.display_model import (
     TodosDisplay,
 )
 from gemtui.transcript.model import ToolCall
-from gemtui.transcript.tools import ToolKind, asked_path, kind_of, target
+from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, bounded_excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.gutter_rows import (
@@ -120,7 +121,7 @@ def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
             text, look, folded=folded, tail=_last_lines(call), language=_output_language(text)
         )
         return replace(body, facts=_exit(call, look))
-    note = _note(call, text)
+    note = flat(replaced_line(call, display))
     lines = file_lines(call)
     if lines is not None and text == lines.text:
         language = language_of(flat(asked_path(call.args)[-200:]))
@@ -157,12 +158,6 @@ def _prose(text: str, look: Look, *, folded: bool, keep: int) -> Body:
         return Body(hidden=hidden, more=hidden > 0)
     lines = list(draw_prose(text, look, draw_markdown))
     return fold_lines(lines, folded=folded, keep=keep)
-
-
-def _note(call: ToolCall, text: str) -> Clean:
-    """Return the line that Gemini CLI displayed in place of a longer text; "" if none."""
-    line = call.display.text if isinstance(call.display, TextDisplay) else ""
-    return flat(line) if line != text and line_count(text) > 1 else EMPTY
 
 
 def _last_lines(call: ToolCall) -> int:

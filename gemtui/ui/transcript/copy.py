@@ -9,6 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 
+from gemtui.calls.paths import asked_path
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
 from gemtui.transcript.display_model import DiffDisplay
@@ -109,10 +110,8 @@ def file_of(call: ToolCall) -> tuple[str, int | None] | None:
     """
     if isinstance(call.display, DiffDisplay):
         return call.display.path or call.display.name, first_line(call.display.diff)
-    for key in ("file_path", "absolute_path", "path"):
-        if isinstance(path := call.args.get(key), str) and path:
-            return path, None
-    return None
+    path = asked_path(call.args)
+    return (path, None) if path else None
 
 
 def first_line(diff: str) -> int | None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from gemtui.transcript.call_text import call_text
 from gemtui.transcript.display_model import (
     DiffDisplay,
     Match,
@@ -14,7 +15,7 @@ from gemtui.transcript.display_model import (
     TextDisplay,
     TodosDisplay,
 )
-from gemtui.transcript.model import Image, Text, Thought, ToolCall, ToolStatus
+from gemtui.transcript.model import Answer, Consent, Image, Text, Thought, ToolCall, ToolStatus
 from gemtui.transcript.seal import new_seal, sealed
 from gemtui.transcript.tools import args_hold_controls, tool_call
 from gemtui.ui.draw.theme import Role
@@ -360,3 +361,46 @@ def test_a_card_names_the_rule_by_which_a_call_passed_and_a_hook_that_changed_it
     assert "allowed without asking, by rule 2 of work.toml" in said
     assert HOOKED in said
     assert "allowed" not in "\n".join(body(drawn(call, width=120)))
+
+
+CHANGED = Answer(consent=Consent.CHANGED, asked={"content": "asked one\n", "command": "asked two"})
+SHOWN = {
+    "a narrow read": (
+        called("read_file", args={"file_path": "long/" * 9, "offset": 6123, "limit": 77}),
+        {"6123", "77"},
+    ),
+    "a changed file": (
+        called("write_file", args={"file_path": "f", "content": "ran\n"}, answer=CHANGED),
+        {"asked one", "ran"},
+    ),
+    "a changed command": (
+        called("run_shell_command", args={"command": "ran"}, answer=CHANGED),
+        {"asked two", "ran"},
+    ),
+    "a reason": (
+        called(args={}, answer=Answer(consent=Consent.DENIED, reason="too wide" + "." * 400)),
+        {"too wide"},
+    ),
+    "a rule": (called(args={}, rule="line 3 of mine.toml"), {"line 3 of mine.toml"}),
+    "empty arguments": (
+        called("mcp_a_b", args={"first": "x", "empty": "", "nothing": None, "blank": " "}),
+        {"empty", "nothing", "null", "blank"},
+    ),
+    "a line instead of the output": (
+        called("glob", TextDisplay(text="Found 2 files"), output="/a\n/b", args={"pattern": "*"}),
+        {"Found 2 files", "/b"},
+    ),
+    "a line of a read": (
+        called("read_file", TextDisplay(text="Read all"), output="a\nb", args={"file_path": "f"}),
+        {"Read all"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "sought"), SHOWN.values(), ids=SHOWN)
+def test_what_a_card_shows_is_found(call: ToolCall, sought: set[str]) -> None:
+    found = call_text(call)
+    shown = " ".join("\n".join(body(drawn(call, width=60, folded=False))).split())
+    assert {each for each in sought if each not in found} == set()
+    assert {each for each in sought if each not in shown} == set()
+    assert "." * 301 not in found
