@@ -142,7 +142,8 @@ class GemtuiApp(AppBase):
     async def _shutdown(self) -> None:
         """Cancel the workers, then shut down.
 
-        Textual removes the widgets first, so workers could look for widgets that no longer exist.
+        Textual would otherwise remove the widgets first, and workers would then look for widgets
+        that no longer exist.
         """
         self.workers.cancel_all()
         self._ending = True
@@ -158,10 +159,11 @@ class GemtuiApp(AppBase):
             super()._handle_exception(error)
 
     def signs(self) -> Mapping[str, str]:
-        """Return the symbols for the run and policy tabs, by the id of each tab's key.
+        """Return the symbols to show in the run and policy tabs.
 
-        The run tab's symbol says that runs are active, or have ended without the user having seen
-        it. The policy tab's symbol says that changes are unsaved.
+        They are mapped by the id of each tab's key binding. The run tab's symbol says that runs are
+        active, or that some have finished and the user hasn't looked at them yet. The policy tab's
+        symbol says that there are unsaved changes.
         """
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
@@ -174,7 +176,7 @@ class GemtuiApp(AppBase):
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run, even of another gemtui, is working in this session."""
+        """Return whether a run, in this or any other gemtui process, uses this session."""
         return await self.runs.is_working_in(session)
 
     # --- app-wide actions --------------------------------------------------------------------
