@@ -259,10 +259,10 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask whether a run should use the draft or the file without unsaved changes.
+    """Ask whether a run should use the draft, or the file without unsaved changes.
 
-    Returns "save" if the draft is to be saved first, "saved" if the file is to be used as it is,
-    and None if the user cancels.
+    Returns "save" if the draft is to be saved first, "saved" if the file is to be used without
+    them, and None if the user cancels.
     """
     return await app.push_screen_wait(
         ChooseScreen(
