@@ -64,7 +64,7 @@ class WriteRow(NamedTuple):
 class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
     """A screen with all writes to a file; returns the one to open, or None.
 
-    `history`: the file, and the cursor of an earlier screen to resume from.
+    `history`: the file, and where the cursor was in an earlier screen, to be restored.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
@@ -177,7 +177,11 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Render a write: symbol and title on the left; tool, lines or status, and age."""
+    """Render a write as a row.
+
+    On the left are its symbol and its session's title; on the right the tool, the changed lines or
+    the status, and the age.
+    """
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (

@@ -76,7 +76,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """If marks can't be changed, show why and return True; otherwise return False."""
+        """Return whether marks can't be changed; if so, show why."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.show_message(str(problem), problem=True)
