@@ -176,7 +176,10 @@ class GemtuiApp(AppBase):
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run, in this or any other gemtui process, uses this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         return await self.runs.is_working_in(session)
 
     # --- app-wide actions --------------------------------------------------------------------
@@ -202,7 +205,7 @@ class GemtuiApp(AppBase):
         """Show a list of commands, and run the one the user chooses.
 
         `commands`: each command's key and the node that its action belongs to. `few`: the keys to
-        show at first; the user can ask for the rest.
+        show initially; the user can ask for the rest.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
@@ -311,7 +314,7 @@ class GemtuiApp(AppBase):
     async def action_back(self) -> None:
         """Go back one step, or quit if there is nowhere to go back to.
 
-        Outside the sessions pane, one step back leads to that pane.
+        From any other pane, this returns to the sessions pane.
         """
         screen = self.screen
         if not isinstance(screen, SessionsScreen):

@@ -143,7 +143,10 @@ class AppBase(App[None]):
         return ()
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run, in this or any other gemtui process, uses this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         del session
         return False
 
@@ -323,9 +326,9 @@ class AppBase(App[None]):
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Ring the bell or send a desktop notification, and show it in the window title.
+        """Ring the bell or notify the desktop, and show the notice in the window title.
 
-        The title keeps showing it until the user presses a key or returns to the window.
+        It stays in the title until the user presses a key or returns to the window.
         """
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
@@ -403,7 +406,7 @@ class AppBase(App[None]):
             line.end_message()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
-        """Show a long text on a screen of its own, where it can be copied.
+        """Show long text on a screen of its own, where it can be copied.
 
         `what`: what the message shown after copying calls the text, such as "details".
         """

@@ -165,7 +165,7 @@ class Option(option_list.Option):
 
 
 class OptionList(widgets.OptionList):
-    """A list of options, of which the user can choose one."""
+    """A list of options from which the user can choose one."""
 
     BINDINGS = bindings(Where.CHOICES)
 

@@ -29,7 +29,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @property
     def asking_since(self) -> float:
-        """When this screen began to open a dialog, or 0 if it isn't opening one.
+        """When this screen started to open a dialog, or 0 if it isn't opening one.
 
         The time is on the clock that Textual's events use.
         """

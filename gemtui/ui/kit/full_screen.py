@@ -110,14 +110,14 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         *args: Any,
         **options: Any,
     ) -> Worker[ResultType]:
-        """Run work in the background; if the work may open a dialog, record when it began."""
+        """Run work in the background; if it may open a dialog, record when it started."""
         if group == DIALOG and name not in self.RARELY_ASKS:
             self._began_to_ask = Message().time
         return super().run_worker(work, name, group, *args, **options)
 
     @property
     def asking_since(self) -> float:
-        """When the current dialog began to open, or 0 if there is none.
+        """When the current dialog started to open, or 0 if there is none.
 
         A dialog is current until its answer has been handled. The time is on the clock that
         Textual's events use.

@@ -103,10 +103,10 @@ class PolicyEditor:
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file whenever another program writes it.
+        """Reload the file whenever a different program has written it.
 
-        If the draft has unsaved changes, it is only marked as changed on disk. Runs until
-        cancelled, or until the file's folder can't be watched.
+        If the draft has unsaved changes, it isn't reloaded, but marked as changed on disk. Runs
+        until cancelled, or until the file's folder can't be watched.
         """
         async for fresh in watch_file(file):
             draft = self.draft
@@ -144,7 +144,10 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open a different file, unless the user edits the current draft while it is read."""
+        """Open a different policy file.
+
+        If the user edits the current draft while the file is being read, the draft stays open.
+        """
         seen = self.draft.document
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
@@ -180,7 +183,7 @@ class PolicyEditor:
         return saved
 
     async def choose(self) -> None:
-        """Let the user open another policy, or create, rename or delete one."""
+        """Let the user open a different policy, or create, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
         screen = PolicyFilesScreen(await self._files(), here)

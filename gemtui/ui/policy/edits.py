@@ -125,9 +125,10 @@ def switch(document: Document, place: int) -> EditedDocument:
 
 
 def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
-    """Move a rule past another one; return None if one of them can't be read.
+    """Move the rule at index `place` past the one at `other`.
 
-    `above`: move it directly above the rule `other`, otherwise directly below.
+    `above`: move it directly above the rule `other`; otherwise directly below. Returns None if one
+    of the two rules can't be read.
     """
     found = move_rule(document, place, other, above=above)
     if found is None:

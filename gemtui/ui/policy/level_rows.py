@@ -109,15 +109,15 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The rows of the simple view.
 
-    `Chosen` is posted when the user selects another value, and `Opened` when they want to edit a
-    list.
+    `Chosen` is posted when the user selects a different value, and `Opened` when they want to edit
+    a list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     @dataclass
     class Chosen(Message):
-        """Posted when the user wants to set `field` to another value."""
+        """Posted when the user wants to set `field` to a different value."""
 
         field: LevelRow
         value: str

@@ -26,7 +26,7 @@ class PolicyMain(Vertical):
     """Shows a draft, and posts messages about what the user does."""
 
     class Moved(Message):
-        """Posted when the cursor is on another rule, or the rules have changed."""
+        """Posted when the cursor has moved to a different rule, or the rules have changed."""
 
     def __init__(self) -> None:
         super().__init__(id="policy-main", classes="pane")

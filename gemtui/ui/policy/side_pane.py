@@ -214,7 +214,7 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """Return how many errors and warnings there are, as in `1 error, 3 warnings`.
+    """Return the numbers of errors and warnings, such as `1 error, 3 warnings`.
 
     Returns `none` if there are none.
     """

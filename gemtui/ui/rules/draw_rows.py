@@ -250,7 +250,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Render a suggested rule with its checkbox, or calls for which no rule is suggested."""
+    """Render a suggested rule with its checkbox, or calls that got no suggestion."""
     match row:
         case RowHeading():
             return draw_heading(row, look)

@@ -87,7 +87,7 @@ class ToolEnd(StrEnum):
 class LiveRun:
     """A run, either active or finished.
 
-    `prompt`: the prompt it was started with. `began`: when it was requested. `before`: the
+    `prompt`: the prompt it was started with. `began`: when the run was requested. `before`: the
     conversation that it continues. `ours`: whether this gemtui process started it; if so, gemtui
     asks about it before quitting. `past`: whether it had already ended when this gemtui process
     opened it. `looked_at`: whether the user has seen its outcome.
@@ -447,7 +447,7 @@ class LiveRun:
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that the run continued, or None if it began a new one."""
+        """The id of the session that the run continued, or None if it started a new one."""
         return (self.run.request.about or {}).get("resume")
 
     @property

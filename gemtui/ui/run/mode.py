@@ -264,7 +264,10 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def is_working_in(self, session: str) -> bool:
-        """Return whether a run, in this or any other gemtui process, uses this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
@@ -284,7 +287,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation whose message bodies are loaded when needed.
+    """Return a stored conversation, with message bodies loaded only when needed.
 
     Returns None if the file can't be read.
     """

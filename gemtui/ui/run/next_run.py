@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def begins_worktree(options: AgentOptions) -> bool:
-    """Return whether a run with these options starts in a new worktree."""
+    """Return whether a run with these options will work in a new worktree."""
     return options.worktree and worktree_of(options.cwd or current_folder()) is None
 
 
@@ -117,7 +117,10 @@ class NextRun(RunPart):
 
     @background(_USUAL, exclusive=True)
     async def detect_mode(self) -> None:
-        """Determine the default mode, and make runs ask the user if they can."""
+        """Determine the default mode, and make runs ask the user if they can.
+
+        Also count the settings here that turn off confirmations.
+        """
         settings = await asyncio.to_thread(CliSettings.read, os.environ, self.folder)
         extension = await asyncio.to_thread(extension_state, os.environ, self.folder)
         with suppress(OSError):
@@ -139,7 +142,7 @@ class NextRun(RunPart):
     def like(self, run: LiveRun) -> None:
         """Use a run's folder for the next run.
 
-        If the run is active and asks the user for approval, the next run does so, too.
+        If the run is active and asks the user for approval, the next run asks in the same way.
         """
         self.go_to(run.cwd)
         if run.alive and run.run.asks:

@@ -143,7 +143,7 @@ class RunPanes(Horizontal):
     # --- texts ---------------------------------------------------------------------------------
 
     def show_empty(self, problem: str | None) -> None:
-        """If there is nothing to show, explain how to begin.
+        """If there is nothing to show, explain how to start.
 
         `problem`: why no run can be started, or None.
         """

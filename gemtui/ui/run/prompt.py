@@ -116,8 +116,8 @@ class PromptArea(TextArea):
     async def _on_key(self, event: events.Key) -> None:
         """Handle enter here, because a binding would run before earlier keys are inserted.
 
-        While a run is active, ctrl+s is handled here, too: if the run accepts no messages, its
-        binding is disabled, but pressing it should explain why.
+        While a run is active, ctrl+s is also handled here: if the run accepts no messages, the
+        binding is disabled, but pressing the key should explain why.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()

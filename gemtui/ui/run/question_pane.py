@@ -199,7 +199,7 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The unanswered questions of a run, one of which is shown in full."""
+    """The unanswered questions of a run; one of them is shown in full."""
 
     @dataclass
     class Answered(Message):

@@ -49,7 +49,7 @@ class RunRegistry:
 
     `home`: Gemini CLI's folder. `see_files`: whether to watch runs' folders for changed files.
     `spawn`: runs a coroutine as a background task of the app. `changed`: called with None when a
-    run has begun, or with the run when one has ended. `asked`: called with a run that has asked a
+    run has started, or with the run when one has ended. `asked`: called with a run that has asked a
     question or received an answer.
     """
 

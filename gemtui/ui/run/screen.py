@@ -64,8 +64,8 @@ class RunScreen(RunPane):
     """Shows one run at a time; other runs continue and can be chosen from a list.
 
     `folder`: the next run's initial folder. `may_start`: called with a run's policy files before
-    the run starts; returns False to cancel it. `changed`: published with None when a run has begun,
-    or with the run when one has ended.
+    the run starts; returns False to cancel it. `changed`: published with None when a run has
+    started, or with the run when one has ended.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -245,10 +245,10 @@ class RunScreen(RunPane):
             self.gemtui.show_message(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """Update the pane after a run has begun or ended.
+        """Update the pane after a run has started or ended.
 
-        `run`: the run that has ended; None if a run has begun. If the queue has been moved to a new
-        run, that run is shown.
+        `run`: the run that has ended; None if a run has started. If the queue has been moved to a
+        new run, that run is shown.
         """
         self._update_header()
         if run is None or run is not self.run_shown:

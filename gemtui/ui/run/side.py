@@ -55,7 +55,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the files that a run has changed; the cursor stays on its file."""
+        """Show the files that a run has changed, keeping the cursor on the same file."""
         asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return

@@ -41,8 +41,8 @@ _NARROW = 40
 class WorktreeRow:
     """A worktree with its newest run and its changes.
 
-    `run`: None if no run is known. `changes`: None if they can't be determined; `why` is then the
-    reason.
+    `run`: None if no run in it is recorded. `changes`: None if they can't be determined; `why` is
+    then the reason.
     """
 
     worktree: Worktree

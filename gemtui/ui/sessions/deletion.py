@@ -87,7 +87,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Ask, then permanently delete sessions whose only copy is in the vault."""
+        """Permanently delete sessions whose only copy is in the vault, if the user agrees."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]

@@ -129,7 +129,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
         """Show the rows that match the search.
 
-        The cursor stays on its file or, at first, is on the newest. `whole`: whether all sessions
+        The cursor stays on its file; initially, it is on the newest. `whole`: whether all sessions
         have been read.
         """
         self._all, self._whole = rows, whole

@@ -106,9 +106,10 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """Show the writes; the cursor stays on its write or, at first, is on the newest.
+        """Show the writes.
 
-        `whole`: whether all sessions have been read.
+        The cursor stays on its write; initially, it is on the newest. `whole`: whether all sessions
+        have been read.
         """
         self._whole = whole
         self.rows.empty = own("No stored session has written this file." if whole else "reading")

@@ -312,7 +312,7 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 
 
 def _tokens(summary: Summary, around: RowContext) -> Clean:
-    """Return the number of tokens, as in "812 tokens", "47k tokens" or "1.2M tokens".
+    """Return words such as "812 tokens", "47k tokens" or "1.2M tokens".
 
     Returns "" if it is unknown, or "? tokens" if the rows are sorted by it.
     """

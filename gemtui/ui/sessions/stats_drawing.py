@@ -147,9 +147,9 @@ def _table(
 ) -> Iterator[Line]:
     """Yield the lines of a table, with a bar in each row.
 
-    `groups`: the rows by name, of which the first `rows` are shown. `of`: returns the number that a
-    row's bar represents. If there is too little room for the names, columns are left out, starting
-    with the last.
+    `groups`: what to add to the table, by name; the first `rows` are shown. `of`: returns the
+    number that a row's bar represents. If there is too little room for the names, columns are left
+    out, starting with the last.
     """
     if not groups:
         return

@@ -35,7 +35,7 @@ _PAUSE = 1.0
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """A screen that lists writes; returns the write whose session to open, or None.
+    """A screen that lists writes; returns the one whose session to open, or None.
 
     During the first read, rows appear as they are found. During later reads, the old rows stay
     until everything has been read. `marks`: the user's marks, by session id.

@@ -149,7 +149,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen on top of this one, and wait until it is closed.
+        """Show a different screen on top of this one, and wait until it is closed.
 
         If rules were added there, the decisions on this screen are computed again.
         """

@@ -46,7 +46,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """Posted when the form contains a different call, or no valid one."""
+        """Posted when the form's call has changed, or the form contains no valid call."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()

@@ -160,7 +160,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
-        """List examples of the calls that the chosen row is about, on another screen."""
+        """List examples of the calls that the chosen row stands for, on another screen."""
         row = self._rows.chosen
         if row is None or isinstance(row, RowHeading):
             return

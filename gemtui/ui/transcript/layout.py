@@ -53,7 +53,7 @@ class Heights:
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """Return the number of the line on which message `index` begins.
+        """Return the number of the first line of message `index`.
 
         For `len(self)`, this is the total number of lines.
         """
@@ -257,8 +257,9 @@ class Layout:
     def settle(self, anchor: Anchor, height: int) -> int:
         """Render everything visible around an anchor.
 
-        Returns the line of the layout that is on the top row. The anchor moves if the layout would
-        otherwise begin below the top row or end above the last row. `height`: the number of rows.
+        Returns the line of the layout that is on the top row. The anchor doesn't stay on its row if
+        the layout would then start below the top row or end above the last one. `height`: the
+        number of rows.
         """
         line = self._measure(anchor)
         row = anchor.row - line

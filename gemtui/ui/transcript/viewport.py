@@ -299,7 +299,7 @@ class Viewport:
             self._enter(following, down=True)
 
     def up(self) -> None:
-        """Move to the previous block, or scroll up a line if this one begins above."""
+        """Move to the previous block, or scroll up a line if this one starts above."""
         if not len(self.sheet):
             return
         if self._span()[0] < self.top:
