@@ -145,7 +145,8 @@ class GemtuiApp(AppBase):
     async def _shutdown(self) -> None:
         """Cancel the workers, then shut down.
 
-        Textual removes the widgets first, so workers could look for widgets that no longer exist.
+        Textual would otherwise remove the widgets first, and workers would then look for widgets
+        that no longer exist.
         """
         self.workers.cancel_all()
         self._shutting_down = True
@@ -169,10 +170,11 @@ class GemtuiApp(AppBase):
         return self._signals is not None and self._signals.is_exiting
 
     def signs(self) -> Mapping[str, str]:
-        """Return the symbols for the run and policy tabs, by the id of each tab's key.
+        """Return the symbols to show in the run and policy tabs.
 
-        The run tab's symbol says that runs are active, or have ended without the user having seen
-        it. The policy tab's symbol says that changes are unsaved.
+        They are mapped by the id of each tab's key binding. The run tab's symbol says that runs are
+        active, or that some have finished and the user hasn't looked at them yet. The policy tab's
+        symbol says that there are unsaved changes.
         """
         return {"app.runs": self.runs.sign(), "app.policies": self.policies.sign()}
 
@@ -185,7 +187,10 @@ class GemtuiApp(AppBase):
         return self.sessions.store.sessions
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run, even of another gemtui, is working in this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         return await self.runs.is_working_in(session)
 
     # --- app-wide actions --------------------------------------------------------------------
@@ -211,7 +216,7 @@ class GemtuiApp(AppBase):
         """Show a list of commands, and run the one the user chooses.
 
         `commands`: each command's key and the node that its action belongs to. `few`: the keys to
-        show at first; the user can ask for the rest.
+        show initially; the user can ask for the rest.
         """
         from gemtui.ui.kit.command_screen import CommandScreen
 
@@ -320,7 +325,7 @@ class GemtuiApp(AppBase):
     async def action_back(self) -> None:
         """Go back one step, or quit if there is nowhere to go back to.
 
-        Outside the sessions pane, one step back leads to that pane.
+        From any other pane, this returns to the sessions pane.
         """
         screen = self.screen
         if not isinstance(screen, SessionsScreen):

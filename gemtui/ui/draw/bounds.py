@@ -1,4 +1,4 @@
-"""Limits for long texts, applied before they are sanitized and rendered."""
+"""Limits for long text, applied before it is sanitized and rendered."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 class Excerpt(Struct, frozen=True, kw_only=True):
-    """An excerpt of a text: its first and last lines.
+    """An excerpt of a long text: some lines from its start and some from its end.
 
-    `left_out`: the number of lines between the first and the last ones. `cut`: whether a long line
-    was truncated. `blank`: how many empty lines at the start of the text were skipped.
+    `left_out`: the number of lines omitted between the two parts. `cut`: whether a long line was
+    truncated. `blank`: how many empty lines at the start of the text were skipped.
     """
 
     head: tuple[Clean, ...]
@@ -41,11 +41,11 @@ def bounded_excerpt(
     tail: int = LINES // 2,
     cleaned: Callable[[str], Clean] = clean,
 ) -> Excerpt:
-    """Return up to `head` lines from a text's start and up to `tail` from its end.
+    """Return up to `head` lines from the start of `text` and `tail` from its end.
 
-    Empty lines at the start and end of the text are skipped. Each of the two parts is limited to
-    half of `CHARACTERS`, too. `cleaned`: the function that sanitizes the lines, either `clean` or
-    `visible`.
+    Empty lines at the start and end of the text are skipped. Each of the two parts is also limited
+    to half of `CHARACTERS` characters. `cleaned`: the function that sanitizes the lines, either
+    `clean` or `visible`.
     """
     whole = newlines(text) if cleaned is clean else text
     text = _trimmed(whole)
@@ -68,7 +68,7 @@ def bounded_excerpt(
 
 
 def line_count(text: str) -> int:
-    """Return a text's number of lines, ignoring empty lines at the start and end."""
+    """Return the number of lines in `text`, ignoring empty lines at its start and end."""
     text = _trimmed(newlines(text))
     return text.count("\n") + 1 if text else 0
 
@@ -80,10 +80,10 @@ def _trimmed(text: str) -> str:
 
 
 def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
-    """Return lines from the start until they reach half of the character limit.
+    """Return the first lines, until their total length reaches half the limit.
 
-    The line that reaches the limit is included. `size`: a function that returns a line's length in
-    characters.
+    The limit is `CHARACTERS`, and the line that reaches half of it is included. `size`: a function
+    that returns a line's length in characters.
     """
     kept: list[T] = []
     room = CHARACTERS // 2

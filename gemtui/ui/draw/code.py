@@ -60,7 +60,7 @@ _ROLES = {
 def highlight(code: Clean, language: Clean, look: Look) -> Iterator[Pieces]:
     """Yield the lines of the code, highlighted if that is safe and fast.
 
-    Otherwise they are in the theme's text style.
+    Otherwise the lines have the theme's normal text style.
     """
     code = tabless(code)
     lexer = _lexer(_LANGUAGES.get(language.strip().lower(), ""))
@@ -84,7 +84,7 @@ def _plain(code: str, look: Look) -> Iterator[Pieces]:
 def _coloured(chunk: str, lexer: Any, look: Look) -> list[Pieces] | None:
     """Return the chunk's highlighted lines, or None if it must stay unhighlighted.
 
-    This is so if highlighting would be slow, or if the lexer changed the text.
+    It stays unhighlighted if highlighting would be slow, or if the lexer changed its text.
     """
     if _TROUBLE.search(chunk):
         return None

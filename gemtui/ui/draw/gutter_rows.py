@@ -126,12 +126,12 @@ def text_rows(
     prose: bool = False,
     first: int | None = None,
 ) -> Body:
-    """Render the lines of a text or, if folded, only its first and last lines.
+    """Render the lines of `text` or, if folded, only the first and last ones.
 
     `head`, `tail`: how many lines to show at each end if folded. `language`: highlight the lines as
-    code in this language. `role`: the style of lines without a language. `prose`: wrap only between
-    words. `first`: the number of the first line; if given, and unless folded, the gutter shows line
-    numbers.
+    code in this language. `role`: the style of lines that have no language. `prose`: wrap only
+    between words. `first`: the first line's number; if it is given, the gutter of unfolded text
+    shows line numbers.
     """
     style = look[role]
     if folded:
@@ -185,7 +185,7 @@ def _plain(lines: Iterable[Clean], style: Style) -> Iterator[GutterRow]:
 
 
 def left_out_line(number: int, look: Look) -> Line:
-    """Return a note line that says how many lines of the text are not shown."""
+    """Return a note line that says how many lines are not shown."""
     return note_line(f"{counted(number, 'line')} not shown", look)
 
 
@@ -195,14 +195,14 @@ def cut_lines(look: Look) -> Line:
 
 
 def note_line(words: str, look: Look) -> Line:
-    """Return a line with gemtui's own words, marked off from the text around it."""
+    """Return a line with a note by gemtui, marked so that it isn't taken for content."""
     mark = look.glyphs.ellipsis
     pieces = fit((Piece(own(f"{mark} {words} {mark}"), look[Role.MUTED]),), look.width, own(mark))
     return Line(pieces, width_of(pieces))
 
 
 def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
-    """Return a value as indented JSON, of which only the start is kept if it is long.
+    """Return a value as indented JSON, truncated if it is long.
 
     `pieces`: how many pieces of the JSON encoder's output to keep. A value that can't be encoded,
     such as one nested too deeply, is replaced by its type's `repr`.

@@ -48,8 +48,10 @@ class Code(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """A rendered line.
 
-    `margin`, `joint` and `ground` are described in `Drawn`. `code`: the block of code that the line
-    belongs to.
+    `margin`: the number of cells at the left that belong to the frame rather than the text.
+    `joint`: if the line continues the wrapped line above it, the text between the two ("" or a
+    space). `ground`: the background of the rest of the line. `code`: the block of code that the
+    line belongs to.
     """
 
     pieces: Pieces = ()
@@ -69,7 +71,7 @@ def own(text: str) -> Clean:
 
 
 def flat(text: str) -> Clean:
-    """Sanitize a text from outside gemtui so that it can be shown within one line."""
+    """Sanitize text from outside gemtui so that it can be shown on one line."""
     return clean_line(text)
 
 
@@ -105,7 +107,10 @@ def wrap(pieces: Pieces, width: int) -> list[Line]:
 
 @lru_cache(maxsize=256)
 def _wrapped(pieces: Pieces, width: int) -> tuple[Line, ...]:
-    """Return the wrapped lines, cached for streamed answers, which are redrawn often."""
+    """Return the wrapped lines, from a cache if possible.
+
+    Streamed answers are redrawn often, so the same pieces are wrapped many times.
+    """
     text = plain(pieces)
     breaks = _word_breaks(text, width)
     rows = _divide(pieces, breaks)

@@ -44,9 +44,9 @@ _FENCE = re.compile(
 
 
 def draw_markdown(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the rendered lines of a Markdown text.
+    """Yield the rendered lines of Markdown text.
 
-    A part (see `chunks`) that is nested too deeply is shown as source.
+    If a part of it (see `chunks`) is nested too deeply, that part's Markdown source is shown.
     """
     *settled, last = chunks(text)
     for part in settled:
@@ -81,7 +81,7 @@ def draw_prompt(text: Clean, look: Look) -> Iterator[Line]:
 
 
 def draw_plain(text: Clean, look: Look) -> Iterator[Line]:
-    """Yield the lines of a text without formatting them, wrapped between words."""
+    """Yield the lines of unformatted text, wrapped between words."""
     for line in text.split("\n"):
         yield from wrap((Piece(tabless(Clean(line)), look[Role.TEXT]),), look.width)
 
@@ -314,11 +314,11 @@ _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")
 
 
 def chunks(text: str) -> list[str]:
-    """Split a Markdown text at empty lines into parts that can be rendered one by one.
+    """Split Markdown text at empty lines into parts that can be rendered one by one.
 
     Rendering the parts separately looks the same as rendering the whole text, and joining them with
     empty lines restores it. When text is appended, only the last part changes, so the rendered
-    lines of the others can be reused. A text that can't be split safely is returned as a single
+    lines of the others can be reused. If the text can't be split safely, it is returned as a single
     part.
     """
     if "\n\n" not in text or _DEFINITION.search(text):

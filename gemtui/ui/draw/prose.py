@@ -1,4 +1,4 @@
-"""Rendering of long texts: as Markdown up to a limit, and unformatted beyond it."""
+"""Rendering of long text: as Markdown up to a limit, and unformatted beyond it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DrawText = Callable[[Clean, Look], Iterator[Line]]
 
 
 def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
-    """Yield the lines of a text: rendered by `draw` up to a limit, then unformatted.
+    """Yield the lines of `text`: rendered by `draw` up to a limit, then unformatted.
 
-    If the unformatted rest is very long, too, a note replaces its middle.
+    If the unformatted rest is very long as well, a note replaces its middle.
     """
     text = text.strip("\n").rstrip(BLANKS)
     cut = _bound(text)
@@ -39,9 +39,9 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
 
 
 def _bound(text: str) -> int:
-    """Return how many characters of a text to parse; 0 if it has too many brackets.
+    """Return how many characters of `text` to parse; 0 if it has too many brackets.
 
-    A text that is too long is cut at the end of a paragraph, or else at the end of a line.
+    If the text is too long, the cut is at the end of a paragraph, or else at the end of a line.
     """
     end = min(len(text), CHARACTERS)
     if text.count("[", 0, end) + text.count("|", 0, end) > MARKS:

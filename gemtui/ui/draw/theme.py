@@ -161,9 +161,9 @@ ASCII = Glyphs(
 class Look:
     """What rendering functions need to know about the screen.
 
-    Looks are hashable, so that renderings can be cached by look. `now`: compared by its date alone,
-    because cached renderings don't depend on the time of day. `theme`: the name of the theme that
-    `styles` come from. `tz`: None means the system's time zone.
+    Looks are hashable, so that renderings can be cached by look. `now`: the current time; two looks
+    are equal if its date is the same, because cached renderings don't depend on the time of day.
+    `theme`: the name of the theme that `styles` come from. `tz`: None means the system's time zone.
     """
 
     width: int

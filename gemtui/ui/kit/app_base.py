@@ -65,8 +65,9 @@ class Start(Struct, frozen=True, kw_only=True):
 
     `home`: Gemini CLI's folder. `project`: the folder whose sessions are listed first; None lists
     all projects' sessions. `cache`: gemtui's folder for cached session summaries; None disables the
-    cache. `session`: a session to open right away. `opening`: a preload of the session store that
-    is already running, or None. `adapter`: starts the runs; None uses the installed Gemini CLI.
+    cache. `session`: a session to open right away. `opening`: the loading of the session store, if
+    it has already been started; otherwise None. `adapter`: starts the runs; None uses the installed
+    Gemini CLI.
     """
 
     home: Path
@@ -142,7 +143,10 @@ class AppBase(App[None]):
         return ()
 
     async def is_running_in(self, session: str) -> bool:
-        """Return whether a run, even of another gemtui, is working in this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         del session
         return False
 
@@ -159,7 +163,10 @@ class AppBase(App[None]):
     async def push_screen_wait(
         self, screen: Screen[ScreenResultType] | str, *, mode: str | None = None
     ) -> ScreenResultType | Any:
-        """Show a screen and return its result; on cancellation, close the screen."""
+        """Show a screen and return its result.
+
+        If the caller is cancelled while it waits, the screen is closed.
+        """
         try:
             return await super().push_screen_wait(screen, mode=mode)
         except asyncio.CancelledError:
@@ -168,7 +175,10 @@ class AppBase(App[None]):
             raise
 
     def pop_screen(self) -> AwaitComplete:
-        """Close the top screen, and note the time, so that earlier keys are dropped."""
+        """Close the top screen, and record the time.
+
+        Keys pressed before that time are dropped, because they were meant for the closed screen.
+        """
         self._popped = Message().time
         return super().pop_screen()
 
@@ -240,7 +250,7 @@ class AppBase(App[None]):
         """Handle the first held key; in a text field, handle all following typed text too.
 
         If the app is still busy, this waits, but only until the first key has been held for `_HELD`
-        or `_HELD_FOR_DIALOG` seconds.
+        or `_HELD_FOR_DIALOG` seconds (the latter if a dialog is opening).
         """
         most = _HELD_FOR_DIALOG if self._opens_dialog() else _HELD
         if self._at_rest() or monotonic() - self._held_since > most:
@@ -316,9 +326,9 @@ class AppBase(App[None]):
             self._ringer.ring(notice)
 
     def _sound(self, notice: Notification) -> None:
-        """Ring the bell or send a desktop notification, and show it in the window title.
+        """Ring the bell or notify the desktop, and show the notice in the window title.
 
-        The title keeps showing it until the user presses a key or returns to the window.
+        It stays in the title until the user presses a key or returns to the window.
         """
         self._news = notice
         self._write_title(ellipsis(Clean(f"{notice.title}: {notice.text}"), _TITLE))
@@ -396,9 +406,9 @@ class AppBase(App[None]):
             line.end_message()
 
     def show_text(self, title: str, text: str, *, what: str) -> None:
-        """Show a long text on a screen of its own, where it can be copied.
+        """Show long text on a screen of its own, where it can be copied.
 
-        `what`: the words for the text in the message shown after copying.
+        `what`: what the message shown after copying calls the text, such as "details".
         """
         self.push_screen(RawScreen(clean_line(title), clean(text), what=what))
 

@@ -41,7 +41,7 @@ def joined(
     In both sequences, the most important part comes first; the first part of `right` is drawn at
     the far right. If the parts don't fit, the least important ones are dropped, starting with the
     side named by `gives_way`. The first part of `left` is never dropped, but it may be cut to
-    `LEAST` cells and then ends in `mark`.
+    `LEAST` cells, with `mark` at its end.
     """
     kept, end = [part for part in left if part], [part for part in right if part]
     first, second = (end, kept) if gives_way == "right" else (kept, end)

@@ -62,7 +62,7 @@ class Static(widgets.Static):
         super().__init__(_content(words), id=id, classes=classes)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Replace the text."""
+        """Replace the displayed text."""
         super().update(_content(content), layout=layout)
 
 
@@ -73,7 +73,7 @@ class Label(widgets.Label):
         super().__init__(_content(words), id=id)
 
     def update(self, content: Words = _NOTHING, *, layout: bool = True) -> None:  # type: ignore[override]
-        """Replace the text."""
+        """Replace the displayed text."""
         super().update(_content(content), layout=layout)
 
 
@@ -119,7 +119,7 @@ class Input(widgets.Input):
         return bool(self.value) or not action.startswith("delete_")
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Replace part of the value, cutting the new text if the field would get too long."""
+        """Replace part of the value, truncating `text` if the field would get too long."""
         room = max(0, LONGEST_LINE - len(self.value) + abs(end - start))
         line = visible_line(text[:room])
         was_cut, self._cut = self._cut, len(text) > room or len(line) > room
@@ -165,7 +165,7 @@ class Option(option_list.Option):
 
 
 class OptionList(widgets.OptionList):
-    """A list of options, of which the user can choose one."""
+    """A list of options from which the user can choose one."""
 
     BINDINGS = bindings(Where.CHOICES)
 

@@ -29,7 +29,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
 
     @property
     def asking_since(self) -> float:
-        """When this screen began to open a dialog, or 0 if it isn't opening one.
+        """When this screen started to open a dialog, or 0 if it isn't opening one.
 
         The time is on the clock that Textual's events use.
         """
@@ -49,7 +49,10 @@ class AnsweringScreen(Screen[ScreenResultType]):
         self.dismiss(None)
 
     async def _dispatch_message(self, message: Message) -> None:
-        """Handle a message, unless it is from the screen's own widgets after an answer."""
+        """Handle a message, unless the screen has its answer.
+
+        Once it does, messages from the screen's own widgets are dropped.
+        """
         if self._answer is None or message.control is None:
             await super()._dispatch_message(message)
 

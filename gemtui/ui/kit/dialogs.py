@@ -73,9 +73,9 @@ def at_most(lines: Sequence[Clean], most: int) -> Sequence[Clean]:
 
 
 def left_alone(left: Sequence[str]) -> str:
-    """Return a sentence that names the first three of the items that were left alone.
+    """Return a sentence that names the items that were left unchanged.
 
-    `left`: each item with the reason.
+    Only the first three are named. `left`: one string for each item, with the reason.
     """
     more = f" and {len(left) - 3} more" if len(left) > 3 else ""
     return f"Left alone: {'; '.join(left[:3])}{more}"
@@ -173,10 +173,10 @@ def fact(name: str, value: Clean) -> Horizontal:
 
 
 class FormScreen(FieldScreen[ScreenResultType]):
-    """A dialog with fields and two buttons: one to apply them, one to close it."""
+    """A dialog with fields and two buttons: one applies their values, one cancels."""
 
     def buttons(self, take: str = "Apply") -> ComposeResult:
-        """Yield the two buttons; `compose` must do this last.
+        """Yield the two buttons; to be called at the end of `compose`.
 
         `take`: the label of the button that applies the values.
         """

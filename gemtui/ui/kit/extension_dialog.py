@@ -23,9 +23,10 @@ _RUNS = Clean("Installed. Its hooks run in every Gemini CLI session.")
 
 @contextmanager
 def _alone(app: AppBase) -> Iterator[bool]:
-    """Reserve the extension for the `with` block; yield False if it isn't free.
+    """Prevent other changes to the extension during the `with` block.
 
-    Otherwise a second change could start while the extension is half-installed.
+    Yields False if such a block is already active; the caller must then change nothing, because the
+    extension may be half-installed.
     """
     if app.at_extension:
         yield False
@@ -91,7 +92,7 @@ async def _agreed(
 
 
 async def _do(app: AppBase, action: Callable[[Detected], ExtensionState], said: str) -> bool:
-    """Run an action on the extension in a thread, and show its result.
+    """Run an action on the extension on a background thread, and show its result.
 
     The action takes seconds. `said`: the message to show after success. Returns whether the
     extension works now.

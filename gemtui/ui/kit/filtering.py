@@ -30,7 +30,8 @@ _MANY = 2_000
 class FilterBar(Horizontal):
     """A horizontal rule that turns into `/` and an input while the user searches.
 
-    The bar only posts the search text; its parent does the filtering. `complete`: as in `Input`.
+    The bar only posts the search text; its parent does the filtering. `complete`: suggests a
+    completion for the text typed so far (see `Input`).
     """
 
     BINDINGS = bindings(Where.FILTER)
@@ -182,7 +183,7 @@ class SearchedRows(Vertical, Generic[Item]):
         self.bar.open()
 
     def search_again(self, text: str) -> None:
-        """Search for `text`, which was searched for earlier; the focus stays on the rows."""
+        """Repeat an earlier search for `text`, keeping the focus on the rows."""
         self.bar.open()
         self.bar.query_one(Input).value = text
         self.rows.focus()
@@ -230,7 +231,7 @@ async def matching_items(
 ) -> Sequence[Item]:
     """Return the items whose text contains every word of `query`, ignoring case.
 
-    If there are `_MANY` items or more, they are searched in a worker thread.
+    If there are `_MANY` items or more, they are searched on a background thread.
     """
     words = composed(query).lower().split()
 
@@ -249,8 +250,8 @@ def _holds(text: str, words: Sequence[str]) -> bool:
 class FiltersRows:
     """Mixin for a screen with `SearchedRows`: the actions that start and end a search.
 
-    This class isn't a widget because, of a class's bases, Textual reads only the first widget's
-    styles.
+    This class isn't a widget because Textual reads the styles of only the first widget among a
+    class's bases.
     """
 
     @property

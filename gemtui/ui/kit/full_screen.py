@@ -38,9 +38,10 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
-        """Return a `Reading` for work in a thread, and stop earlier work with this name.
+        """Start a `Reading`, which handles work on a background thread.
 
-        The work also stops when the screen closes. `every`: see `Reading`.
+        Earlier work with the same name is stopped. The work also stops when the screen closes.
+        `every`: the minimum number of seconds between two partial results.
         """
         if name in self._readings:
             self._readings[name].stop()
@@ -54,7 +55,7 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
             reading.stop()
 
     def show_status(self, *words: str) -> None:
-        """Show texts in the status line, most important first, leaving out empty ones."""
+        """Show these words in the status line, most important first, leaving out ""."""
         self.status.show_parts([Content(one_line(each)) for each in words])
 
     def framed(self, *body: Widget) -> ComposeResult:
@@ -93,9 +94,10 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     _began_to_ask = 0.0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable an action if its part can't do it now, and all actions during a dialog.
+        """Return whether an action's key works: not if it is unavailable, or in a dialog.
 
-        "During a dialog" includes the time it takes to open, and to handle its answer.
+        The screen part that implements the action says whether it is available. No key works while
+        a dialog is opening or its answer is being handled.
         """
         del parameters
         return not self.is_mounted or (not self.asking and self.can(action))
@@ -108,14 +110,14 @@ class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
         *args: Any,
         **options: Any,
     ) -> Worker[ResultType]:
-        """Run work in the background; if the work may open a dialog, record when it began."""
+        """Run work in the background; if it may open a dialog, record when it started."""
         if group == DIALOG and name not in self.RARELY_ASKS:
             self._began_to_ask = Message().time
         return super().run_worker(work, name, group, *args, **options)
 
     @property
     def asking_since(self) -> float:
-        """When the current dialog began to open, or 0 if there is none.
+        """When the current dialog started to open, or 0 if there is none.
 
         A dialog is current until its answer has been handled. The time is on the clock that
         Textual's events use.
@@ -161,7 +163,7 @@ def background(
 ) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
     """Return a decorator that runs a screen part's method as a worker of the screen.
 
-    `group`, `exclusive`: as in Textual's `work`.
+    `group`, `exclusive`: see Textual's `work` decorator.
     """
 
     def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:

@@ -35,10 +35,7 @@ def _moves(row: str) -> tuple[KeyRow, ...]:
 
 
 def _scrolls(label: str, page_down: str) -> tuple[KeyRow, ...]:
-    """Return the table rows of the keys that scroll a text.
-
-    `label`: the footer's label for scrolling. `page_down`: the keys for one page down.
-    """
+    """Return the table rows of the keys that scroll text."""
     return (
         ("scroll_down", "down,j", MOVE, label, "Scroll down one line"),
         ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),
@@ -64,10 +61,10 @@ def _steers(row: str) -> tuple[KeyRow, ...]:
 
 
 def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[KeyRow, ...]:
-    """Return the table rows of the keys that jump to the previous and the next block.
+    """Return the table rows of the keys that jump to the previous or next block.
 
-    `kind`: the kind's name in the action names. `keys`: the keys for previous and next. `label`:
-    their label in the footer. `noun`: the word for such a block in the help.
+    `kind`: which blocks to jump to, as named in the actions. `keys`: the keys for previous and
+    next. `label`: their label in the footer. `noun`: the word for such a block in the help.
     """
     above, below = f"previous_{kind} = jump('{kind}', -1)", f"next_{kind} = jump('{kind}', 1)"
     return (
@@ -77,7 +74,10 @@ def _jumps(kind: str, keys: tuple[str, str], label: str, noun: str) -> tuple[Key
 
 
 def _all(method: str, *rows: KeyRow) -> tuple[KeyRow, ...]:
-    """Return table rows that call one method with the name of each row's action."""
+    """Return table rows whose keys all call `method`, each with its action's name.
+
+    `rows`: the rows, each starting with the action's name.
+    """
     return tuple((f"{name} = {method}('{name}')", *rest) for name, *rest in rows)  # type: ignore[misc]
 
 

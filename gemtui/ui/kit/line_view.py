@@ -28,7 +28,7 @@ class HalfPages(ScrollView, inherit_bindings=False):
 class LineView(HalfPages, can_focus=True, inherit_bindings=False):
     """A scrollable view of the lines returned by a function, `draw(look)`.
 
-    `what`: the words for its contents in the message shown after copying.
+    `what`: what the message shown after copying calls the contents.
     """
 
     BINDINGS = bindings(Where.DRAWING)

@@ -29,9 +29,10 @@ class CopyRequested(Message):
 
 @dataclass
 class RawRequested(Message):
-    """Request to show the stored JSON record of a message.
+    """Request to show the JSON record in which a message is stored.
 
-    `spoken`: the message. `block`: the block of the message that the cursor is on, or None.
+    `spoken`: the transcript message. `block`: the block of the message that the cursor is on, or
+    None.
     """
 
     spoken: Spoken
@@ -72,7 +73,10 @@ class BackRequested(Message):
 
 
 class DroppedRequested(Message):
-    """Request to show or hide messages that failed, or that were rewound or replaced."""
+    """Request to show or hide messages that are no longer part of the conversation.
+
+    These are messages that failed, or that were rewound or replaced.
+    """
 
 
 class TranscriptMoved(Message):

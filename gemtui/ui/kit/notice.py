@@ -69,7 +69,7 @@ class EmptyStore(NoticePane):
     )
 
     class ElsewhereRequested(Message):
-        """Request to look for sessions in another folder."""
+        """Request to look for sessions in a different folder."""
 
     def explain(self, home: Path, snapshot: Snapshot) -> None:
         """Explain why there are no sessions in `home`, Gemini CLI's folder.

@@ -1,4 +1,4 @@
-"""Parts: classes that each take over some actions of a screen with many keys."""
+"""Parts: classes that each implement some of the actions of a screen with many keys."""
 
 from __future__ import annotations
 

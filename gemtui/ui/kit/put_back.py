@@ -30,8 +30,8 @@ _MOST = 500
 async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
     """List the sessions that can be restored, and restore the one the user chooses.
 
-    These are the sessions in `kept`, which exist only in the vault (newest first), and those of
-    which only a run still has a copy.
+    These are the sessions in `kept`, which exist only in the vault (gemtui's own copies), newest
+    first, and sessions that only a run still has a copy of.
     """
     ids = {each.id for each in kept}
     found = await asyncio.to_thread(_of_runs, app.runs_dir, app.name_of)
@@ -61,7 +61,7 @@ async def show_lost(app: AppBase, kept: Sequence[Summary]) -> None:
 async def put_back_of_run(app: AppBase, folder: RunFolder) -> None:
     """Restore a session's missing files from a run's copy, and show the result.
 
-    `folder`: the run's folder, which contains the copy.
+    `folder`: the folder of the run's own files, which include the copy.
     """
     rule_of = partial(retention, os.environ)
     await _done(app, lambda: restore_from_run(folder, rule_of, app.clock()))
@@ -94,9 +94,9 @@ async def _put_back(app: AppBase, session: Summary) -> Summary | None:
 
 
 async def _done(app: AppBase, restoring: Callable[[], Restored]) -> Restored | None:
-    """Call `restoring` in a thread; show its result, or the reason why it failed.
+    """Call `restoring` on a background thread, and show its result.
 
-    Returns None if it failed.
+    If it fails, the reason is shown and None is returned.
     """
     with app.reporting("The session was not restored"):
         done = await asyncio.to_thread(restoring)

@@ -1,4 +1,4 @@
-"""Work in a thread whose results are shown by the event loop as they arrive."""
+"""Work on a background thread, with results shown by the event loop as they arrive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Reading:
-    """The event loop's handle on work in a thread, such as reading files.
+    """The event loop's handle on work on a background thread, such as reading files.
 
     The thread uses it to show results and to find out whether to stop. It must be created in the
     event loop. `can_show`: returns whether results can still be shown. `every`: the minimum number
@@ -52,7 +52,7 @@ class Reading:
         return due
 
     def show(self, act: Callable[..., None], *args: Any) -> None:
-        """Call `act` in the event loop, unless its results can't be shown any more then."""
+        """Call `act` in the event loop, unless its results are no longer wanted by then."""
         if not self.is_stopped():
             self._loop.call_soon_threadsafe(self._act, act, *args)
 
@@ -62,7 +62,7 @@ class Reading:
 
 
 class Latest(Generic[T]):
-    """Passes values from a thread to the event loop, which shows only the newest.
+    """Passes values from a background thread to the event loop, which shows the last.
 
     A value that hasn't been shown yet is replaced by the next one.
     """

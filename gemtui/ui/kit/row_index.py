@@ -79,7 +79,10 @@ class RowIndex(Generic[Item]):
             return next(found, None)
 
     def nearest(self, place: int) -> int:
-        """Return the valid row index closest to this number; 0 if there are no rows."""
+        """Return `place` or, if there is no such row, the closest index that has one.
+
+        Returns 0 if there are no rows.
+        """
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:

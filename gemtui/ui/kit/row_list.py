@@ -126,10 +126,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
     def put(
         self, items: Sequence[Item], keys: Iterable[object], otherwise: int, *, shows: bool
     ) -> None:
-        """Replace the rows without posting a message.
+        """Replace the rows without posting a message about the cursor.
 
-        The cursor moves to the row with the first of `keys` that exists, or else to the index
-        `otherwise`. `shows`: scroll to the cursor even if it wasn't visible before.
+        The cursor moves to the row with the first of `keys` that exists, or else to the row at
+        index `otherwise`. `shows`: scroll to the cursor even if it wasn't visible before.
         """
         with self._kept_in_place(shows=shows):
             self._places, self._drawn = RowIndex(self._kind, items, self._width), {}
@@ -168,7 +168,7 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         """Keep the visible rows in place on screen while the `with` block changes rows.
 
         Afterwards, the cursor is visible if it was before, or if `shows` is set. If the user has
-        scrolled away from the cursor with the mouse wheel, the view stays there.
+        scrolled away from the cursor with the mouse wheel, the scroll position doesn't change.
         """
         places, top, laid_out = self._places, self.scroll_offset.y, self._height > 0
         seen, held = self.in_sight(self._cursor), None
@@ -192,9 +192,10 @@ class RowList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False)
         self.scroll_to(y=y, animate=False, force=taller)
 
     def lead(self, place: int) -> int:
-        """Return the index of the row that should be visible along with this one.
+        """Return the index of the row to scroll to so that the row at `place` is visible.
 
-        This is the list's first row if only a few headings are above this row, otherwise this row.
+        This is the list's first row if there are only a few headings above `place`, so that they
+        are visible too. Otherwise, it is `place` itself.
         """
         above = range(min(place, 4))
         return 0 if place <= 3 and not any(map(self._places.stops, above)) else place
@@ -309,7 +310,7 @@ class SteeredRows(RowList[Item], can_focus=False):
 
     @property
     def active(self) -> bool:
-        """True, because the cursor follows keys although a field above has the focus."""
+        """Always True: keys move the cursor although a field above the list has the focus."""
         return True
 
 

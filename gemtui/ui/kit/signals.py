@@ -37,7 +37,7 @@ They reset the mouse, paste and keyboard modes, the cursor and the window title.
 
 
 def exit_immediately(attributes: list[Any] | None) -> None:
-    """Let signals end the process immediately, until an `ExitSignals` takes over.
+    """Until an `ExitSignals` exists, make signals end the process immediately.
 
     While the app starts, there is nothing to clean up, and a normal exit would wait for Textual's
     threads. `attributes`: the result of `terminal_attributes`, to restore before exiting.
@@ -52,7 +52,7 @@ def exit_immediately(attributes: list[Any] | None) -> None:
 
 
 class ExitSignals:
-    """Handles the signals that end the app, as soon as an instance exists.
+    """Handles the signals that end the app; creating one installs the handlers.
 
     `leave`: takes the exit code and must make the app exit; it is called in the event loop.
     `attributes`: the terminal's attributes from before the app started (see `terminal_attributes`).

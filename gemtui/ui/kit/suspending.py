@@ -28,7 +28,7 @@ NO_SHELL = "There is no shell to return to, because gemtui was not started from 
 
 
 class JobControl:
-    """Handles SIGTSTP and SIGCONT as soon as an instance exists.
+    """Handles SIGTSTP and SIGCONT; creating an instance installs the handlers.
 
     `leaving`: returns whether the app is exiting because of a signal; the terminal is then left
     alone.
@@ -75,7 +75,8 @@ class JobControl:
     def _take_terminal_again(self) -> None:
         """Set up the terminal again after SIGCONT, in case the shell changed its modes.
 
-        This handles a SIGSTOP, which gives the app no chance to restore the terminal first.
+        This matters after a SIGSTOP, which doesn't let the app restore the terminal before it
+        stops.
         """
         driver = self._app._driver
         if driver is None or self._ends():
@@ -88,9 +89,9 @@ class JobControl:
         self._resume()
 
     def _wait_for_foreground(self) -> None:
-        """Stop the job again while another job uses the terminal.
+        """Stop the job again while a different job uses the terminal.
 
-        This is so if the user has resumed gemtui in the background with `bg`.
+        This happens if the user has resumed gemtui in the background with `bg`.
         """
         while self._continued and not self._leaving() and not _in_foreground():
             self._continued = False

@@ -1,4 +1,4 @@
-"""A full-screen text, such as a stored record or an error with its details."""
+"""A full-screen view of text, such as a stored record or an error with its details."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemtui.ui.kit.messages import CopyRequested
 class RawText(Log, HalfPages):
     """Scrollable text whose long lines are wrapped on screen but copied unwrapped.
 
-    `what`: the words for the text in the message shown after copying.
+    `what`: what the message shown after copying calls the text.
     """
 
     BINDINGS = bindings(Where.RAW)
@@ -72,9 +72,9 @@ def _pieces(line: str, width: int) -> Iterator[str]:
 
 
 class RawScreen(AnsweringScreen[None]):
-    """A full-screen text with a title.
+    """A screen that shows only a title and text.
 
-    `what`: the words for the text in the message shown after copying.
+    `what`: what the message shown after copying calls the text.
     """
 
     def __init__(self, title: Clean, text: Clean, *, what: str) -> None:

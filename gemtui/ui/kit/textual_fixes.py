@@ -1,4 +1,4 @@
-"""Patches for Textual's bugs and slow code that gemtui's subclasses can't fix."""
+"""Patches for bugs and slow code in Textual that subclasses can't fix."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _keys_with_their_modifiers(
 
 
 def _around(options: OptionList) -> int:
-    """Return how many cells of an option list's width can't be used for text."""
+    """Return the width in cells of an option list's padding and gutter."""
     padding = options.get_component_styles("option-list--option").padding
     return padding.width + options._get_left_gutter_width()
 

@@ -1,1 +1,1 @@
-"""The policy pane: edit a policy, and see its effects and the command of a run."""
+"""The policy pane: edit a policy, and see its effects and a run's command line."""

@@ -1,4 +1,4 @@
-"""Preview the command of a run that uses the policy being edited."""
+"""Preview the command line of a run that uses the policy being edited."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUN = "RUN"
 class CommandPreview:
     """The command of a run that would use the policy, or why there is none.
 
-    `script`: the command as lines to paste into bash or zsh, where the prompt is read from
+    `script`: the command as lines to paste into bash or zsh; it reads the prompt from the file
     `prompt.txt`. `recipient`: the program that receives the arguments. `environ`: the environment
     variables to set, as NAME=VALUE. `argv`: the program and its arguments. `problem`: why there is
     no command. `notes`: what the user should know about the command.
@@ -45,8 +45,9 @@ def command_preview(
 ) -> CommandPreview:
     """Return the command of a run in `cwd` with the draft's policy and mode.
 
-    `machine`: facts about the installed Gemini CLI. `recipient`: the program that would receive the
-    arguments. `runs`: the folder of all runs' own files. Blocking: checks which files exist.
+    `draft`: the policy being edited. `machine`: facts about the installed Gemini CLI. `recipient`:
+    the program that would receive the arguments. `runs`: the folder that contains one subfolder for
+    each run's own files. Blocking: checks which files exist.
     """
     file = None if draft.opened is None else draft.opened.file
     if file is None:

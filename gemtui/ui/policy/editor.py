@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class PolicyEditor:
     """Edits one policy at a time, `draft`, as it would apply to runs in `folder`.
 
-    `changed`: called when there is something new to show. `begun` is set once the first policy has
-    been opened, or none has been found.
+    `changed`: called when there is something new to show. `begun`: an event that is set once the
+    first policy has been opened or it is clear that there is none.
     """
 
     def __init__(self, app: AppBase, folder: Path, *, changed: Callable[[], None]) -> None:
@@ -60,9 +60,9 @@ class PolicyEditor:
         return await asyncio.to_thread(files.relevant_policies, self.folder)
 
     async def load_context(self) -> None:
-        """Load what affects the draft's decisions and command besides its own rules.
+        """Load whatever affects decisions and the command besides the draft's own rules.
 
-        These are the other policy files, the settings, and the installed Gemini CLI.
+        This means the other policy files, the settings, and the installed Gemini CLI.
         """
         draft = self.draft
         found = draft.around
@@ -85,7 +85,7 @@ class PolicyEditor:
         return command_preview(self.draft, machine, recipient, runs=runs, cwd=self.folder)
 
     def mode_findings(self) -> tuple[Finding, ...]:
-        """Return findings that concern the selected mode, about the draft's own rules."""
+        """Return the findings about the draft's own rules that concern the selected mode."""
         draft = self.draft
         own = draft.document.source
         try:
@@ -95,15 +95,18 @@ class PolicyEditor:
         return tuple(each for each in found if str(each.file) == str(own))
 
     def examples(self) -> tuple[Tried, ...]:
-        """Return the file's examples, each with the decision of the file's own rules."""
+        """Return the file's examples, each with what the file's own rules decide.
+
+        An example is a tool call that the file's author wrote down with the decision it should get.
+        """
         document = self.draft.document
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file whenever another program writes it.
+        """Reload the file whenever a different program has written it.
 
-        If the draft has unsaved changes, it is only marked as changed on disk. Runs until
-        cancelled, or until the file's folder can't be watched.
+        If the draft has unsaved changes, it isn't reloaded, but marked as changed on disk. Runs
+        until cancelled, or until the file's folder can't be watched.
         """
         async for fresh in watch_file(file):
             draft = self.draft
@@ -121,8 +124,9 @@ class PolicyEditor:
     async def edit(self, make: Make) -> EditedDocument | None:
         """Apply an edit to the draft; return the result, or None if nothing was changed.
 
-        The edited file is checked in a thread first, because that takes a while for a large file.
-        If the draft changes in the meantime, the edit is applied to the changed draft instead.
+        The edited file is checked on a background thread first, because that takes a while for a
+        large file. If the draft changes in the meantime, the edit is applied to the changed draft
+        instead.
         """
         while True:
             draft, seen = self.draft, self.draft.document
@@ -140,7 +144,10 @@ class PolicyEditor:
     # --- files ---------------------------------------------------------------------------------
 
     async def open(self, file: Path | PolicyFile) -> None:
-        """Open another file, unless the user edits the current draft while it is read."""
+        """Open a different policy file.
+
+        If the user edits the current draft while the file is being read, the draft stays open.
+        """
         seen = self.draft.document
         opened = await files.load(self._app, file)
         if opened is not None and self.draft.document is seen:
@@ -150,9 +157,10 @@ class PolicyEditor:
     async def open_own_policy(self, wanted: Sequence[Path]) -> None:
         """Open one of gemtui's own policies, so that a rule can be added to it.
 
-        If possible, this is one of `wanted`; else the policy that is open, if it is gemtui's own;
-        else the first one, or a new one. Gemini CLI's own files are never chosen, because they
-        affect every session. A draft with unsaved changes stays open.
+        If possible, this is one of `wanted`; otherwise the open policy, if it is gemtui's own;
+        otherwise the first of gemtui's own, or a new one if there are none. Gemini CLI's own files
+        are never chosen, because they affect every session. A draft with unsaved changes stays
+        open.
         """
         opened = self.draft.opened
         if self.draft.changed:
@@ -175,7 +183,7 @@ class PolicyEditor:
         return saved
 
     async def choose(self) -> None:
-        """Let the user open another policy, or create, rename or delete one."""
+        """Let the user open a different policy, or create, rename or delete one."""
         opened = self.draft.opened
         here = None if opened is None else opened.file.path
         screen = PolicyFilesScreen(await self._files(), here)

@@ -39,13 +39,13 @@ Make = Callable[[Document], EditedDocument | None]
 
 
 def add(document: Document, rule: Rule) -> EditedDocument:
-    """Append a rule to the file."""
+    """Append a rule to the document."""
     changed = document.add(rule)
     return EditedDocument(changed, "add a rule", len(changed.rules) - 1)
 
 
 def add_all(document: Document, rules: Sequence[Rule]) -> EditedDocument:
-    """Append rules to the file."""
+    """Append rules to the document."""
     for rule in rules:
         document = document.add(rule)
     what = counted(len(rules), "rule")
@@ -68,11 +68,11 @@ def replace_rule(document: Document, place: int, rule: Rule) -> EditedDocument:
 
 
 def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
-    """Return an edit that applies what the user entered into a form.
+    """Return an edit that applies what the user entered in a form.
 
-    `seen`: the document with which the form was opened. `place`: the index of the rule to change in
-    `seen`; None adds `rule` instead. The edit finds the rule even if it has been moved since, and
-    raises PolicyError if it has been removed or changed.
+    `seen`: the document when the form was opened. `place`: the index in `seen` of the rule to
+    change; None adds `rule` instead. The edit finds the rule even if it has been moved since then,
+    and raises PolicyError if it has been removed or changed.
     """
     if place is None:
         return lambda document: add(document, rule)
@@ -90,9 +90,10 @@ def edit_from_form(seen: Document, place: int | None, rule: Rule) -> Make:
 
 
 def edit_by_index(seen: Document, make: Make) -> Make:
-    """Return an edit like `make` that is safe although it refers to rules by index.
+    """Return an edit like `make`, protected against changes made in the meantime.
 
-    It raises PolicyError if the document to edit is no longer `seen`.
+    `make` refers to rules by index, so the returned edit raises PolicyError if the document to edit
+    is no longer `seen`.
     """
 
     def change(document: Document) -> EditedDocument | None:
@@ -124,9 +125,10 @@ def switch(document: Document, place: int) -> EditedDocument:
 
 
 def move(document: Document, place: int, other: int, *, above: bool) -> EditedDocument | None:
-    """Move a rule past another one; return None if one of them can't be read.
+    """Move the rule at index `place` past the one at `other`.
 
-    `above`: move it directly above the rule `other`, otherwise directly below.
+    `above`: move it directly above the rule `other`; otherwise directly below. Returns None if one
+    of the two rules can't be read.
     """
     found = move_rule(document, place, other, above=above)
     if found is None:

@@ -41,7 +41,7 @@ SUGGESTED = "work"
 
 
 def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
-    """Return all policy files that affect a run in `folder`, gemtui's own first.
+    """Return all policy files that can affect a run in `folder`, gemtui's own first.
 
     Blocking: reads files.
     """
@@ -50,9 +50,9 @@ def relevant_policies(folder: Path) -> tuple[PolicyFile, ...]:
 
 
 def policy_context(opened: Opened | None, folder: Path) -> PolicyContext:
-    """Return what affects decisions in `folder` besides the opened policy file.
+    """Return everything that affects decisions in `folder` besides the opened policy.
 
-    These are the other policy files and the settings. `opened`: None means that the policy has no
+    This means the other policy files and the settings. `opened`: None means that the policy has no
     file yet. Blocking: reads files.
     """
     found = effective_policy(workspace=folder)
@@ -131,9 +131,10 @@ async def _write(
 
 
 async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Document) -> bool:
-    """Let the user choose between the draft and the file, which is changed or gone.
+    """Let the user choose whether to keep the draft or the file.
 
-    Returns whether the draft was saved.
+    This is for a file that was changed or deleted after it was opened. Returns whether the draft
+    was saved.
     """
     keep = Choice("keep", Clean("Keep editing"), Clean("nothing is written"))
     if path_exists(opened.file.path):
@@ -159,9 +160,9 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
 
 
 def _name_problem(name: str) -> str:
-    """Return what is wrong with a policy's name, or "".
+    """Return why a policy can't have this name, or "" if it can.
 
-    Only a missing name is reported here; other problems are reported by creating the policy.
+    Only an empty name is reported here; other problems are reported when the policy is created.
     """
     return "" if name.strip() else "Enter a name for the policy."
 
@@ -202,7 +203,7 @@ async def ask_new_name(app: AppBase, file: PolicyFile) -> Path | None:
 
 
 async def confirm_deletion(app: AppBase, file: PolicyFile) -> bool:
-    """Ask the user, then delete one of gemtui's policies.
+    """Delete one of gemtui's policies if the user confirms.
 
     Returns whether it was deleted.
     """
@@ -244,10 +245,10 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 
 
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
-    """Ask whether a run should use the draft or the file without unsaved changes.
+    """Ask whether a run should use the draft, or the file without unsaved changes.
 
-    Returns "save" if the draft is to be saved first, "saved" if the file is to be used as it is,
-    and None if the user cancels.
+    Returns "save" if the draft is to be saved first, "saved" if the file is to be used without
+    them, and None if the user cancels.
     """
     return await app.push_screen_wait(
         ChooseScreen(
@@ -262,7 +263,10 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
 
 
 async def save_to_run(app: AppBase) -> bool:
-    """Ask whether to save a policy that has no file yet; a run can't use it otherwise."""
+    """Ask whether to save a policy that has no file yet.
+
+    A run can't use it unless it is saved.
+    """
     return await confirm(
         app,
         Clean("Save the new policy?"),
@@ -285,10 +289,11 @@ STEP = 50
 
 
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
-    """Yield the file once, and then again whenever it has been written.
+    """Yield the file's contents now, and again each time it has been written.
 
-    It is yielded at the start because it may have changed since the caller read it. Whenever it is
-    missing or can't be read, nothing is yielded. Ends if its folder can't be watched.
+    They are yielded at the start because the file may have changed since the caller read it.
+    Whenever it is missing or can't be read, nothing is yielded. The generator ends if the file's
+    folder can't be watched.
     """
     stop = asyncio.Event()
     name = file.path.name

@@ -1,4 +1,4 @@
-"""Pure functions that return texts of the policy pane, such as its title."""
+"""Pure functions that return labels for the policy pane, such as its title."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def no_rules(draft: Draft, glyphs: Glyphs) -> Content:
 
 
 def _others(draft: Draft) -> Iterator[str]:
-    """Yield a sentence about how many other policy files apply, if any do."""
+    """Yield a sentence with the number of other policy files that apply, if any do."""
     around = draft.around.before.rules + draft.around.after.rules
     files = {rule.source for rule in around if rule.tier is Tier.USER}
     if files:
@@ -107,9 +107,10 @@ def folder_words(folder: Path, glyphs: Glyphs) -> Content:
 
 
 def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Content]:
-    """Yield whether the draft is saved, or its number of unsaved changes, and a hint.
+    """Yield words about whether the draft is saved, or how many changes are unsaved.
 
-    `fixable`: whether the hint says that `x` fixes the finding shown beside it.
+    `fixable`: whether the finding shown beside these words can be fixed; a hint then says that `x`
+    does this.
     """
     if draft.changed:
         yield Content(counted(changes, "unsaved change"))
@@ -120,7 +121,7 @@ def draft_state(draft: Draft, changes: int, *, fixable: bool) -> Iterator[Conten
 
 
 def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
-    """Return all approval modes as one line, with the current one marked."""
+    """Return a line that lists all approval modes, with `mode` marked."""
     parts: list[tuple[str, str]] = [("Approval mode  ", "bold")]
     for each in ApprovalMode:
         here = each is mode
@@ -132,7 +133,8 @@ def mode_line(mode: ApprovalMode, glyphs: Glyphs) -> Content:
 def simple_words(others: int, meaning: str) -> Sequence[Content]:
     """Return the lines below the simple view.
 
-    `others`: how many rules it doesn't show. `meaning`: what the choice under the cursor means.
+    `others`: how many of the policy's rules the view doesn't show. `meaning`: an explanation of the
+    choice under the cursor.
     """
     lines = [Content(meaning)]
     if others:

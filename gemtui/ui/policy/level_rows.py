@@ -59,8 +59,9 @@ MEANINGS = {
 class LevelRow:
     """A row of the simple view: a heading, a choice of values, or a list of tools.
 
-    `id`: the level, the list or "mode"; "" for a heading. `choices`: the possible values; () for a
-    list. `value`: the current value.
+    `id`: the id of the capability level or list that the row shows, or "mode" for the approval
+    mode; "" for a heading. `choices`: the possible values; () for a list. `value`: the current
+    value.
     """
 
     label: str
@@ -108,15 +109,15 @@ def _choice(field: LevelRow, choice: str, look: Look) -> Pieces:
 class LevelRows(RowList[LevelRow], inherit_bindings=False):
     """The rows of the simple view.
 
-    `Chosen` is posted when the user selects another value, and `Opened` when they want to edit a
-    list.
+    `Chosen` is posted when the user selects a different value, and `Opened` when they want to edit
+    a list.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.LEVELS)
 
     @dataclass
     class Chosen(Message):
-        """Posted when the user wants to set `field` to another value."""
+        """Posted when the user wants to set `field` to a different value."""
 
         field: LevelRow
         value: str
@@ -130,7 +131,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
         )
 
     def show_levels(self, draft: Draft) -> None:
-        """Show a draft's levels and lists; the cursor stays on the same row."""
+        """Show a draft's levels and lists, keeping the cursor on the same row."""
         simple, row = read(draft.document), self.cursor
         self.others = simple.others
         self.show(tuple(fields(simple, draft.mode)))
@@ -154,7 +155,7 @@ class LevelRows(RowList[LevelRow], inherit_bindings=False):
     def action_open(self) -> None:
         """Edit the list under the cursor, or select the next value of a choice.
 
-        After the last value comes the first one.
+        The first value follows the last one.
         """
         field = self.chosen
         if field is not None and field.choices:
@@ -188,10 +189,10 @@ def with_choice(field: LevelRow, value: str) -> Make:
 
 
 async def edit_tool_list(app: AppBase, draft: Draft, field: LevelRow | None) -> Make:
-    """Let the user edit a list of tools, and return the edit.
+    """Let the user edit a list of tools, and return an edit that replaces the list.
 
-    `field`: the list's row. If the user cancels, or if the row is no list, the edit changes
-    nothing.
+    `field`: the list's row. If the user cancels, or if the row isn't a list, the returned edit
+    changes nothing.
     """
     if field is None or field.id not in LISTS:
         return _nothing
@@ -212,7 +213,7 @@ def _set_list(document: Document, *, field: LevelRow, chosen: tuple[str, ...]) -
 
 
 class ToolListScreen(FieldScreen[tuple[str, ...]]):
-    """A dialog that returns the names of tools for a list.
+    """A dialog that returns the tool names for one of the policy's lists.
 
     It returns () if the list is to be removed, and None if the user cancels.
     """

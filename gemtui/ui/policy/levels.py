@@ -1,9 +1,9 @@
-"""The simple view of a policy: three levels and three lists.
+"""The simple view of a policy: levels for three capabilities, and three tool lists.
 
 Its rules are those that `gemtui.policy.file.levels` creates. They are recognised by their form: one
-tool, no condition, headless only, and a priority from 997 to 999. Unlike there, a rule that denies
-with priority 999 applies to interactive sessions as well. All other rules in a file are left
-unchanged.
+tool, no condition, headless only, and a priority from 997 to 999. A rule that denies with priority
+999 may apply to interactive sessions as well, although that module doesn't create such rules. All
+other rules in a file are left unchanged.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ _LEVEL_RULES = {
 class SimplePolicy:
     """What the simple view shows.
 
-    `levels`: the level of each capability; a missing one is unset, so that the mode decides.
-    `only`: the only tools that may be used; None means any. `approved`: tools that need no
-    approval. `disallowed`: tools that are denied. `others`: the number of rules that the view can't
-    show.
+    `levels`: the level of each capability; if it isn't set, the approval mode decides. `only`: the
+    only tools that may be used; None means any. `approved`: tools that need no approval.
+    `disallowed`: tools that are denied. `others`: the number of rules that the view can't show.
     """
 
     levels: dict[str, Level]
@@ -40,7 +39,10 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Return whether a rule has the form in which levels and lists are written."""
+    """Return whether the simple view could have written this rule.
+
+    Such a rule has the form of a capability's level or of a tool list.
+    """
     plain = Rule(
         decision=rule.decision,
         priority=rule.priority,
@@ -55,17 +57,17 @@ def is_simple(rule: Rule) -> bool:
 
 
 def _always(rule: Rule) -> bool:
-    """Return whether a rule denies with priority 999.
+    """Return whether a rule denies its tools with priority 999.
 
-    Such rules of the simple view may also apply to interactive sessions.
+    The simple view accepts such rules even if they apply to interactive sessions.
     """
     return rule.decision is Decision.DENY and rule.priority == 999
 
 
 def _kind(rule: Rule) -> tuple[Decision, int] | None:
-    """Return the decision and priority that tell which level or list a rule is for.
+    """Return the decision and priority that show which level or list a rule is for.
 
-    Returns None if it is for none of them.
+    Returns None if the rule is for none of them.
     """
     kind = rule.decision, int(rule.priority)
     if rule.tools == ("*",):

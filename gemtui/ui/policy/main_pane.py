@@ -1,4 +1,4 @@
-"""The left half of the policy pane: rules or levels, the mode, and the tool table."""
+"""The left half of the policy pane: rules or levels, the mode, and the tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PolicyMain(Vertical):
     """Shows a draft, and posts messages about what the user does."""
 
     class Moved(Message):
-        """Posted when the cursor is on another rule, or the rules have changed."""
+        """Posted when the cursor has moved to a different rule, or the rules have changed."""
 
     def __init__(self) -> None:
         super().__init__(id="policy-main", classes="pane")
@@ -97,7 +97,7 @@ class PolicyMain(Vertical):
         self._say_level()
 
     def show_command(self, shown: CommandPreview) -> None:
-        """Show the command in brief; this is for screens that have no side pane."""
+        """Show the command in brief, for screens that are too narrow for the side pane."""
         self.query_one("#brief", Static).update(brief_command(shown, glyphs_of(self.app)))
 
     def _say_title(self, draft: Draft) -> None:

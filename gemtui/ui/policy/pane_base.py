@@ -1,4 +1,4 @@
-"""The policy pane's base class, by which its parts reach the draft and widgets."""
+"""The policy pane's base class, which gives its parts access to draft and widgets."""
 
 from __future__ import annotations
 

@@ -131,9 +131,9 @@ class RuleKeys(PolicyPart):
             self.screen.gemtui.show_message("Nothing to redo.")
 
     def only_says_why(self, action: str) -> bool:
-        """Return whether a key would only show a message that there is nothing to do.
+        """Return whether a key would now only explain that there is nothing to do.
 
-        `action`: "undo" or "redo"; False is returned for any other action.
+        `action`: "undo" or "redo"; for any other action, the result is False.
         """
         draft = self.screen.draft
         return {"undo": not draft.can_undo, "redo": not draft.can_redo}.get(action, False)

@@ -45,9 +45,9 @@ class RuleRow:
 
 
 def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
-    """Return the rows of rules that match a search, highest priority first.
+    """Return the rows for the rules that match a search, highest priority first.
 
-    `words`: a rule matches if it contains all of these words; "" matches all rules.
+    `words`: a rule matches if its text contains all of these words; "" matches all rules.
     """
     wanted = words.lower().split()
     made = (
@@ -152,8 +152,8 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
     def show_rules(self, draft: Draft, words: str, place: int | None = None) -> None:
         """Show the draft's rules that match a search.
 
-        `words`: as for `rows`. `place`: the index of the rule to move the cursor to; None leaves
-        the cursor where it is.
+        `words`: the words of the search (see `rows`). `place`: the index of the rule to move the
+        cursor to; None leaves the cursor where it is.
         """
         row = self.cursor
         self.show(rows(draft, words))

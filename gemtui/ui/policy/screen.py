@@ -117,7 +117,7 @@ class PolicyScreen(PolicyPane):
 
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
-        """Show the findings about the rule under the cursor, and any fix."""
+        """Show the findings about the rule under the cursor, and how to fix them."""
         draft, place = self.draft, self.main.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
@@ -188,7 +188,7 @@ class PolicyScreen(PolicyPane):
     @on(PolicyTools.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """Let the user try a call of a tool after they have opened its row."""
+        """Let the user see how calls to a tool are decided, after opening the tool's row."""
         await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
 
     @work(exclusive=True, group=DIALOG)
@@ -200,7 +200,10 @@ class PolicyScreen(PolicyPane):
         await self._take(launch.suggest_rules(self.gemtui, self.draft))
 
     async def _take(self, asked: Awaitable[Taken]) -> None:
-        """Wait for the rules that the user accepts on a screen, and add them as one edit."""
+        """Wait until the user accepts rules on a screen, and add them in a single edit.
+
+        `asked`: waits for the screen and returns the accepted rules.
+        """
         rules = await asked
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
@@ -215,14 +218,16 @@ class PolicyScreen(PolicyPane):
     def action_preview(self) -> None:
         """Show or hide the command, file and findings.
 
-        On a narrow screen, they cover the rules; otherwise, they only get the focus.
+        On a narrow screen, they cover the rules; on a wide one, where they are always visible, they
+        get the focus.
         """
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
         """Show or hide the table with the decision for each tool.
 
-        On a narrow screen, it covers the rules; otherwise, it only gets the focus.
+        On a narrow screen, it covers the rules; on a wide one, where it is always visible, it gets
+        the focus.
         """
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 

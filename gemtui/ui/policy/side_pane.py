@@ -34,7 +34,7 @@ LONGEST = 2_000
 
 
 def part_heading(words: str, more: str = "") -> Content:
-    """Return the heading for a part of the side pane; `more`: a remark beside it."""
+    """Return the heading for a part of the side pane; `more`: words to show beside it."""
     return Content.assemble((clean_line(words), "bold"), "  ", (clean_line(more), "dim"))
 
 
@@ -96,12 +96,12 @@ def example_line(tried: Tried, glyphs: Glyphs) -> Content:
 
 
 def worst_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the first error, or else the first finding; None if there are none."""
+    """Return the most severe finding (the first of equals); None if there are none."""
     return min(findings, key=lambda finding: finding.severity, default=None)
 
 
 def worst_finding(findings: Sequence[Finding], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield a line with the first error, or else the first finding, if there is any."""
+    """Yield a line with the most severe finding, if there are any findings."""
     if (finding := worst_of(findings)) is not None:
         sign, style = finding_sign(finding, glyphs)
         field = f"{finding.field}: " if finding.field else ""
@@ -145,7 +145,7 @@ class PolicySide(Vertical):
         fixable: Collection[Finding] = (),
         more: Sequence[Finding] = (),
     ) -> None:
-        """Show the draft's file and findings, scrolled to a rule.
+        """Show the draft's file and findings, with the file scrolled to a rule.
 
         `place`: the rule's index. `fixable`: the findings that a key can fix. `more`: findings to
         show besides those of the draft.
@@ -173,10 +173,10 @@ class PolicySide(Vertical):
         self._say_findings((*draft.findings, *more), rule_number(draft, place), fixable)
 
     def _bring(self, lines: Sequence[TextDiffLine], wanted: range) -> None:
-        """Scroll to some lines of the file, and to the removed lines above them.
+        """Scroll to some lines of the file, and to any removed lines above them.
 
-        `lines`: all lines of the diff that is shown. `wanted`: the 1-based numbers of the lines in
-        the file.
+        `lines`: all lines of the displayed diff. `wanted`: the 1-based numbers of the lines in the
+        file.
         """
         toml = self.query_one("#toml", LineView)
         at = next((at for at, line in enumerate(lines) if line.line in wanted), len(lines))
@@ -214,7 +214,7 @@ class PolicySide(Vertical):
 
 
 def _counted(findings: Sequence[Finding]) -> str:
-    """Return how many errors and warnings there are, as in `1 error, 3 warnings`.
+    """Return the numbers of errors and warnings, such as `1 error, 3 warnings`.
 
     Returns `none` if there are none.
     """
@@ -223,7 +223,7 @@ def _counted(findings: Sequence[Finding]) -> str:
 
 
 def rule_number(draft: Draft, place: int | None) -> int:
-    """Return the number by which findings refer to the rule at an index, or 0."""
+    """Return the number that findings use for the rule at an index, or 0 if none."""
     if place is None or place >= len(draft.entries):
         return 0
     rule = draft.entries[place].rule
@@ -250,7 +250,10 @@ def draw_marked(lines: Sequence[TextDiffLine], here: range, look: Look) -> list[
 
 @lru_cache(maxsize=2)
 def _highlighted(code: Clean, look: Look) -> tuple[Pieces, ...]:
-    """Return highlighted lines of TOML; cached because the cursor moves often."""
+    """Return highlighted lines of TOML.
+
+    The result is cached because each move of the cursor redraws the file.
+    """
     return tuple(highlight(code, own("toml"), look))
 
 

@@ -1,4 +1,4 @@
-"""Compare texts line by line, marking changes with `+` and `-` (pure functions)."""
+"""Compare two strings line by line, marking changes with `+` and `-` (pure functions)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def text_diff(old: str, new: str) -> TextDiff:
 
 
 def lines_changed(old: str, new: str) -> range:
-    """Return the 1-based numbers of the lines in `new` that differ from `old`.
+    """Return the range of 1-based line numbers in `new` that contains all changes.
 
-    The result is one range: everything between the common beginning and the common end.
+    It covers everything between the lines at the start and at the end that both strings share.
     """
     before, after = _split(old), _split(new)
     start = _common(before, after)
@@ -64,7 +64,7 @@ def _split(text: str) -> list[str]:
 def _blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
     """Yield the differences in the form of `SequenceMatcher.get_opcodes`.
 
-    For speed, equal lines at the beginning and at the end are not compared again.
+    For speed, equal lines at the start and end of both strings are skipped.
     """
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -98,7 +98,7 @@ def _lines(
 
 
 def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
-    """Yield only the changed lines and some lines around them, up to a limit.
+    """Yield only the changed lines and a few lines around them, up to a limit.
 
     A line with the sign "…" replaces lines that are left out.
     """

@@ -36,7 +36,7 @@ class PolicyTools(Vertical):
 
     @dataclass
     class Opened(Message):
-        """Posted when the user wants to see how calls of a tool are decided."""
+        """Posted when the user wants to see how calls to a tool are decided."""
 
         tool: str
 
@@ -49,7 +49,7 @@ class PolicyTools(Vertical):
         yield self.rows
 
     def show(self, draft: Draft) -> None:
-        """Show the decisions under a draft; they are computed in a thread."""
+        """Show the decisions under a draft's policy, computed on a background thread."""
         self._decide(draft.policy, draft.mode, draft.setup)
 
     @work(exclusive=True)
@@ -84,7 +84,7 @@ class _Head(Widget):
 def tool_rows(policy: Policy, mode: ApprovalMode, setup: Setup) -> tuple[ToolRow, ...]:
     """Return what the policy decides for each tool, for a call without arguments.
 
-    Slow: call this from a worker thread.
+    Slow: call this on a background thread.
     """
     engines = [
         Engine(policy, mode=mode, interactive=interactive, setup=setup)
@@ -107,7 +107,7 @@ def _names(setup: Setup) -> Iterator[str]:
 
 
 def _rules_on_arguments(policy: Policy, tool: str, mode: ApprovalMode) -> int:
-    """Return how many rules in files depend on a tool's arguments, in this mode."""
+    """Return how many file-defined rules depend on a tool's arguments in this mode."""
     return sum(
         rule.conditional
         and rule.tier > Tier.BUILTIN

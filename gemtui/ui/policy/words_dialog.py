@@ -39,7 +39,7 @@ _STYLES = {
 
 
 class _Made(NamedTuple):
-    """The sentences in a text, and each tool's decision with the rules they create."""
+    """The sentences the user typed, and what their rules decide for each tool."""
 
     sentences: tuple[Sentence, ...]
     tools: tuple[tuple[Decision, str], ...]
@@ -48,8 +48,8 @@ class _Made(NamedTuple):
 class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     """A dialog that returns the rules that the user's sentences create, or None.
 
-    `project`: the folder to which paths are relative. `draft`: the policy to which the rules would
-    be added; it also affects the decisions in the preview.
+    `project`: the folder that paths in the sentences are relative to. `draft`: the policy to which
+    the rules would be added; it also affects the decisions in the preview.
     """
 
     BINDINGS = bindings(Where.DIALOG)
@@ -128,9 +128,10 @@ def _make(text: str, project: Path, draft: Draft) -> _Made:
 
 
 def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield problems and rules, then what the rules don't cover, by sentence.
+    """Yield lines with all problems and rules, then lines on what rules don't cover.
 
-    Of the latter, the last sentence's come first, because the user is typing it.
+    Both are grouped by sentence. What isn't covered is shown for the last sentence first, because
+    that is the one the user is typing.
     """
     for each in sentences:
         if each.problem:

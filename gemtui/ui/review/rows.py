@@ -28,19 +28,19 @@ class ReviewRow(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The id of the row's file or hunk, by which the list recognises the row."""
+        """The id of the row's file or hunk, by which the list identifies the row."""
         return self.file.id if self.hunk is None else self.hunk.id
 
     @property
     def hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks the row is about: all of the file's, or the row's own."""
+        """The hunks that the row stands for: its own one or, in a file's row, all of them."""
         return self.file.hunks if self.hunk is None else (self.hunk,)
 
 
 class DiffRow(NamedTuple):
     """A row of a file's diff.
 
-    `sign`: "@" for a hunk's header, "." for a note, or else the line's sign: "+", "-" or " ".
+    `sign`: "@" for a hunk's header, "." for a note, and "+", "-" or " " for a line of the diff.
     `line`: the line's number in the current file or, for a removed line, in the old file; 0 for
     other rows.
     """
@@ -58,7 +58,7 @@ def list_rows(files: Sequence[ReviewedFile]) -> list[ReviewRow]:
 
 
 def diff_rows(file: ReviewedFile) -> list[DiffRow]:
-    """Return the rows of a file's diff; very long hunks are cut."""
+    """Return the rows of a file's diff; very long hunks are truncated."""
     return [row for hunk in file.hunks for row in _rows(file, hunk)]
 
 
@@ -116,7 +116,8 @@ def _counts(hunks: Sequence[ReviewHunk], look: Look) -> Iterator[Piece]:
 def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: str) -> Pieces:
     """Render a row of a diff, with the line's number, its sign and its comment.
 
-    `reverted`: as for `draw_review_row`. `comment`: "" if there is none.
+    `reverted`: the ids of the hunks that are marked to be reverted. `comment`: the user's comment
+    on the line, or "".
     """
     muted = look[Role.MUTED]
     if row.sign == "@":

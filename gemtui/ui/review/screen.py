@@ -71,8 +71,8 @@ def review_run(
 ) -> ReviewScreen:
     """Return the screen to review a run's changes.
 
-    `folder`: the folder in which it works. `session`, `run`: their ids. `calls`: the tool calls
-    that the run has made so far. `prompt`: the run's prompt, which is the title.
+    `folder`: the folder that the run works in. `session`, `run`: their ids. `calls`: the tool calls
+    that the run has made so far. `prompt`: the run's prompt, which becomes the screen's title.
     """
     subject = subject_of_run(folder, session, run, calls, prompt)
     return ReviewScreen(subject, prompt)
@@ -174,7 +174,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return draw_diff_row(row, look, self._marked, "" if comment is None else comment.text)
 
     def _say_state(self) -> None:
-        """Show how many hunks are marked, and notes on what is uncertain."""
+        """Show how many hunks are marked, and notes on anything uncertain about them."""
         if self._review is None:
             return
         words = [counted(len(self._review.files), "file")]
@@ -234,7 +234,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @property
     def _hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks that keys act on: the one under the cursor, or all of a file's."""
+        """The hunks that keys act on: the one under the cursor, or all of a file's hunks."""
         if self.diff.has_focus:
             row = self.diff.chosen
             return () if row is None else (row.hunk,)
@@ -287,9 +287,9 @@ class ReviewScreen(DialogGuardScreen[str]):
             self._wait_and_revert()
 
     def _marked_words(self, *, idle: bool) -> Sequence[Clean]:
-        """Return lines with the marked hunks by file, for the user to confirm.
+        """Return lines that list the marked hunks by file, for the user to confirm.
 
-        `idle`: whether they can be reverted now, as no agent is working in the folder.
+        `idle`: whether no agent is working in the folder, so that they can be reverted now.
         """
         words = (
             []
@@ -354,7 +354,10 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     @work(exclusive=True, group=DIALOG)
     async def action_comment(self) -> None:
-        """Ask for a comment on the line under the cursor; an empty text removes it."""
+        """Ask for a comment on the line under the cursor.
+
+        An empty comment removes the old one.
+        """
         row = self.diff.chosen
         if row is None or not row.line:
             self.gemtui.show_message("Move to a line of the diff to comment on it.")

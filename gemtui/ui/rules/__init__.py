@@ -1,1 +1,1 @@
-"""Show and edit rules, and hold the policy being edited."""
+"""Show and edit rules, and hold the policy that is being edited."""

@@ -1,7 +1,8 @@
 """A policy that is being edited, with undo and redo.
 
 This module does not use Textual. The policy pane and the simulator read a `Draft` and change it
-only through its methods. Everything that can change decisions or the text increases `revision`.
+only through its methods. Every change that can affect decisions or the file's text increases
+`revision`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Draft:
 
     `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
     mode, used for decisions and for runs started from the policy pane; it isn't part of the file.
-    `around`: everything else that influences decisions. `moved_on`: whether another program has
+    `around`: everything else that influences decisions. `moved_on`: whether a different program has
     changed the file since it was read.
     """
 
@@ -126,7 +127,7 @@ class Draft:
 
     @property
     def setup(self) -> Setup:
-        """The settings and the workspace, which influence decisions besides rules."""
+        """The settings and the workspace, which influence decisions in addition to rules."""
         return self.around.setup
 
     # --- changes -----------------------------------------------------------------------------
@@ -177,8 +178,7 @@ class Draft:
     def wrote(self, opened: Opened) -> None:
         """Record that the draft has been saved to a file.
 
-        The edits can still be undone. Any that were made while the file was being saved are kept,
-        too.
+        The edits can still be undone. Edits made while the file was being saved are kept.
         """
         self.opened, self._saved, self.moved_on = opened, opened.document.text, False
         if self.document.text == opened.document.text:
@@ -193,7 +193,7 @@ class Draft:
 
 
 def next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """Return the approval mode after this one; after the last comes the first."""
+    """Return the next approval mode; the first one follows the last."""
     modes = list(ApprovalMode)
     return modes[(modes.index(mode) + 1) % len(modes)]
 
@@ -217,7 +217,7 @@ def priority_order(entries: Sequence[RuleEntry]) -> tuple[int, ...]:
 class MovedRule(NamedTuple):
     """A document in which a rule has been moved.
 
-    `place`: the rule's new index. `priority`: its new priority; None if that hasn't changed.
+    `place`: the rule's new index. `priority`: its new priority; None if it is unchanged.
     """
 
     document: Document

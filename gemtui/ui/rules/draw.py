@@ -1,7 +1,7 @@
 """Render rules, decisions and explanations of the policy engine (pure functions).
 
-Decisions are shown as a symbol and a word. Rules are shown with the number by which the engine
-sorts them.
+Decisions are shown as a symbol and a word. Rules are shown with their rank, the number by which the
+policy engine sorts them.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:
-    """Return what is shown in place of a decision for a tool that isn't offered.
+    """Return the words shown for a tool that isn't offered to the model.
 
-    The words are padded to `room` cells.
+    They replace its decision, and are padded to `room` cells.
     """
     words = own(f"{look.glyphs.interrupted} {NOT_OFFERED:<{room}}")
     return (Piece(words, look[Role.MUTED]),)
@@ -87,7 +87,7 @@ def finding_sign(finding: Finding, glyphs: Glyphs) -> tuple[str, str]:
 
 
 def rank(rule: Rule) -> Clean:
-    """Return the number by which the engine sorts a rule, as in "4.100"."""
+    """Return the number by which the policy engine sorts a rule, such as "4.100"."""
     return own(f"{rule.effective:.3f}")
 
 
@@ -118,9 +118,9 @@ def column(text: Clean, width: int, style: Style, look: Look) -> Piece:
 
 
 def draw_explanation(found: Explanation, look: Look, between: Sequence[Line] = ()) -> list[Line]:
-    """Render the decision, its rule and reason, and then all rules considered.
+    """Render a decision, its rule and reason, and then all rules that were considered.
 
-    `between`: lines to show before the rules considered.
+    `between`: lines to show before the list of all rules.
     """
     lines = [*_answer(found, look), BLANK, *between, *_considered(found, look)]
     return [Line(cut(line.pieces, look)) for line in lines]

@@ -26,7 +26,7 @@ VERDICT = 14
 class RowHeading:
     """A heading between rows; the cursor skips it.
 
-    `more`: a remark beside it.
+    `more`: words to show beside it.
     """
 
     text: Clean
@@ -35,7 +35,10 @@ class RowHeading:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """How many of all replayed calls, `of`, got this decision."""
+    """How many of the replayed calls got a certain decision.
+
+    `of`: the total number of replayed calls.
+    """
 
     decision: ReplayDecision
     calls: int
@@ -44,7 +47,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """How many calls used a tool that the current Gemini CLI doesn't have."""
+    """How many replayed calls used a tool that the installed Gemini CLI doesn't have."""
 
     tool: str
     calls: int
@@ -98,7 +101,7 @@ def _muted(text: str, look: Look) -> Piece:
 
 
 def draw_heading(row: RowHeading, look: Look) -> Pieces:
-    """Render a heading and the remark beside it."""
+    """Render a heading and the words beside it."""
     return (Piece(row.text, look[Role.HEADING]), _muted(f"  {row.more}" if row.more else "", look))
 
 
@@ -116,7 +119,7 @@ def draw_decision(found: ReplayDecision, look: Look) -> Pieces:
 
 
 def call_search_text(call: Reference, session: Summary | None) -> str:
-    """Return the text about a call that a filter searches.
+    """Return the text of a call that a search looks through.
 
     `session`: the call's session; None if unknown.
     """
@@ -233,7 +236,10 @@ def _share(row: RuleCount, look: Look) -> Pieces:
 
 
 def _place(rule: Rule, look: Look) -> str:
-    """Return a rule's source and priority; in a narrow window, only a short source."""
+    """Return a rule's source and priority.
+
+    In a narrow window, only a short form of the source is returned.
+    """
     if look.width >= _ROOMY:
         return f"{rule_source(rule)}  {rank(rule)}"
     of_file = rule.index and rule.tier > Tier.BUILTIN
@@ -244,7 +250,7 @@ def _place(rule: Rule, look: Look) -> str:
 
 
 def suggest_row(row: SuggestRow, look: Look) -> Pieces:
-    """Render a suggested rule with its checkbox, or calls for which there is none."""
+    """Render a suggested rule with its checkbox, or calls that got no suggestion."""
     match row:
         case RowHeading():
             return draw_heading(row, look)

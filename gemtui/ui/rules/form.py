@@ -1,4 +1,4 @@
-"""The form for a single rule, checked while the user types."""
+"""The form for editing a single rule, which is checked while the user types."""
 
 from __future__ import annotations
 
@@ -97,7 +97,8 @@ def _last_name(value: str) -> tuple[str, str]:
 class RuleReview(NamedTuple):
     """The findings about a rule, and a suggested fix.
 
-    `better`: the fixed rule; None if nothing can be fixed. `fixable`: the findings that it fixes.
+    `better`: the fixed rule; None if nothing can be fixed. `fixable`: the findings that the fixed
+    rule no longer has.
     """
 
     findings: tuple[Finding, ...]
@@ -108,8 +109,8 @@ class RuleReview(NamedTuple):
 def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview:
     """Check a rule as if it were at index `place` of the document.
 
-    `place`: None means as if the rule were added at the end. If the document can't be edited, the
-    result contains this as the only error.
+    `place`: None means at the end, as a new rule. If the document can't be edited, that is the only
+    finding.
     """
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
@@ -125,9 +126,9 @@ def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview
 class RuleForm(FormScreen[Rule]):
     """A dialog to edit a rule; it returns the rule, or None if cancelled.
 
-    `document`: the policy the rule belongs to. `rule`: the values to begin with. `project`: the
-    folder to which the folder field is relative. `place`: the rule's index in the document; None
-    for a new rule. `about`: why the form has been opened, to be shown above the fields.
+    `document`: the policy the rule belongs to. `rule`: the initial values. `project`: the folder
+    that the path in the folder field is relative to. `place`: the rule's index in the document;
+    None for a new rule. `about`: why the form has been opened; shown above the fields.
     """
 
     BINDINGS = bindings(Where.RULE)
@@ -307,9 +308,10 @@ def _allows_anything(rule: Rule) -> bool:
 
 
 def tool_hint(text: str) -> Content:
-    """Return a hint about the last name in the field for tools.
+    """Return a hint about the last tool name in a text field.
 
-    This may be the tool's arguments, completions, or a similar name. `text`: the field's text.
+    This may be the tool's arguments, possible completions, or a similar name. `text`: the field's
+    contents.
     """
     _, last = _last_name(text)
     found = tool_catalog.tool(last) if last else None

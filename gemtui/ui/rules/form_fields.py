@@ -1,4 +1,4 @@
-"""Convert a rule to the texts of a form's fields, and back (pure functions).
+"""Convert a rule to the values of a form's text fields, and back (pure functions).
 
 Names are separated by commas. Because a command prefix may contain commas, a single prefix is
 written as it is, but several are put in double quotes and separated by commas. A pattern that
@@ -26,9 +26,9 @@ _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
 def pattern_folder(pattern: str) -> str:
-    """Return the folder, such as "src/", whose files a pattern matches.
+    """Return the folder, such as "src/", whose files are what a pattern matches.
 
-    Files in nested folders are included. Returns "" if the pattern matches anything else.
+    This includes files in its subfolders. Returns "" if the pattern matches anything else.
     """
     words = describe_files(pattern) or ""
     return words.removeprefix(_WORDS) if words.startswith(_WORDS) else ""
@@ -83,7 +83,7 @@ Values = Mapping[str, str]
 
 
 def values_of(rule: Rule) -> dict[str, str]:
-    """Return a rule as the texts of a form, with control characters made visible."""
+    """Return the values of a form's fields, with control characters made visible."""
     return {name: _SPACE.sub(" ", visible(text)) for name, text in _texts(rule).items()}
 
 
@@ -138,9 +138,9 @@ def _annotation_text(annotations: Mapping[str, Any]) -> str:
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:
     """Return the rule that the form describes, or the first problem with a field.
 
-    `base`: the rule with which the form was filled. Whatever the user hasn't changed is taken from
+    `base`: the rule that the form was opened with. Whatever the user hasn't changed is taken from
     it, including characters that can't be shown and everything for which the form has no field.
-    `project`: the folder to which the folder field is relative; "" if unknown.
+    `project`: the folder that the path in the folder field is relative to; "" if unknown.
     """
     before = values_of(base)
     changed = {name: text for name, text in values.items() if text != before[name]}
@@ -183,7 +183,10 @@ def _command_prefixes(text: str) -> dict[str, Any]:
 
 
 def _plain(name: str) -> Callable[[str], dict[str, Any]]:
-    """Return a function that takes a field's text as it is; an empty one becomes None."""
+    """Return a function that converts a field's text to the value `name` of a rule.
+
+    The text is used as it is; an empty one becomes None.
+    """
     return lambda text: {name: text or None}
 
 

@@ -50,7 +50,9 @@ MOST_STDERR = 1_000_000
 async def trusted(
     app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
 ) -> bool | None:
-    """Return whether a run needs Gemini CLI's trust option; None means don't run.
+    """Return whether a run needs Gemini CLI's option to trust the folder.
+
+    Returns None if the run must not start, because the user refuses to trust the folder.
 
     The user is asked only if Gemini CLI would otherwise refuse to work in the folder and the user
     hasn't trusted it before. None is returned if they refuse to trust it. `environ`: the
@@ -101,10 +103,11 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
 async def _agreed(
     app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
 ) -> bool:
-    """Show the start of a report on a run's settings, and ask whether to run.
+    """Show the start of a report on what settings do in a run, and ask whether to run.
 
-    The user can also open the full report. If they agree to the run, the report is stored as seen.
-    Returns whether they agree. `about`: lines to show above the report. `yes`: the option to agree.
+    The user can also open the full report. If they agree to run, it is recorded that they have seen
+    the report. Returns whether they agree. `about`: lines to show above the report. `yes`: the
+    option to agree.
     """
     lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
     rest = len(lines) - MOST_TOLD
@@ -224,7 +227,7 @@ def _read(path: Path) -> str:
 async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
     """Let the user edit the next run's options; return None if they cancel.
 
-    The user can also have the options remembered for the folder, or forgotten.
+    In the dialog, the user can also choose whether the options are remembered for the folder.
     """
     from gemtui.ui.run.options_dialog import OptionsScreen
 
@@ -247,7 +250,7 @@ async def choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions |
 
 
 async def keep_mode(app: AppBase, options: AgentOptions) -> None:
-    """Remember these options' mode for their folder, unless that would be unsafe."""
+    """Remember the approval mode for these options' folder, unless that is unsafe."""
     with app.reporting("The mode could not be remembered for this folder"):
         await asyncio.to_thread(folder_options.remember_mode, options)
 
@@ -269,7 +272,7 @@ async def remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
 def _remembered(folder: Path) -> AgentOptions | None:
     """Return the options that are remembered for a folder, or None.
 
-    A worktree that has none gets those of the folder it was created from.
+    For a worktree without any, those of the folder it was created from are returned.
     """
     kept, origin = folder_options.options_for(folder), origin_of(folder)
     if kept is None and origin != folder:
@@ -322,7 +325,8 @@ async def _stop(app: AppBase, run: Run) -> None:
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
     """Ask what to do about active runs; return whether gemtui may quit.
 
-    Only runs that this gemtui started count. The user can stay, leave them running, or stop them.
+    Runs started by other gemtui processes are ignored. The user can stay, leave the runs running,
+    or stop them.
     """
     prompts = [run.prompt for run in _ours(registry)]
     prompts += [starting.prompt for starting in registry.starting]
@@ -359,9 +363,9 @@ async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
 
 
 def _left(asks: Sequence[LiveRun], *, waits: bool) -> Clean:
-    """Return what happens to active runs if gemtui quits without stopping them.
+    """Return words on what happens to runs that keep running after gemtui quits.
 
-    `asks`: the runs that have an open question. `waits`: whether any of the runs has a queue.
+    `asks`: the runs that have an unanswered question. `waits`: whether any of the runs has a queue.
     """
     if not asks:
         return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
@@ -413,7 +417,10 @@ async def start_run(
 
 
 async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
-    """Move a finished run's queued prompts to `to`, which continues its session."""
+    """Move a finished run's queued prompts to the run `to`.
+
+    `to`: the run that continues the finished run's session.
+    """
     with app.reporting("The queue could not be moved to the new run"):
         await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
     await run.refresh_queue()
@@ -428,9 +435,10 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
 async def _without_gate(
     app: AppBase, options: AgentOptions, error: GateError
 ) -> AgentOptions | None:
-    """Explain why a run can't ask the user for approval, and offer ways out.
+    """Explain why a run can't ask the user for approval, and offer alternatives.
 
-    Returns the options for another attempt to start the run, or None to give up.
+    Returns the options for another attempt to start the run, or None to give up. `error`: why the
+    run can't ask.
     """
     install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
     answer = await app.push_screen_wait(
@@ -456,7 +464,7 @@ async def _without_gate(
 
 
 async def _install_extension(app: AppBase) -> bool:
-    """Explain the extension and offer to install it; return whether it then works."""
+    """Explain gemtui's extension, offer to install it, and return whether it works."""
     from gemtui.ui.kit.extension_dialog import ask_to_install
 
     return await ask_to_install(app)
@@ -465,7 +473,7 @@ async def _install_extension(app: AppBase) -> bool:
 async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
     """Show a screen that compares a file before the run with the file as it is now.
 
-    `write`: the file's row in the list of changed files.
+    `write`: the file, as listed among the changed files.
     """
     from gemtui.ui.run.difference_screen import DifferenceScreen
 

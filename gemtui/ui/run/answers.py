@@ -43,11 +43,13 @@ _ANSWERS: Mapping[str, Callable[[Conversation, Asked], AnswerOutcome]] = {
 async def carry_out_answer(
     app: AppBase, pane: QuestionPane, talk: Conversation, action: str, shown: Asked
 ) -> None:
-    """Carry out the user's answer to the question that was on screen, `shown`.
+    """Carry out the user's answer to a run's question.
 
-    `action`: the chosen answer. `talk`: the run's questions. If the user closes a dialog with esc,
-    the question stays unanswered. A call is not allowed if it would no longer do what was on
-    screen; instead, the question is redrawn with what the call would do now.
+    `shown`: the question that was on screen, and the call as it was shown there.
+
+    `action`: the chosen answer. `talk`: the run's questions and their answers. If the user closes a
+    dialog with esc, the question stays unanswered. A call is not allowed if it would no longer do
+    what was on screen; instead, the question is redrawn with what the call would do now.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)
@@ -103,7 +105,10 @@ def _back() -> str:
 
 
 async def revoke_newest_answer(app: AppBase, talk: Conversation) -> None:
-    """Revoke the user's newest answer that also allowed similar calls."""
+    """Revoke the user's newest answer that still allows similar calls.
+
+    Later calls of that kind are asked about again.
+    """
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
@@ -147,7 +152,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
 
 
 def _subject(talk: Conversation, shown: Asked) -> str:
-    """Return a string that identifies a question, so that drafts aren't mixed up."""
+    """Return a string that identifies a question, to keep edits of calls apart."""
     return f"{talk.cwd} {shown.question.number}"
 
 
@@ -170,7 +175,7 @@ async def _typed(
 def show_whole(app: AppBase, pane: QuestionPane, shown: Asked) -> None:
     """Show the whole call on its own screen, with control characters made visible.
 
-    If the user scrolls to its end there, the call counts as read.
+    If the user scrolls to its end there, the call counts as read, so it can be allowed.
     """
     title = visible_line(f"{shown.runs.tool[:200]}: what will run if you allow it")
     text = visible(whole_text(shown.runs, shown.cautions))

@@ -1,4 +1,4 @@
-"""The questions of the run on screen: when they get the focus, and their answers."""
+"""The questions of the run on screen: when they are focused, and their answers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Asking(RunPart):
         """The number of the question that last had the focus, even if it has lost it."""
 
     def can(self, action: str) -> bool:
-        """Return whether there is a file to compare or an approval to revoke.
+        """Return whether the key for an action has something to act on.
 
-        "differing" compares the files that differ from what the user approved; any other action
-        revokes an approval.
+        `action`: "differing" needs a file that differs from what the user approved; any other
+        action revokes an approval, so it needs one that can be revoked.
         """
         run = self.screen.run_shown
         if run is None:
@@ -46,7 +46,7 @@ class Asking(RunPart):
     # --- focus ---------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Remove the questions, because another run or none is about to be shown."""
+        """Remove the questions, because a different run (or none) is about to be shown."""
         self._pointed_at = None
         self.screen.question.show(())
 
@@ -97,7 +97,7 @@ class Asking(RunPart):
     def _written(self) -> str:
         """Return the typed prompt without repeats of the key that gave the last answer.
 
-        While that key is held down, its repeats end up in the prompt; they don't count as typing.
+        If the user holds that key down, its repeats end up in the prompt, but they aren't typing.
         """
         text = self.screen.prompt.text
         return text.strip(self._answered_by) if self._answered_by else text

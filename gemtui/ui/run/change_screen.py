@@ -21,8 +21,8 @@ LONGEST = 200_000
 class ChangeScreen(FormScreen[str]):
     """A dialog that returns the edited text, or None.
 
-    `problem`: takes a text and returns why it is invalid, or "" if it is valid. `enter_takes`:
-    whether enter submits the text instead of inserting a newline.
+    `problem`: takes the edited text and returns why it is invalid, or "" if it is valid.
+    `enter_takes`: whether enter submits the text instead of inserting a newline.
     """
 
     BINDINGS = bindings(Where.CHANGE_CALL)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class DifferenceScreen(FullScreen[None]):
     """A screen with the diff of one file.
 
-    `row`: the text for the header, such as the file's row in the list of changed files. `name`: the
+    `row`: the header's text, such as the file's row in the list of changed files. `name`: the
     file's base name. `found`: the diff or, if there is none, the contents to show.
     """
 
@@ -62,7 +62,7 @@ class DifferenceScreen(FullScreen[None]):
 async def show_differing(app: AppBase, run: LiveRun) -> None:
     """List the files that differ from what the user approved.
 
-    The user can choose one to see its diff, or to restore it to what it was before the approved
+    The user can choose one to see its diff, or to restore what it contained before the approved
     call.
     """
     while True:

@@ -1,4 +1,4 @@
-"""Texts about runs: their states, outcomes and options.
+"""Words about runs: their states, outcomes and options.
 
 All functions here are pure.
 """
@@ -137,7 +137,7 @@ def question_notice(run: LiveRun) -> Notification:
 def run_notice(run: LiveRun, what: str) -> Notification:
     """Return a desktop notification about a run.
 
-    Its text is `what`, followed by the start of the run's prompt.
+    Its body is `what`, followed by the start of the run's prompt.
     """
     title = clean_line(f"gemtui: {run.cwd.name}")
     return Notification(title=title, text=clean_line(f"{what}: {run.prompt[:_NAMED]}"))
@@ -179,7 +179,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
 
 
 def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
-    """Return how a run ended: a heading, and lines with details and ways out.
+    """Return how a run ended: a heading, and lines with details and advice.
 
     Returns None if the run is active or was successful.
     """
@@ -201,7 +201,7 @@ def ending(run: LiveRun, glyphs: Glyphs) -> tuple[Content, list[Clean]] | None:
 def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | None:
     """Return the message on how a run ended; None if it is active or was successful.
 
-    `keys`: ids of the keys that help now; the message names them.
+    `keys`: the ids of the keys that the message recommends.
     """
     said = ending(run, glyphs)
     if said is None:
@@ -224,7 +224,7 @@ def _hint(id: str, glyphs: Glyphs) -> Content:
 
 
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
-    """Return the text for a pane without a run.
+    """Return the words for a pane without a run.
 
     `problem`: why no run can be started, or None.
     """
@@ -251,7 +251,7 @@ UNHEARD = "Only runs with “Ask me” on can be messaged while they work. Press
 
 
 def held_prompts_text(run: LiveRun) -> Clean:
-    """Return a text about the prompts that were still queued when their run ended."""
+    """Return a message about the prompts that were still queued when their run ended."""
     waits = run.queue_state.prompts
     which = "1 queued prompt" if len(waits) == 1 else f"{len(waits)} queued prompts"
     why = f" not sent, because {run.held}" if run.held else ""
@@ -275,11 +275,7 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Yield texts on the state of the transcript view, most important first.
-
-    They say why the last jump failed, whether the view follows new output, and how many matches the
-    search has found.
-    """
+    """Yield words about the state of the transcript view, most important first."""
     if view.word:
         yield view.word
     yield f"{glyphs.newer} following" if view.following else ""
@@ -314,9 +310,9 @@ def spent_words(
     """Yield how full the context is, and the cost of the conversation and of the day.
 
     `shown`: the messages that the next prompt continues; None for a new conversation. `today`: the
-    day's usage, or None if not known yet. `prices`: None if not known yet; nothing is yielded then.
-    `day_budget`: in US dollars, or 0 for none. The cost of a conversation doesn't include its
-    subagents.
+    day's usage, or None if it isn't known yet. `prices`: None if they aren't known yet; then
+    nothing is yielded. `day_budget`: the budget for a day in US dollars, or 0 for none. The cost of
+    a conversation doesn't include its subagents.
     """
     if prices is None:
         return
@@ -341,7 +337,7 @@ def option_parts(
     spent: Iterable[str] = (),
     taken_away: int = 0,
 ) -> list[Content]:
-    """Return the next run's options as texts, most important first.
+    """Return words for the next run's options, most important first.
 
     Dangerous options are highlighted. `usual`: the mode that applies if the options don't set one.
     `spent`: the result of `spent_words`. `taken_away`: how many of the project's settings turn off
@@ -364,7 +360,7 @@ def option_parts(
 
 
 def remembered_text(options: AgentOptions) -> Clean:
-    """Return the message that a folder's remembered options have been loaded."""
+    """Return a message that a folder's remembered options have been loaded."""
     model = [f"model {options.model}"] if options.model else []
     word = mode_word(options, ApprovalMode.DEFAULT)
     mode = [f"mode {word}"] if options.approval_mode or word == ASK else []
@@ -377,21 +373,14 @@ _LOUD = "bold $text-warning"
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:
-    """Yield texts for the options that are dangerous.
-
-    These let commands run without asking, or trust the folder.
-    """
+    """Yield words for the options that are dangerous."""
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield texts for the options that differ from their defaults.
-
-    The model, the mode, the folder, dangerous options, and the option named `but` are left out,
-    because they are shown elsewhere.
-    """
+    """Yield words for the options that differ from their defaults."""
     for option in run_options():
         if option.name == but:
             continue
@@ -402,7 +391,7 @@ def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
 
 
 def _brief(option: RunOption, value: Any) -> str:
-    """Return a short text for an option with its value, as in the prompt's frame."""
+    """Return short words for an option with its value, for the prompt's frame."""
     if option.unit:
         words = counted(value if isinstance(value, int) else len(value), option.unit)
     elif option.kind is OptionKind.SECONDS:
@@ -451,7 +440,7 @@ def write_row(
     """Return a row for the list of changed files.
 
     `root`: the folder that paths are shown relative to. `asked`: ids of the calls that are waiting
-    for the user's answer. `queued`: ids of the calls that are waiting because of those.
+    for the user's answer. `queued`: ids of the calls that can't start before those are answered.
     """
     in_turn = write.written is WriteStatus.PENDING and not queued.isdisjoint(write.calls)
     waits = write.written is WriteStatus.PENDING and not asked.isdisjoint(write.calls)

@@ -1,6 +1,6 @@
 """The files changed by a run, updated while the run works.
 
-This module uses asyncio but no widgets. Files are read in threads.
+This module uses asyncio but no widgets. Files are read on background threads.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class LiveFiles:
         self._looking = asyncio.Lock()
 
     async def see(self) -> None:
-        """Watch the run's folder for changed files until cancelled."""
+        """Watch the run's folder for changed files until the task is cancelled."""
         async for seen in seen_files(self._cwd):
             self._seen = seen
             self._stirred.set()
 
     async def follow(self, *, before: bool) -> None:
-        """Update the rows whenever a file may have changed, until cancelled.
+        """Update the rows whenever a file may have changed, until the task is cancelled.
 
         `before`: whether to determine first what the files were like when the run started.
         """
@@ -79,7 +79,7 @@ class LiveFiles:
     async def end(self, ended: datetime | None) -> None:
         """Update the rows one last time, after the run has ended.
 
-        `ended`: when a past run ended, or None if the run has only just ended.
+        `ended`: when the run ended, or None if that was just now.
         """
         if ended is not None:
             self._tracker = FileTracker(self._cwd, ended=ended)
@@ -88,7 +88,7 @@ class LiveFiles:
 
     @property
     def more(self) -> bool:
-        """Whether more files may have changed than can be tracked."""
+        """Whether so many files have changed that not all of them may be tracked."""
         return len(self._seen) >= MOST
 
     async def recompute(self) -> None:

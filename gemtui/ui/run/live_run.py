@@ -87,10 +87,10 @@ class ToolEnd(StrEnum):
 class LiveRun:
     """A run, either active or finished.
 
-    `prompt`: the prompt it was started with. `began`: when it was requested. `before`: the
-    conversation that it continues. `ours`: whether this gemtui process started it; if so, the user
-    is asked about it before gemtui quits. `past`: whether it had already ended when it was opened
-    here. Attribute `looked_at`: whether the user has seen its outcome.
+    `prompt`: the prompt it was started with. `began`: when the run was requested. `before`: the
+    conversation that it continues. `ours`: whether this gemtui process started it; if so, gemtui
+    asks about it before quitting. `past`: whether it had already ended when this gemtui process
+    opened it. `looked_at`: whether the user has seen its outcome.
     """
 
     def __init__(
@@ -192,13 +192,16 @@ class LiveRun:
 
     @property
     def waiting_call_ids(self) -> frozenset[str]:
-        """The ids of the calls that await the user's answer, as far as they are known."""
+        """The ids of the calls that await the user's answer.
+
+        A call is missing while the id that belongs to its question isn't known yet.
+        """
         calls = self._answered.calls
         return frozenset(calls[each.number] for each in self.waiting if each.number in calls)
 
     @property
     def queued(self) -> frozenset[str]:
-        """The ids of the calls that wait because another call's question is unanswered."""
+        """The ids of the calls that can't start until another call's question is answered."""
         if not self.waiting:
             return frozenset()
         calls = self.own_transcript.calls()
@@ -264,10 +267,10 @@ class LiveRun:
     # --- questions -----------------------------------------------------------------------------
 
     async def _follow_questions(self) -> None:
-        """Check for questions at short intervals until cancelled.
+        """Check for questions at short intervals until the task is cancelled.
 
-        Meanwhile, a thread keeps telling the run that a user is there to answer. It is a thread
-        because the app's event loop is blocked while an editor is open.
+        Meanwhile, a background thread keeps telling the run that a user is there to answer. The
+        event loop couldn't do this, because it is blocked while an editor is open.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
@@ -292,7 +295,7 @@ class LiveRun:
             self.asked(self)
 
     async def refresh_queue(self) -> None:
-        """Reload the messages sent to the run and the run's queue."""
+        """Reload the messages sent to the run and its queue of prompts."""
         state = await asyncio.to_thread(load_queue, self.run.queue)
         if state != self.queue_state:
             self.queue_state = state
@@ -323,7 +326,8 @@ class LiveRun:
     async def queue(self, text: str, options: AgentOptions) -> None:
         """Queue a prompt to send once the run has ended.
 
-        The options apply to all prompts in the queue. Raises OSError.
+        The options replace those stored for the queue, so they apply to all of its prompts. Raises
+        OSError.
         """
         stored, prompts = to_dict(options), self.run.queue
 
@@ -353,9 +357,9 @@ class LiveRun:
 
     @property
     def latest(self) -> LiveRun:
-        """The last run in the chain of runs that were started from this run's queue.
+        """The last of the runs that were started, one after the other, from the queue.
 
-        This is the run itself if there are none.
+        This is the run itself if no run was started from its queue.
         """
         return self if self.next is None else self.next.latest
 
@@ -363,7 +367,7 @@ class LiveRun:
     def sends_next(self) -> bool:
         """Whether the run ended well, so that its queue can be sent automatically.
 
-        False if the run had already ended when it was opened here.
+        False if the run had already ended when this gemtui process opened it.
         """
         well = self.outcome is not None and self.outcome.status.is_done
         return well and self.can_continue and not self.past
@@ -372,14 +376,14 @@ class LiveRun:
     def renewed(self) -> datetime | None:
         """When the quota will be renewed, if the run's queue is to be sent then.
 
-        This is None if the run's options don't ask for that, or if the quota isn't used up.
+        None if the run's options don't ask for that, or if the quota isn't used up.
         """
         wanted = (self.run.request.about or {}).get("wait_for_quota")
         return self.outcome.until if wanted and self.outcome is not None else None
 
     @property
     def prompt_again(self) -> str:
-        """The prompt that makes a new run continue where this one stopped.
+        """The prompt with which a new run continues where this one stopped.
 
         If that isn't possible, this is the run's original prompt.
         """
@@ -436,14 +440,14 @@ class LiveRun:
     def settled_transcript(self) -> Transcript:
         """Return the whole conversation, with message ids that no later run will use.
 
-        The messages of a run that continues this one can then be appended.
+        This allows the messages of a run that continues this one to be appended.
         """
         said = (replace(each, id=f"{self.id}.{each.id}") for each in self.own_transcript)
         return _after(self.before, Transcript.of(tuple(said)))
 
     @property
     def resumes(self) -> str | None:
-        """The id of the session that the run continued, or None if it began a new one."""
+        """The id of the session that the run continued, or None if it started a new one."""
         return (self.run.request.about or {}).get("resume")
 
     @property
@@ -472,7 +476,7 @@ class LiveRun:
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:
-        """Return the seconds from the run's request to its end, or to `now` if active."""
+        """Return the seconds from the run's request to its end, or to `now` while active."""
         return max(0.0, ((self.ended or now) - self.began).total_seconds())
 
     def seconds_since_event(self) -> float:
@@ -524,7 +528,10 @@ def _end(call: ToolCall) -> ToolEnd:
 
 
 def _after(first: Transcript, second: Transcript) -> Transcript:
-    """Return a transcript with both transcripts' messages, whose ids must differ."""
+    """Return a transcript with the messages of both transcripts.
+
+    No message id may occur in both.
+    """
     if not len(first):
         return second
     count = len(first)

@@ -43,10 +43,11 @@ def _pane_class() -> type[RunScreen]:
 
 
 class RunMode:
-    """The app's run mode, which publishes `changed` when a run has begun or ended.
+    """The app's run mode.
 
-    `changed` is also published, with None, when a run has asked or received an answer. `may_start`:
-    called with a run's policy files before the run starts; returns False to cancel it.
+    `changed`: a signal that is published when a run has started or ended and, with None, when a run
+    has asked a question or received an answer. `may_start`: called with a run's policy files before
+    the run starts; returns False to cancel it.
     """
 
     def __init__(
@@ -98,9 +99,9 @@ class RunMode:
         return () if self._registry is None else self._registry.starting
 
     def sign(self) -> str:
-        """Return the symbol for the run mode's tab; "" if no run is active or unseen.
+        """Return the symbol for the run mode's tab; "" if it needs none.
 
-        A run is unseen if it has ended and the user hasn't looked at its outcome.
+        It needs one if a run is active, or has ended without the user having seen its outcome.
         """
         if self._registry is None:
             return ""
@@ -131,7 +132,10 @@ class RunMode:
         await self._say_failures()
 
     async def _say_failures(self) -> None:
-        """Tell the user, only once, why programs named in the settings have failed."""
+        """Tell the user why programs named in the settings have failed.
+
+        Each failure is reported only once.
+        """
         for words in await asyncio.to_thread(_untold):
             self._app.show_message(words, problem=True)
 
@@ -210,7 +214,7 @@ class RunMode:
     def _past(self, chat: ChatRequested) -> Transcript | None:
         """Return a chat's conversation, or None if it is new or can't be read.
 
-        Blocking: call this from a thread.
+        Blocking: call this on a background thread.
         """
         from gemtui.sessions.index import Index
 
@@ -231,9 +235,9 @@ class RunMode:
         return self._made
 
     def run_changed(self, run: LiveRun | None) -> None:
-        """Update the app after a run has begun or ended, and notify the user of an end.
+        """Update the app after a run has started or ended, and notify the user of an end.
 
-        `run`: the run that has ended; None if a run has begun.
+        `run`: the run that has ended; None if a run has started.
         """
         app = self._app
         if run is not None and not run.past:
@@ -267,7 +271,10 @@ class RunMode:
         return app.current_mode == RUN_MODE and self._made is not None and self._made.shows(run)
 
     async def is_working_in(self, session: str) -> bool:
-        """Return whether a run, even of another gemtui, is working in this session."""
+        """Return whether a run is working in this session.
+
+        This includes runs of other gemtui processes.
+        """
         if await asyncio.to_thread(_may_run, self._app.runs_dir):
             await self.registry.attach_running()
         begun = any(session in (run.session, run.resumes) for run in self.alive)
@@ -287,7 +294,7 @@ class RunMode:
 
 
 def _stored(path: Path) -> Transcript | None:
-    """Return a stored conversation whose message bodies are loaded when needed.
+    """Return a stored conversation, with message bodies loaded only when needed.
 
     Returns None if the file can't be read.
     """
@@ -300,10 +307,11 @@ def _stored(path: Path) -> Transcript | None:
 
 
 def _tidy(place: Path) -> None:
-    """Clean up after runs that resumed a session, then delete the oldest runs.
+    """Clean up after interrupted runs that resumed a session; delete the oldest runs.
 
-    Runs are deleted only if there are more than the limit. The order matters, because a run's
-    folder records what needs cleaning up. `place`: the folder with the runs' folders.
+    Runs are deleted only if there are more than the limit. The clean-up must come first, because a
+    run's folder records what needs cleaning up. `place`: the folder that contains the runs'
+    folders.
     """
     if not is_folder(place):
         return
@@ -319,7 +327,7 @@ def _waiting(place: Path) -> int:
     """Return how many prompts were still queued when their run ended.
 
     Most modules are imported only if there is a run with a queue, so that the app starts fast.
-    `place`: the folder with the runs' folders.
+    `place`: the folder that contains the runs' folders.
     """
     try:
         runs = [each for each in place.iterdir() if is_folder(each / "steering")]
@@ -359,7 +367,7 @@ def _asks(run: LiveRun) -> bool:
 def _may_run(place: Path) -> bool:
     """Return whether any run may still be active, because its end isn't recorded.
 
-    `place`: the folder with the runs' folders.
+    `place`: the folder that contains the runs' folders.
     """
     try:
         return any(not path_exists(folder / "exit.json") for folder in place.iterdir())

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def begins_worktree(options: AgentOptions) -> bool:
-    """Return whether a run with these options starts in a new worktree."""
+    """Return whether a run with these options will work in a new worktree."""
     return options.worktree and worktree_of(options.cwd or current_folder()) is None
 
 
@@ -60,7 +60,7 @@ _USUAL = "usual"
 
 
 class NextRun(RunPart):
-    """The options of the next run, which also apply to the queue of the run on screen.
+    """The options for the next run and for the queued prompts of the run on screen.
 
     `usual`: the mode that applies if the options don't set one. `taken_away`: how many of the
     project's settings turn off confirmations. `queueing`: a lock that is held while a run's queue
@@ -90,9 +90,9 @@ class NextRun(RunPart):
     # --- folder --------------------------------------------------------------------------------
 
     def go_to(self, folder: Path) -> None:
-        """Set another folder for the next run, and load the options remembered for it.
+        """Use a different folder for the next run, and load the options remembered for it.
 
-        Trust and remembered options are dropped, because they apply to the previous folder.
+        The previous folder's trust and remembered options are dropped.
         """
         if folder != self.options.cwd:
             before = AgentOptions(resume=self.options.resume) if self._kept else self.options
@@ -117,7 +117,10 @@ class NextRun(RunPart):
 
     @background(_USUAL, exclusive=True)
     async def detect_mode(self) -> None:
-        """Determine the default mode, and turn asking on if runs can ask in this folder."""
+        """Determine the default mode, and make runs ask the user if they can.
+
+        Also count the settings here that turn off confirmations.
+        """
         folder, environ = self.folder, os.environ
         settings = await asyncio.to_thread(folder_settings, folder, environ, for_run=True)
         extension = await asyncio.to_thread(extension_state, environ, folder, for_run=True)
@@ -140,7 +143,7 @@ class NextRun(RunPart):
     def like(self, run: LiveRun) -> None:
         """Use a run's folder for the next run.
 
-        If the run is active and asks the user, the next run asks in the same way.
+        If the run is active and asks the user for approval, the next run asks in the same way.
         """
         self.go_to(run.cwd)
         if run.alive and run.run.asks:
@@ -169,16 +172,19 @@ class NextRun(RunPart):
         return chosen is not None
 
     def use_next_mode(self) -> None:
-        """Switch to the next mode, which the folder remembers once a run has started."""
+        """Switch to the next mode.
+
+        Once a run has been started with it, it is remembered for the folder.
+        """
         self._mode_chosen = True
         self._choose(with_next_mode(self.options, self.usual, can_ask=self._can_ask))
 
     def carry_out(self) -> None:
-        """Switch to options with which a run can carry out a plan."""
+        """Switch to the options for a run that carries out the plan of the previous one."""
         self._choose(options_for_plan(self.options, can_ask=self._can_ask))
 
     async def run_begun(self) -> None:
-        """Note that a run has begun with these options.
+        """Update the options after a run has been started with them.
 
         If the user has chosen the mode, it is now remembered for the folder. The session and the
         trust option applied to that run only, so they are reset.

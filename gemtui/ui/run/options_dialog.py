@@ -138,7 +138,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     @on(Input.Blurred, "#cwd")
     @work(exclusive=True, group="told")
     async def _tell_before(self) -> None:
-        """Show above the fields which settings will act without asking the user.
+        """Show above the fields which settings would act without asking the user.
 
         They depend on the chosen folder and mode.
         """
@@ -217,7 +217,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
 
 
 def _paths(policies: Sequence[Path]) -> str:
-    """Return the paths of policy files as one string, the value of a list entry."""
+    """Return policy files' paths as one string, used as a value of a drop-down list."""
     return "\0".join(map(str, policies))
 
 
@@ -228,7 +228,7 @@ def is_typed(option: RunOption) -> bool:
 
 
 def texts_of(options: AgentOptions) -> dict[str, Clean]:
-    """Return the initial text of each text field, by the option's name."""
+    """Return the initial contents of each text field, by the option's name."""
     return {
         each.name: visible_line(_text(each, option_value(options, each.name)).strip())
         for each in filter(is_typed, run_options())
@@ -253,11 +253,11 @@ def _text(option: RunOption, value: Any) -> str:
 
 
 def options_from_texts(texts: Mapping[str, str], base: AgentOptions) -> AgentOptions:
-    """Convert the fields' texts to options.
+    """Convert the contents of the text fields to options.
 
-    `texts`: by the option's name. An unchanged field keeps its value from `base`, because a name
-    may contain characters that can't be typed. Paths are relative to the run's folder. Raises
-    OptionError, which names the option.
+    `texts`: the contents by the option's name. An unchanged field keeps its value from `base`,
+    because a name may contain characters that can't be typed. Paths are relative to the run's
+    folder. Raises OptionError, which names the option.
     """
     before = texts_of(base)
     changed = {name: text.strip() for name, text in texts.items() if text.strip() != before[name]}

@@ -1,4 +1,4 @@
-"""The run pane as its parts know it, with the run on screen, prompt and questions."""
+"""The run pane as its parts see it: the run on screen, the prompt and the questions."""
 
 from __future__ import annotations
 

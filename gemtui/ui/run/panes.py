@@ -57,7 +57,7 @@ class RunPanes(Horizontal):
 
     @property
     def view(self) -> TranscriptView:
-        """The view of the transcript."""
+        """The view of the transcript on screen."""
         return self.query_one(TranscriptView)
 
     @property
@@ -80,7 +80,7 @@ class RunPanes(Horizontal):
     def prepare(
         self, before: Transcript | None, name: str | None = None, session: str | None = None
     ) -> None:
-        """Show no run but, if there is one, the session that the next run will continue.
+        """Show no run, but the session that the next run will continue, if any.
 
         `before`: the session's conversation. `name`: the name the user gave to the session; used as
         the heading instead of its first prompt. `session`: the session's id.
@@ -95,7 +95,7 @@ class RunPanes(Horizontal):
             self._look_for_checkpoints(session, before)
 
     def stale(self) -> None:
-        """Make the next frame repaint, even if the run itself hasn't changed."""
+        """Make the next call to `paint` draw, even if the run itself hasn't changed."""
         self._painted = None
 
     def paint(self) -> bool:
@@ -143,7 +143,7 @@ class RunPanes(Horizontal):
     # --- texts ---------------------------------------------------------------------------------
 
     def show_empty(self, problem: str | None) -> None:
-        """If there is nothing to show, explain how to begin.
+        """If there is nothing to show, explain how to start.
 
         `problem`: why no run can be started, or None.
         """
@@ -152,7 +152,10 @@ class RunPanes(Horizontal):
             self.query_one("#nothing-yet", Static).update(no_run(problem, glyphs_of(self.app)))
 
     def _say_heading(self, asked: str) -> None:
-        """Show a prompt as the heading: the run's, or else the first one of the session."""
+        """Show a prompt in the heading.
+
+        `asked`: the run's prompt, or the first one of the session that will be continued.
+        """
         title = Content.styled(clean_line(asked[:_LONG]), "bold")
         self.query_one("#run-heading", BarLine).show_parts([title])
 
@@ -186,7 +189,7 @@ class RunPanes(Horizontal):
             self.view.focus()
 
     def go_back(self) -> bool:
-        """Go back from the files to the transcript, or hide the text about the run's end.
+        """Go back from the files to the transcript, or hide the message on the run's end.
 
         Returns False if there was nothing to go back from.
         """

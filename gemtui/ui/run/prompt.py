@@ -41,7 +41,10 @@ _MENTION = re.compile(r"(?:^|(?<=\s))@((?:[^\s\\]|\\.)*)$")
 
 
 class PromptArea(TextArea):
-    """The text area for the prompt; it passes keys that do nothing here to the screen."""
+    """The text area for the prompt.
+
+    Keys that have no effect here are passed on to the screen.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PROMPT)
 
@@ -61,7 +64,7 @@ class PromptArea(TextArea):
         text: str
 
     class Left(Message):
-        """Posted when the user leaves the field, after which letters act as keys again."""
+        """Posted when the user leaves the field, so that letters work as keys again."""
 
     @dataclass
     class Mentioned(Message):
@@ -106,15 +109,15 @@ class PromptArea(TextArea):
     # --- text ----------------------------------------------------------------------------------
 
     def set_text(self, text: str) -> None:
-        """Replace the text and move the cursor to its end."""
+        """Replace the prompt's text, and move the cursor to its end."""
         self.text = clean(text)
         self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Handle enter here, because a binding would act before characters typed earlier.
+        """Handle enter here, because a binding would run before earlier keys are inserted.
 
-        While a run is active, ctrl+s is handled here, too: if the run accepts no messages, its
-        binding is disabled, but pressing it should explain why.
+        While a run is active, ctrl+s is also handled here: if the run accepts no messages, the
+        binding is disabled, but pressing the key should explain why.
         """
         if event.key == "enter" or (event.key == "ctrl+s" and self.beside):
             event.prevent_default()
@@ -132,7 +135,7 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Add a sent text to the earlier prompts, and remove it from the field.
+        """Add a prompt that was sent to the earlier prompts, and remove it from the field.
 
         Text that the user has typed after it stays in the field.
         """
@@ -219,7 +222,7 @@ class PromptArea(TextArea):
         return (found[1].replace("\\", ""), False) if found else None
 
     def _is_whole(self) -> bool:
-        """Return whether a command's name has been typed in full, so that enter sends it."""
+        """Return whether a slash command's name has been typed in full, so enter sends it."""
         typed = self._typed()
         return typed is not None and typed[1] and typed[0] in self.commands
 
@@ -351,7 +354,8 @@ class PromptBox(Vertical):
 def _found(wanted: str, offers: Iterable[str], *, slash: bool) -> tuple[str, ...]:
     """Return the completions that match the typed word, best first.
 
-    Without a typed word, all commands match. `slash`: whether these are commands instead of files.
+    Without a typed word, all commands match. `offers`: all possible completions. `slash`: whether
+    they are commands instead of files.
     """
     if slash and not wanted:
         return tuple(offers)

@@ -49,7 +49,7 @@ def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool)
 def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
     """Return the options with the mode of this name, or None if there is no such mode.
 
-    The names are those that `mode_word` returns. `can_ask`: as in `with_next_mode`.
+    The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
     """
     mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
     found = next((each for each in _ORDER if each.value == mode), None)
@@ -57,9 +57,10 @@ def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptio
 
 
 def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
-    """Return the options with this mode, in which the run asks the user if it can.
+    """Return the options with this mode, asking the user where possible.
 
-    In the default mode, it always asks. `can_ask`: as in `with_next_mode`.
+    In the default mode, the run asks in any case. In the other modes, it asks if `can_ask` is true:
+    that is, if the extension works.
     """
     return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
 
@@ -68,8 +69,8 @@ def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
     """Return the options for a run that carries out a plan.
 
     The run uses the folder in which the plan was made, because it continues the same session. It
-    asks for approval if it can; otherwise it may edit files without asking. `can_ask`: as in
-    `with_next_mode`.
+    asks for approval if it can; otherwise it may edit files without asking. `can_ask`: whether runs
+    can ask the user.
     """
     mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
     return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)

@@ -30,10 +30,11 @@ class History:
         self.prompts = list(_read(path))
 
     def add(self, prompt: str) -> None:
-        """Remember a prompt; if the file can't be written, only in this process.
+        """Remember a prompt.
 
-        The file is read again first: another gemtui may have added prompts to it, and prompts that
-        the user has deleted from it must not come back. Very long prompts aren't remembered.
+        If the file can't be written, the prompt is only remembered until gemtui exits. The file is
+        read again first: another gemtui may have added prompts to it, and prompts that the user has
+        deleted from it must not come back. Very long prompts aren't remembered.
         """
         if not prompt.strip() or len(prompt) > LONGEST:
             return
@@ -105,9 +106,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def matching_paths(wanted: str, paths: Iterable[str], *, most: int) -> tuple[str, ...]:
     """Return up to `most` paths that match what the user has typed, best first.
 
-    The best matches are those whose path or name begins with `wanted`, followed by those that
-    contain it, and by those that contain its letters in order. Case matters only if `wanted`
-    contains a capital letter.
+    The best matches are those whose path or name starts with `wanted`. Next come those that contain
+    it, and then those that contain its letters in order. Case matters only if `wanted` contains a
+    capital letter.
     """
     exact = wanted != wanted.lower()
     ranked: list[tuple[int, int, str]] = []

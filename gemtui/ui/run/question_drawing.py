@@ -30,7 +30,7 @@ _MOST_CAUTIONS = 100
 class Drawing(NamedTuple):
     """A rendered call.
 
-    `left_out`: what isn't shown, in words, or "" if everything is.
+    `left_out`: words that say what isn't shown, or "" if everything is.
     """
 
     lines: Sequence[Line]
@@ -111,8 +111,8 @@ def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
 def _command(proposal: Proposal, project: Path, look: Look) -> Drawing:
     """Render a command with its dangerous parts marked.
 
-    If the command wouldn't run in the project's folder, the folder where it would is shown above
-    it.
+    If the command would run outside the project's folder, the folder where it would run is shown
+    above it.
     """
     lines: list[Line] = []
     if folder := proposal.folder(project):
@@ -160,7 +160,7 @@ def _rest(text: str) -> str:
 
 
 def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
-    """Return the text of a whole call, along with its warnings."""
+    """Return everything a call would do as one string, preceded by its warnings."""
     lines: list[str] = [visible_line(each.text) for each in cautions]
     if proposal.diff is not None:
         lines += [visible_line(proposal.diff.path), "", proposal.diff.diff.rstrip("\n")]

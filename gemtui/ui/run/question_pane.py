@@ -1,8 +1,8 @@
 """A pane above the prompt that shows a run's questions.
 
-A key counts as an answer only if the user can have read the question. Keys pressed in a burst that
-began before the question was drawn are ignored. Until the end of the call has been visible, the
-keys that allow it only scroll down.
+A key counts as an answer only if the user can have read the question. If the user was already
+typing when the question was drawn, keys are ignored until they pause. Until the end of the call has
+been visible, the keys that allow it only scroll down.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class QuestionView(LineView, inherit_bindings=False):
 
     @dataclass
     class Keyed(Message):
-        """Posted when a key for an action is pressed.
+        """Posted when the key for an answer or another action is pressed.
 
         `shown`: the question and its call that were on screen at that time, or None.
         """
@@ -73,7 +73,7 @@ class QuestionView(LineView, inherit_bindings=False):
         shown: Asked | None
 
     class Moved(Message):
-        """Posted when another part of the call may have become visible."""
+        """Posted when a different part of the call may have become visible."""
 
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
@@ -82,7 +82,10 @@ class QuestionView(LineView, inherit_bindings=False):
         """Whether the call's last line has been visible since the call was drawn."""
 
     def begin(self) -> None:
-        """Note that something new is on screen, which keys pressed before can't answer."""
+        """Record that something new is on screen.
+
+        Keys pressed before it was drawn can't be meant as an answer to it.
+        """
         self._quiet_since = Message().time
 
     @property
@@ -93,14 +96,14 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
-        """Show another call, whose end counts as unseen."""
+        """Show a call; the user counts as not having seen its end yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
 
     @property
     def _end_of_sight(self) -> int:
-        """The number of lines from the first one to the last visible one."""
+        """The number of lines from the call's first line to the last visible one."""
         try:
             rows = self.screen.find_widget(self).visible_region.height
         except NoWidget:
@@ -168,7 +171,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = -quiet
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys whose action isn't available for the question on screen."""
+        """Disable the keys whose actions aren't available for the question on screen."""
         return self._pane.can(str(parameters[0]) if action in ("answer", "press") else action)
 
     @property
@@ -196,7 +199,7 @@ _ANSWERING = frozenset(
 
 
 class QuestionPane(Vertical):
-    """The unanswered questions of a run, one of which is shown in full."""
+    """The unanswered questions of a run; one of them is shown in full."""
 
     @dataclass
     class Answered(Message):
@@ -290,7 +293,10 @@ class QuestionPane(Vertical):
             self._draw(asked)
 
     def redraw(self, shown: Asked, now: Asked) -> None:
-        """Replace the call on screen, if it is still `shown`, with what it would do now."""
+        """Replace the call on screen with what it would do now, if it is still `shown`.
+
+        `now`: the same question, with the call's current effects.
+        """
         if self.shown is shown:
             self._draw(now)
 
@@ -310,7 +316,7 @@ class QuestionPane(Vertical):
         return drawing.lines
 
     def note_read(self, shown: Asked) -> None:
-        """Note that the user has seen all of the call `shown`, including its end."""
+        """Record that the user has seen all of the call `shown`, including its end."""
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
@@ -319,7 +325,7 @@ class QuestionPane(Vertical):
     # --- texts ---------------------------------------------------------------------------------
 
     def show_keys(self) -> None:
-        """Show which keys answer the question or, without the focus, how to focus it."""
+        """Show the keys that answer the question or, if it isn't focused, how to focus it."""
         self._say_keys()
 
     def _say(self) -> None:
@@ -382,7 +388,7 @@ class QuestionPane(Vertical):
         listed.update(Content("\n").join(rows))
 
     def _say_words(self) -> None:
-        """Show why the run asks, and which similar calls an answer could allow, too.
+        """Show why the run asks, and which similar calls an answer could also allow.
 
         For a call that the user has edited, show the original call instead of the similar ones.
         """

@@ -42,9 +42,9 @@ class ChosenPrompt(NamedTuple):
 class QueueScreen(DialogScreen[ChosenPrompt]):
     """A dialog that shows a run's queue and returns a `ChosenPrompt`.
 
-    It returns None if the user closes it or the queue becomes empty. If a later run has taken over
-    the queue, it shows that run's queue. `options`: the options with which the queue will be sent,
-    to be shown. `at`: the index at which the cursor starts.
+    It returns None if the user closes it or the queue becomes empty. If the queue has been moved to
+    a later run, that run's queue is shown. `options`: the options to show, with which the queued
+    prompts will be sent. `at`: the index at which the cursor starts.
     """
 
     BINDINGS = bindings(Where.QUEUE)
@@ -75,7 +75,7 @@ class QueueScreen(DialogScreen[ChosenPrompt]):
         self.set_interval(LOOK, self._look)
 
     def _look(self) -> None:
-        """Update the rows if the queue has changed; the cursor stays on its prompt.
+        """Update the rows if the queue has changed, keeping the cursor on its prompt.
 
         The dialog closes if the queue is empty, or if sending has become possible or impossible.
         """
@@ -110,8 +110,8 @@ async def show_queue(
     """Let the user edit a run's queue until they close the dialog.
 
     Returns a prompt's id if the user wants to send it now, or else None. `edited`: called with the
-    run after the user has edited a prompt. Nothing is sent from the queue meanwhile, so this
-    function should do so if the run has ended by then.
+    run after the user has edited a prompt. Because nothing is sent from the queue during the edit,
+    `edited` must send the next prompt if the run has ended by then.
     """
     at = 0
     await run.refresh_queue()

@@ -34,8 +34,8 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 class Starting:
     """A run that is being started.
 
-    `resumes`: the id of the session that the run continues, or None. `task`: its result is the run;
-    cancelling the task also ends the run.
+    `resumes`: the id of the session that the run continues, or None. `task`: the task that starts
+    the run and returns it; cancelling the task also ends the run.
     """
 
     prompt: str
@@ -47,8 +47,8 @@ class RunRegistry:
     """Starts, finds and follows runs.
 
     `home`: Gemini CLI's folder. `see_files`: whether to watch runs' folders for changed files.
-    `spawn`: runs a coroutine in the background of the app. `changed`: called with None when a run
-    has begun, or with the run when one has ended. `asked`: called with a run that has asked a
+    `spawn`: runs a coroutine as a background task of the app. `changed`: called with None when a
+    run has started, or with the run when one has ended. `asked`: called with a run that has asked a
     question or received an answer.
     """
 
@@ -121,8 +121,8 @@ class RunRegistry:
     async def attach(self, record: Run, before: Transcript | None = None) -> LiveRun | None:
         """Follow a recorded run, active or past; return None if its record is corrupt.
 
-        `before`: the conversation that the run continues. A run that is already being followed is
-        returned as it is.
+        `before`: the conversation that the run continues. If the run is already being followed, the
+        existing object is returned.
         """
         for known in self.runs:
             if known.id == record.id:
@@ -148,7 +148,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """Follow a run to its end, complete its transcript, and send what is in its queue."""
+        """Follow a run to its end, complete its transcript, and send from its queue."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
@@ -176,7 +176,7 @@ class RunRegistry:
                     await self.attach(record)
 
     async def _wait_for_quota(self, run: LiveRun, until: datetime) -> None:
-        """Queue a prompt that continues a run, to be sent once the quota is renewed.
+        """Queue a prompt that continues a run, and send it once the quota is renewed.
 
         The queue is stored in the run's folder, so that a later gemtui can send it. If the user
         removes the prompt from the queue, it isn't sent.
@@ -238,8 +238,8 @@ class RunRegistry:
 def _unattended(options: AgentOptions) -> AgentOptions:
     """Return the options for a run that starts without asking the user anything.
 
-    Raises OptionError if settings that act without asking have changed since the user last saw
-    them, or if the folder isn't trusted.
+    Raises OptionError if the folder isn't trusted, or if settings that let the run act without
+    asking have changed since the user last saw them.
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:
@@ -255,6 +255,6 @@ def _unattended(options: AgentOptions) -> AgentOptions:
 
 
 def _notes(folder: RunFolder) -> tuple[str, ...]:
-    """Return notes on what has happened to the session that a run resumed."""
+    """Return notes on what happened to the session that a run resumed."""
     found = aftermath_of(folder)
     return () if found is None else found.notes(folder)

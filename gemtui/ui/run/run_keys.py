@@ -100,7 +100,7 @@ class RunKeys(RunPart):
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
         """Return functions that find the session on screen and the prompt at the cursor.
 
-        They are functions because finding these takes a while. If there is no session, or its run
+        They are functions because finding the two takes a while. If there is no session, or its run
         is still active, a message says so and None is returned.
         """
         from gemtui.ui.undo.start import find_stored, prompt_at

@@ -63,9 +63,9 @@ _CLOCK = 7
 class RunScreen(RunPane):
     """Shows one run at a time; other runs continue and can be chosen from a list.
 
-    `folder`: the folder of the next run at first. `may_start`: called with a run's policy files
-    before the run starts; returns False to cancel it. `changed`: published with None when a run has
-    begun, or with the run when one has ended.
+    `folder`: the next run's initial folder. `may_start`: called with a run's policy files before
+    the run starts; returns False to cancel it. `changed`: published with None when a run has
+    started, or with the run when one has ended.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RUN)
@@ -191,10 +191,10 @@ class RunScreen(RunPane):
         self.prompt.focus()
 
     def _change_draft(self, to: LiveRun | None, resume: str | None = None) -> None:
-        """Store the unsent prompt, and restore the one for what is shown next.
+        """Store the unsent prompt, and restore the one for the run or session shown next.
 
-        `to`: the run that is shown next, or None. `resume`: the id of the session to continue, if
-        `to` is None.
+        `to`: the run that is shown next, or None. `resume`: if `to` is None, the id of the session
+        that the next run continues, or None for a new one.
         """
         here = self.next_run.options.resume if self.run_shown is None else self.run_shown.id
         text = self._drafts.exchange(here, self.prompt.text, to, resume)
@@ -232,8 +232,8 @@ class RunScreen(RunPane):
     def _report_checkpoints(self, run: LiveRun) -> None:
         """Show messages about a run's checkpoints, each only once.
 
-        They say why the run has no checkpoints, and which interrupted undos its supervisor has
-        completed.
+        They say why the run has no checkpoints, and which interrupted undo operations its
+        supervisor (the process that watches it) has completed.
         """
         problem, settled = run.unprotected, " ".join(run.settled_undos)
         if problem and (run.id, problem) not in self._reported:
@@ -245,10 +245,10 @@ class RunScreen(RunPane):
             self.gemtui.show_message(settled)
 
     def _run_changed(self, run: LiveRun | None) -> None:
-        """Update the pane after a run has begun or ended.
+        """Update the pane after a run has started or ended.
 
-        `run`: the run that has ended; None if a run has begun. If a new run has taken over the
-        queue, it is shown.
+        `run`: the run that has ended; None if a run has started. If the queue has been moved to a
+        new run, that run is shown.
         """
         self._update_header()
         if run is None or run is not self.run_shown:
@@ -306,7 +306,7 @@ class RunScreen(RunPane):
         """Go back one step; return False if the prompt already has the focus.
 
         The focus goes from the list of changed files to the transcript, then to an unanswered
-        question, and finally to the prompt. The text about how the run ended is hidden on the way.
+        question, and finally to the prompt. The message on how the run ended is hidden on the way.
         """
         if self.panes.go_back():
             return True

@@ -108,8 +108,8 @@ class Sending(RunPart):
     async def _tell_run(self, run: LiveRun, text: str, *, now: bool) -> None:
         """Send a message to a run, or add a prompt to the run's queue.
 
-        `now`: whether to send a message. Calls are handled one at a time, so that texts keep their
-        order.
+        `now`: send a message instead of adding a prompt. Calls are handled one at a time, so that
+        messages and prompts keep their order.
         """
         app, prompt = self.screen.gemtui, self.screen.prompt
         async with self._next.queueing:
@@ -131,7 +131,7 @@ class Sending(RunPart):
     def _go_on(self, prompt: str) -> None:
         """Start a run with this prompt that continues the session on screen.
 
-        If there is no session, or the run gets a new worktree, it starts a new session.
+        If there is no session, or if the run gets a new worktree, the run starts a new session.
         """
         run, resume = self.screen.run_shown, self._next.options.resume
         if begins_worktree(self._next.options):
@@ -158,8 +158,8 @@ class Sending(RunPart):
     ) -> LiveRun | None:
         """Start a run with the next run's options; on failure, show why and return None.
 
-        `resume`: the id of the session to continue, and `before` its conversation; None for a new
-        one.
+        `resume`: the id of the session to continue; None for a new one. `before`: the session's
+        conversation, or None. `id`: the run's id; None creates one.
         """
         app, status = self.screen.gemtui, self.screen.status
         await self._next.wait_loaded()
@@ -179,7 +179,10 @@ class Sending(RunPart):
     # --- the queue -----------------------------------------------------------------------------
 
     def show_next(self, run: LiveRun) -> None:
-        """Show the run that took over this run's queue, or say that the queue wasn't sent."""
+        """Show the run that was started from this run's queue.
+
+        If there is none, a message says that the queue wasn't sent.
+        """
         if run.next is not None:
             if run is self.screen.run_shown:
                 self.screen.show_run(run.next, fresh=False)
@@ -187,7 +190,7 @@ class Sending(RunPart):
             self.screen.gemtui.show_message(held_prompts_text(run), problem=True)
 
     async def _send_what_waits(self, run: LiveRun) -> None:
-        """Send the next prompt from a run's queue, if the run has ended meanwhile."""
+        """Send the next prompt from a run's queue, if the run has ended in the meantime."""
         if run.over:
             await self._registry.send_what_waits(run)
             self.show_next(run)

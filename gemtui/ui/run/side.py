@@ -1,4 +1,4 @@
-"""A run's side pane: changed files, turn and token counts, and stderr."""
+"""A run's side pane: changed files, turn and token counts, and stderr output."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WriteList(OptionList):
         self._queued: frozenset[str] = frozenset()
 
     def show(self, run: LiveRun) -> None:
-        """Show the files that a run has changed; the cursor stays on its file."""
+        """Show the files that a run has changed, keeping the cursor on the same file."""
         asked, queued = run.waiting_call_ids, run.queued
         if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
             return
@@ -80,7 +80,10 @@ class WriteList(OptionList):
 
     @on(OptionList.OptionSelected)
     def _open(self) -> None:
-        """Show the last call that wrote the file or, if no call is known, the file's diff."""
+        """Show the last call that wrote the file.
+
+        If the call isn't known, the file's diff is shown.
+        """
         write = self._chosen
         if write is not None and write.calls:
             self.post_message(self.CallRequested(write.calls[-1]))

@@ -29,7 +29,8 @@ class OwnCommand:
 def _own(name: str, action: str, help: str = "") -> OwnCommand:
     """Return one of gemtui's slash commands.
 
-    `action`: as in `OwnCommand`. `help`: a sentence; "" uses the help of the action's key.
+    `action`: the action's name (see `OwnCommand`). `help`: a sentence; "" uses the help text of the
+    action's key binding.
     """
     key = action if "." in action else f"run.{action}"
     return OwnCommand(name, help or BY_ID[key].help, action)

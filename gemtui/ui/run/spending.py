@@ -17,7 +17,7 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 
 
 class Spending(RunPart):
-    """Today's token usage, that of the run on screen, and prices, as last computed.
+    """The last computed token usage, for today and for the run on screen, with prices.
 
     While a run is working, token counts are read from the session file that Gemini CLI writes,
     because the event stream has none until the end (assets/gemini-cli.md#events).

@@ -41,8 +41,8 @@ _NARROW = 40
 class WorktreeRow:
     """A worktree with its newest run and its changes.
 
-    `run`: None if no run is known. `changes`: None if they can't be determined; `why` is then the
-    reason.
+    `run`: None if no run in it is recorded. `changes`: None if they can't be determined; `why` is
+    then the reason.
     """
 
     worktree: Worktree
@@ -62,7 +62,7 @@ class WorktreeRow:
 
     @property
     def variant(self) -> str:
-        """The newest run's model and policies, by which runs of the same prompt differ."""
+        """The newest run's model and policies, which tell runs of the same prompt apart."""
         names = () if self.run is None else (path.stem for path in self.run.policies)
         return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
 
@@ -110,7 +110,7 @@ def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> Clean:
 
 
 def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
-    """Return lines with a worktree's prompt and its changes, file by file."""
+    """Return lines with the prompt of a worktree's run, and its changes by file."""
     head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
     if row.changes is None:
         return (*head, note_line(row.why, look))
@@ -202,9 +202,9 @@ def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look
 
 
 def _grounded(line: Line) -> Pieces:
-    """Return a line's pieces, each with the line's own background.
+    """Return a line's pieces, with the line's own background as part of each style.
 
-    The background of a `Line` fills the full width, which would cover both columns.
+    Otherwise the background of a `Line` would fill the full width and cover both columns.
     """
     ground = line.ground
     if ground is None:

@@ -71,9 +71,9 @@ class Then(StrEnum):
 class WorktreeChoice(NamedTuple):
     """What the user has chosen for a worktree, for the run pane to carry out.
 
-    `runs`: the worktree's runs, newest first. `variants`: for `Then.EACH`, one item per new run:
-    the options in which it differs from the others. `prompt`: the text to put into the prompt
-    field.
+    `runs`: the worktree's runs, newest first. `variants`: for `Then.EACH` (one new run per
+    variant), the options in which each new run differs from the others. `prompt`: the text to put
+    into the prompt field.
     """
 
     then: Then
@@ -300,7 +300,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         return None
 
     async def _current(self, worktree: Worktree) -> Worktree | None:
-        """Return the worktree as it is recorded now; on failure, show why and return None."""
+        """Return the worktree as it is recorded now.
+
+        If that fails, the reason is shown, the list is read again, and None is returned.
+        """
         with self.gemtui.reporting():
             return await asyncio.to_thread(find_worktree, worktree.name)
         await self._read()
@@ -357,7 +360,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
 def _rows() -> list[WorktreeRow]:
     """Return all worktrees with their newest runs and their changes.
 
-    Blocking: call this from a worker thread.
+    Blocking: call this on a background thread.
     """
     runs, rows = list_runs(runs_dir()), list[WorktreeRow]()
     for each in list_worktrees():

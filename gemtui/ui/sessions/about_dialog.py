@@ -36,9 +36,9 @@ NOTE, NOTE_LINES = 400, 5
 class AboutScreen(DialogScreen[Summary]):
     """A dialog that shows facts and returns the related session to open, or None.
 
-    `marks`: the user's name, tags, note and pin for each session, by session id. `live`: what the
-    session is doing now, if known. `fate`: says when Gemini CLI will delete the session. `undo`:
-    says how the session's changes can be undone.
+    `marks`: the user's marks (name, tags, note and pin) by session id. `live`: what the session is
+    doing now, if known. `fate`: words on when Gemini CLI will delete the session. `undo`: words on
+    how the session's changes can be undone.
     """
 
     BINDINGS = bindings(Where.INFO)
@@ -91,7 +91,8 @@ class AboutScreen(DialogScreen[Summary]):
 def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
     """Yield the sessions related to this one, each with the name of the relation.
 
-    These are its parent, its subagents, its copies and, for a copy, the session in use.
+    These are its parent, its subagents' sessions, its copies and, if it is itself a copy that isn't
+    in use, the session that is.
     """
     for each in sessions:
         if each.id == summary.parent:
@@ -109,7 +110,7 @@ def relatives(summary: Summary, sessions: Sequence[Summary]) -> Iterator[tuple[s
 def mark_facts(mark: Mark, summary: Summary, ellipsis: str) -> Iterator[tuple[str, Clean]]:
     """Yield the user's marks on a session as names and values.
 
-    If the user has named the session, its own title is yielded, too. `ellipsis`: ends a shortened
+    If the user has named the session, its own title is also yielded. `ellipsis`: ends a shortened
     note.
     """
     if mark.name is not None:

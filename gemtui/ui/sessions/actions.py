@@ -36,8 +36,8 @@ async def export_sessions(
     """Ask for a format and a file, and export the sessions.
 
     Several sessions are exported to a folder, one file each. `home`: Gemini CLI's folder, where
-    gemtui must not write. `marks`: contain the user's names for sessions, which become their
-    titles, except in JSON records, which stay as stored.
+    gemtui must not write. `marks`: the user's marks by session id. If a mark contains a name, it
+    becomes the session's title, except in exported JSON records, which stay as they are stored.
     """
     titled = [named(each, marks) for each in sessions]
     many = len(sessions) > 1
@@ -86,8 +86,8 @@ def _write_all(
 ) -> tuple[int, list[str]]:
     """Export each session to a new file of its own.
 
-    Returns how many were exported, and the problems with the others. `titled`: the same sessions,
-    with the titles to use for the file names. Raises OSError if the folder can't be created.
+    Returns how many were exported, and why the others weren't. `titled`: the same sessions, with
+    the titles to use for the file names. Raises OSError if the folder can't be created.
     """
     chosen.path.mkdir(exist_ok=True)
     problems = []
@@ -106,9 +106,10 @@ def _write_all(
 
 
 def _claimed(folder: Path, stem: str, suffix: str) -> Path:
-    """Create an empty file, with a number in its name if needed, and return its path.
+    """Create an empty file under a free name, and return its path.
 
-    `stem`, `suffix`: the parts of the name before and after the number. Raises OSError.
+    `stem`, `suffix`: the two parts of the name; if the name is taken, a number is put between them.
+    Raises OSError.
     """
     for number in count(1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}{suffix}"
@@ -126,7 +127,10 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
-    """Show a message's stored record or, for a tool call, its part on that call."""
+    """Show a message's stored record.
+
+    For a tool call, only the part of the record for that call is shown.
+    """
     record = message.original
     if record is None:
         app.show_message("There is no stored record of this block.")
@@ -153,9 +157,9 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
 
 
 async def choose_home(app: AppBase, home: Path) -> Path | None:
-    """Ask for another folder with Gemini CLI sessions; return None if cancelled.
+    """Ask for a different folder with Gemini CLI sessions; return None if cancelled.
 
-    `home`: the current one.
+    `home`: the current folder.
     """
     chosen = await app.push_screen_wait(
         AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home)
@@ -164,7 +168,7 @@ async def choose_home(app: AppBase, home: Path) -> Path | None:
 
 
 def _home(text: str) -> Path:
-    """Return the typed folder, or the `.gemini` folder in it if there is one."""
+    """Return the folder that the user typed, or its `.gemini` subfolder if it has one."""
     path = typed_path(text.strip()).absolute()
     return path / ".gemini" if is_folder(path / ".gemini") else path
 

@@ -16,7 +16,7 @@ _FILES = (".sqlite3", ".sqlite3-wal")
 
 
 class CheckpointedSessions:
-    """The ids of sessions with checkpoints, read again only if any have changed."""
+    """The ids of sessions with checkpoints, read again only if the files have changed."""
 
     def __init__(self) -> None:
         self._seen: Mapping[Path, int] | None = None
@@ -24,7 +24,7 @@ class CheckpointedSessions:
     def read(self) -> frozenset[str] | None:
         """Return the ids, or None if they are the same as before or can't be read.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         try:
             files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
@@ -38,9 +38,9 @@ class CheckpointedSessions:
 
 
 def undo_words(session: Summary, now: datetime) -> str:
-    """Return how a session's changes can be undone, in words, for the session's facts.
+    """Return words that say how a session's changes can be undone.
 
-    Blocking: call this from a worker thread.
+    They are shown among the facts about the session. Blocking: call this on a background thread.
     """
     found = read_checkpoints(session)
     if found.newest is not None:

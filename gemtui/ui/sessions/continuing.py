@@ -1,4 +1,4 @@
-"""Actions that start from a stored session: run, review, undo and fork."""
+"""Actions that start from a stored session: continue, review, undo and fork."""
 
 from __future__ import annotations
 
@@ -42,14 +42,18 @@ class Continuing(SessionsPart):
     async def action_go_on(self) -> None:
         """Continue the chosen session in the run pane.
 
-        If only the vault has the session, it is restored first, after asking.
+        If the session exists only in the vault (gemtui's own copies), it is restored first, if the
+        user agrees.
         """
         if (summary := self.screen.chosen) is not None:
             await self._go_on(summary)
 
     @dialog
     async def action_review(self) -> None:
-        """Review the session's changes by hunk; the comments become the next prompt."""
+        """Let the user review the session's changes hunk by hunk.
+
+        Comments that the user writes there become the next prompt.
+        """
         from gemtui.ui.review.screen import review_session
 
         if (summary := self.screen.chosen) is not None:
@@ -118,7 +122,10 @@ class Continuing(SessionsPart):
             store.reload()
 
     def _main_session(self) -> Summary | None:
-        """Return the chosen session, or None with a message if it is a subagent's."""
+        """Return the chosen session, or None if it is a subagent's.
+
+        In the latter case, a message tells the user to open the parent session.
+        """
         summary = self.screen.chosen
         if summary is not None and summary.kind is SessionKind.SUBAGENT:
             words = "This session belongs to a subagent. Open the session that called it."

@@ -60,7 +60,7 @@ class DeletedSession:
 class Deleting:
     """A deletion of sessions that can be undone.
 
-    `gone` lists the sessions that have been deleted so far, wholly or in part.
+    `gone`: the sessions that have been wholly or partly deleted so far.
     """
 
     def __init__(self, app: AppBase, home: Path) -> None:
@@ -77,7 +77,7 @@ class Deleting:
     async def run(self, sessions: Sequence[Summary]) -> None:
         """Ask the user, delete these sessions, and show the result.
 
-        A session that can't be deleted doesn't keep the others from being deleted.
+        If one of them can't be deleted, the rest are still deleted.
         """
         kept = [each for each in sessions if Flag.KEPT in each.flags]
         sessions = [each for each in sessions if each not in kept]
@@ -87,7 +87,7 @@ class Deleting:
             await self._delete_stored(sessions)
 
     async def _delete_kept(self, sessions: Sequence[Summary]) -> None:
-        """Ask, then permanently delete sessions whose only copy is in the vault."""
+        """Permanently delete sessions whose only copy is in the vault, if the user agrees."""
         many = f"{len(sessions):,} kept sessions" if len(sessions) > 1 else "this kept session"
         about = clean_line(sessions[0].title if len(sessions) == 1 else many)
         lines = [clean_line(_ONLY_KEPT), *(clean_line(each.title) for each in sessions[1:_LISTED])]
@@ -125,7 +125,10 @@ class Deleting:
         return busy
 
     def _plans(self, sessions: Sequence[Summary]) -> list[Deletion]:
-        """Return one plan per session, leaving out sessions that are deleted with another."""
+        """Return the plans for deleting these sessions, one per session.
+
+        Sessions whose files are all deleted along with a different session's are left out.
+        """
         plans = []
         for session in sessions:
             try:
@@ -143,8 +146,8 @@ class Deleting:
     ) -> list[tuple[Deletion, str]]:
         """Delete sessions; return those that couldn't be moved to the trash, with reasons.
 
-        Each of these is returned as a plan for the files that are left. `permanent`: don't use the
-        trash.
+        Each of these is returned as a plan for deleting the files that are left. `permanent`: don't
+        use the trash.
         """
         refused = []
         for deletion in deletions:
@@ -169,9 +172,9 @@ class Deleting:
         return refused
 
     async def _forget(self, session: Summary) -> None:
-        """Delete the copies of a deleted session that runs have made.
+        """Delete runs' copies of a deleted session.
 
-        Otherwise the session would seem to be lost, and gemtui would offer to restore it.
+        If they stayed, the session would seem to be lost, and gemtui would offer to restore it.
         """
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
@@ -274,9 +277,9 @@ def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> 
 
 
 def _rest(deletion: Deletion) -> Deletion | None:
-    """Return a plan for what is left to delete.
+    """Return a plan for deleting the files that are left after an attempt.
 
-    Returns None if that is more than the user agreed to.
+    Returns None if it would delete files that the user hasn't agreed to, or if planning fails.
     """
     try:
         rest = plan_deletion(deletion.session, deletion.home)
@@ -298,7 +301,10 @@ def _titled(session: Summary) -> Iterator[Clean]:
 
 
 def _line(item: DeletionItem, home: Path) -> Clean:
-    """Return a line about a file to delete, its size first because long paths wrap."""
+    """Return a line about a file to delete.
+
+    The file's size comes first because long paths are wrapped.
+    """
     path = item.path.relative_to(home) if item.path.is_relative_to(home) else item.path
     inside = f"/  {counted(item.files, 'file')}" if item.folder else ""
     return clean(f"{size(item.size):>9}  {path}{inside}")

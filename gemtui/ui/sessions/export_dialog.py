@@ -27,7 +27,7 @@ from gemtui.ui.kit.new_file import free_name, new_file_path, problem_of
 class Export(NamedTuple):
     """The format and file of an export.
 
-    `redact`: whether to replace secrets.
+    `redact`: whether to replace secrets in the exported text.
     """
 
     format: Format
@@ -58,11 +58,11 @@ FORMS = {
 class ExportScreen(FieldScreen[Export]):
     """A dialog that returns an `Export`, or None.
 
-    `title`: the session's title, or the number of sessions. `stem`: the suggested file name without
-    its suffix. `previews`: functions that return the preview of each session; they read the session
-    and may raise GemtuiError or OSError. `forbidden`: Gemini CLI's folder, where gemtui must not
-    write. `folder`: whether to export to a folder, which may already exist; a single file must not
-    exist yet.
+    `title`: the session's title or, if there are several sessions, their number. `stem`: the
+    suggested file name without its suffix. `previews`: functions that return the preview of each
+    session; they read the session and may raise GemtuiError or OSError. `forbidden`: Gemini CLI's
+    folder, where gemtui must not write. `folder`: whether to export to a folder, which may already
+    exist; a single file must not exist yet.
     """
 
     BINDINGS = bindings(Where.DIALOG)

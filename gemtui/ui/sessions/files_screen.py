@@ -38,8 +38,9 @@ from gemtui.ui.sessions.writes_screen import WritesScreen
 class Files:
     """The state of the file list, so that it can be opened again as it was.
 
-    `everywhere`: whether it shows all projects. `span`: the index of the period. `chosen`: the key
-    of the row with the cursor. `history`: the state of the opened file's history, or None.
+    `everywhere`: whether it shows all projects. `span`: the index of the chosen period in `SPANS`.
+    `chosen`: the key of the row with the cursor. `history`: the state of the history screen opened
+    from the list, or None.
     """
 
     everywhere: bool
@@ -69,8 +70,8 @@ class FileRow(NamedTuple):
 class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     """A screen with the files that sessions wrote; returns a write to open, or None.
 
-    `project`: the project that the list can be limited to, or None. `files`: the state of an
-    earlier screen to resume from.
+    `project`: the project that the list can be limited to, or None. `files`: the state in which an
+    earlier screen was left, to be restored.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
@@ -96,7 +97,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
 
     @property
     def _root(self) -> Path | None:
-        """The project that the list is limited to, or None if it shows all projects."""
+        """The project that the list is currently limited to, or None for all projects."""
         return None if self.files.everywhere else self.project
 
     def on_mount(self) -> None:
@@ -106,7 +107,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self._look_into(self.files.history)
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Use a newer state of the store here and in the history opened from here."""
+        """Show a newer state of the session store, also in the history opened from here."""
         super().use_snapshot(snapshot)
         if self._history is not None:
             self._history.use_snapshot(snapshot)
@@ -114,7 +115,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- files ---------------------------------------------------------------------------------
 
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
-        """Return the sessions in scope, and the start of the period."""
+        """Return the sessions to read, and the start of the selected period."""
         begin = since(self.files.span, self.gemtui.clock())
         return sessions_with_calls(snapshot, project=self._root), begin
 
@@ -128,7 +129,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     def show_rows(self, rows: Sequence[FileRow], *, whole: bool) -> None:
         """Show the rows that match the search.
 
-        The cursor stays on its file or, at first, is on the newest. `whole`: whether all sessions
+        The cursor stays on its file; initially, it is on the newest. `whole`: whether all sessions
         have been read.
         """
         self._all, self._whole = rows, whole
@@ -167,7 +168,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     # --- keys ----------------------------------------------------------------------------------
 
     def scope_changed(self) -> None:
-        """Load the files for a new scope or period."""
+        """Load the files of different projects or a different period."""
         self._all, self._whole, self.files.chosen = (), False, None
         self.find()
         self.read()

@@ -64,7 +64,7 @@ class WriteRow(NamedTuple):
 class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow]):
     """A screen with all writes to a file; returns the one to open, or None.
 
-    `history`: the file, and the cursor of an earlier screen to resume from.
+    `history`: the file, and where the cursor was in an earlier screen, to be restored.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
@@ -106,9 +106,10 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
         return [WriteRow(write, named(owner, self._marks).title) for write, owner in found]
 
     def show_rows(self, rows: Sequence[WriteRow], *, whole: bool) -> None:
-        """Show the writes; the cursor stays on its write or, at first, is on the newest.
+        """Show the writes.
 
-        `whole`: whether all sessions have been read.
+        The cursor stays on its write; initially, it is on the newest. `whole`: whether all sessions
+        have been read.
         """
         self._whole = whole
         self.rows.empty = own("No stored session has written this file." if whole else "reading")
@@ -177,7 +178,11 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
 
 def _draw(row: WriteRow, look: Look) -> Pieces:
-    """Render a write: symbol and title on the left; tool, lines or status, and age."""
+    """Render a write as a row.
+
+    On the left are its symbol and its session's title; on the right the tool, the changed lines or
+    the status, and the age.
+    """
     sign, word, role = state_of(row.write.status, look)
     muted = look[Role.MUTED]
     right = (

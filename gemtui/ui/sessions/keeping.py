@@ -1,4 +1,4 @@
-"""Key actions that delete and restore sessions, and the vault that archives them."""
+"""Key actions that delete and restore sessions, and the archiving in the vault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from gemtui.ui.sessions.vault_feed import VaultFeed
 
 
 class SessionKeeping(SessionsPart):
-    """Archives sessions while the vault is on, and deletes and restores sessions."""
+    """Archives sessions in the vault while it is on; deletes and restores sessions.
+
+    The vault holds gemtui's own copies of sessions.
+    """
 
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
@@ -58,7 +61,7 @@ class SessionKeeping(SessionsPart):
 
     @property
     def words(self) -> Iterator[str]:
-        """Texts on the vault's progress and on its problem, if there are any."""
+        """Words about the vault's progress and any problem with it."""
         if (keeping := self._vault.progress) is not None:
             yield f"saving to the vault: {keeping[0]:,} of {keeping[1]:,}"
         if self._vault.problem is not None:

@@ -1,4 +1,4 @@
-"""Texts for the session list: its description, why it is empty, and periods."""
+"""Words for the session list: its description, why it is empty, and periods."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def crumbs(view: View, rows: Rows, snapshot: Snapshot | None) -> tuple[str, ...]
 
 
 def selection(selected: int, unlisted: int) -> str:
-    """Return how many sessions are selected, in words; "" if there are none.
+    """Return words that say how many sessions are selected; "" if there are none.
 
     `unlisted`: how many of the selected sessions aren't currently in the list.
     """
@@ -93,9 +93,9 @@ def selection(selected: int, unlisted: int) -> str:
 
 
 def shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the parts that `crumbs` returned, followed by ever shorter versions.
+    """Yield the list's description, followed by ever shorter versions of it.
 
-    The sort order is shortened first, then the scope.
+    The sort order is shortened first, then the scope. `words`: the parts that `crumbs` returned.
     """
     yield words
     words = tuple(word.removesuffix(" first") for word in words)
@@ -116,8 +116,8 @@ def empty_text(
 ) -> tuple[str, ...]:
     """Return why the list is empty and which keys help, one paragraph per item.
 
-    `typing`: whether the search field has the focus. Letters are then typed there, so the key that
-    leaves the field is named before any other key.
+    `typing`: whether the search field has the focus. Other keys would then type into the field, so
+    the key that leaves it is named first.
     """
     before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
     lines = [_reason(view, rows, snapshot, glyphs)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
-    """A list of sessions arranged as a `View` says, with headings for groups or days.
+    """A list of sessions, arranged as a `View` says, with headings for groups or days.
 
     `bar`: the search field above the list. `project`: the folder that the list can be limited to,
     or None if it always shows all projects.
@@ -60,12 +60,15 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         return row.entry.summary if isinstance(row, SessionRow) else None
 
     def summaries(self, keys: set[str]) -> tuple[Summary, ...]:
-        """Return the sessions with these row keys, newest first, even unlisted ones."""
+        """Return the sessions with these row keys, newest first.
+
+        Sessions that aren't currently listed are included.
+        """
         return self._listing.summaries(keys)
 
     @property
     def crumbs(self) -> tuple[str, ...]:
-        """A description of the list, as parts (see `labels.crumbs`)."""
+        """A description of the list, in parts (see `labels.crumbs`)."""
         return crumbs(self.view, self.rows, self._snapshot)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
@@ -87,7 +90,10 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self._listing.prepare(snapshot.sessions)
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Use these marks, by session id, in the rows and to arrange them."""
+        """Use these marks in the rows and for their order.
+
+        `marks`: the user's marks by session id.
+        """
         self.marks = marks
         self._listing.mark(marks)
         self.rearrange(self.view)
@@ -98,9 +104,9 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
             self.rearrange(replace(self.view, query=text), typed=True)
 
     def sort(self, sort: Sort, *, reverse: bool = False) -> None:
-        """Sort the sessions by a property.
+        """Sort the sessions by one of their properties.
 
-        `reverse`: sort in the opposite of the property's usual direction.
+        `reverse`: use the opposite of the property's usual direction.
         """
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
@@ -126,6 +132,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         """Move the cursor to the row at this index.
 
         If the cursor can't be on that row, it goes to the next possible row in direction `step`.
+        From then on, the cursor counts as moved by the user.
         """
         if self._places:
             super().go(place, step)
@@ -135,7 +142,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
     # --- arrangement ---------------------------------------------------------------------------
 
     def rearrange(self, view: View, *, typed: bool = False, wanted: object = None) -> None:
-        """Rebuild the rows, keeping the cursor on its session or else at its position.
+        """Rebuild the rows, keeping the cursor on its session or at least at its position.
 
         `typed`: whether the search text has changed. If the session under the cursor no longer
         matches, the cursor then moves to the first match. When the search is cleared, the cursor
@@ -162,9 +169,9 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.post_message(self.Arranged())
 
     def lead(self, place: int) -> int:
-        """Return the index of the heading directly above a row, or else of the row itself.
+        """Return the index of the row to scroll to so that this row's heading is visible.
 
-        Both should be visible together.
+        This is the heading directly above the row or, if there is none, the row itself.
         """
         above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
         return place - 1 if above else place

@@ -34,7 +34,7 @@ class ListSelection(KeyPart):
 
     @property
     def words(self) -> str:
-        """How many sessions are selected, in words; "" if there are none."""
+        """Words that say how many sessions are selected; "" if there are none."""
         return selection(len(self.keys), len(self.keys) - len(self._listed))
 
     @property
@@ -114,7 +114,10 @@ class ViewKeys(KeyPart):
         self._list.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
 
     def action_days(self) -> None:
-        """Let the user choose a day to jump to; the list is sorted by day for that."""
+        """Let the user choose a day to jump to.
+
+        If necessary, the list is first sorted by date and ungrouped.
+        """
         view, app = self._list.view, self._list.app
         sort = view.sort if view.sort is Sort.STARTED else Sort.UPDATED
         self._arrange(sort=sort, grouped=False)

@@ -46,7 +46,7 @@ class Crumbs(Widget):
     def _pieces(self, look: Look) -> Pieces:
         """Return the longest form of the description that fits.
 
-        The heading "Sessions" is left out first.
+        If there is too little room, the heading "Sessions" is left out first.
         """
         title = Piece(own("Sessions "), look[Role.HEADING])
         *forms, shortest = shorter(self.words)
@@ -92,7 +92,10 @@ class SessionPane(Vertical):
         return complete_tag(text, lambda: tags_in_use(self.list.marks), sign="#")
 
     def update_live(self, live: Sequence[LiveSession], glyphs: Glyphs) -> None:
-        """Show what sessions are doing, in their rows and in a line above the list."""
+        """Show what sessions are doing.
+
+        Their states are shown in their rows and in a line above the list.
+        """
         self.list.update_live({each.session: each.state for each in live})
         words = [*line_words(live, glyphs)]
         self._live.display = bool(words)

@@ -20,9 +20,9 @@ _STEP, _GATHER = 50, 200
 
 
 async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
-    """Call `show` with the live sessions now and after each change, until cancelled.
+    """Call `show` with all live sessions now and after each change, until cancelled.
 
-    `show` is called in the event loop.
+    A live session is one that a Gemini CLI process has open. `show` is called in the event loop.
     """
     folder = LiveFolder()
     await asyncio.to_thread(_prepare, folder)
@@ -43,7 +43,7 @@ def _prepare(live: LiveFolder) -> None:
 
 
 async def _stirs(folder: Path) -> AsyncGenerator[None]:
-    """Yield at once, after every change in the folder, and every `TICK` seconds."""
+    """Yield right away, after every change in the folder, and every `TICK` seconds."""
     from watchfiles import awatch  # slow, so not imported before the first rows are shown
 
     yield

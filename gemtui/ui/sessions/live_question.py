@@ -29,8 +29,8 @@ _ANSWERED = "Already answered."
 class LiveQuestionScreen(FullScreen[bool]):
     """A session's question, which can only be answered in the session's own terminal.
 
-    The screen returns whether to show the next waiting session. `tty`: the terminal's name, or
-    None.
+    The screen returns whether to show the next session that is waiting for the user. `tty`: the
+    terminal's name, or None.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WAITING)
@@ -56,7 +56,7 @@ class LiveQuestionScreen(FullScreen[bool]):
         self.query_one(DetailView).show(self._draw)
 
     def update_live(self, live: Sequence[LiveSession]) -> None:
-        """Note whether the question has been answered meanwhile.
+        """Update the screen if the question has been answered in the meantime.
 
         `live`: all live sessions as they are now.
         """
@@ -80,7 +80,10 @@ class LiveQuestionScreen(FullScreen[bool]):
 
 
 def draw_question(question: LiveQuestion, look: Look, advice: str) -> Iterator[Line]:
-    """Yield lines with a question, advice, and the change, command or other details."""
+    """Yield lines with a question, advice, and the change, command or other details.
+
+    The details are those of the tool call that the question is about.
+    """
     yield BLANK
     yield from _words(clean_line(question.message), look[Role.TEXT] + BOLD, look)
     yield from _words(clean_line(advice), look[Role.MUTED], look)

@@ -1,4 +1,4 @@
-"""What sessions in all terminals are doing, and the questions they are asking."""
+"""What sessions in all terminals are doing, and their questions to the user."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LiveSessions(SessionsPart):
-    """The sessions that the extension's hooks report as live.
+    """The sessions that gemtui's extension for Gemini CLI reports as live.
 
     They are kept up to date once `follow` has been called.
     """
@@ -31,7 +31,7 @@ class LiveSessions(SessionsPart):
         self._live: tuple[LiveSession, ...] | None = None
 
     def of(self, summary: Summary) -> LiveSession | None:
-        """Return what the hooks report about a session, or None if they report nothing."""
+        """Return what the extension's hooks report about a session, or None if nothing."""
         return next((each for each in self._live or () if each.session == summary.id), None)
 
     @background("live", exclusive=True)
@@ -45,7 +45,7 @@ class LiveSessions(SessionsPart):
     def _take(self, live: tuple[LiveSession, ...]) -> None:
         """Show the sessions' states, and notify the user of new questions.
 
-        A session that is already on screen needs no notification.
+        The user isn't notified of a session that is already on screen.
         """
         screen = self.screen
         if not screen.app.is_running:
@@ -76,7 +76,8 @@ class LiveSessions(SessionsPart):
     async def _ring(self, live: LiveSession, *, seen: bool) -> None:
         """Notify the user that a session is waiting, unless another gemtui has done so.
 
-        `seen`: whether the session is on screen; it then only counts as notified.
+        `seen`: whether the session is on screen. If so, the user isn't notified, but the
+        notification counts as sent, so no other gemtui sends it.
         """
         from gemtui.extension.live import LiveFolder
         from gemtui.ui.sessions.live_words import waiting_notice
@@ -111,8 +112,8 @@ class LiveSessions(SessionsPart):
     def _asking(self, *, after: str | None) -> LiveSession | None:
         """Return a waiting session, or None if no session is waiting.
 
-        It is the one after `after` or, if that is None, the chosen session if it is waiting, or
-        else the first.
+        If `after` is the id of a waiting session, this is the next one. If `after` is None, it is
+        the chosen session if that is waiting. Otherwise, it is the first waiting session.
         """
         waiting = _waiting(self._live or ())
         ids = [each.session for each in waiting]
@@ -124,7 +125,7 @@ class LiveSessions(SessionsPart):
         return waiting[at % len(waiting)] if waiting else None
 
     def _highlight_everywhere(self, id: str) -> None:
-        """Move the list's cursor to a session, even if the list doesn't show it now.
+        """Move the list's cursor to a session, even if it isn't listed at the moment.
 
         If necessary, the search is cleared and all projects are listed.
         """

@@ -1,4 +1,4 @@
-"""Texts and symbols for what sessions are doing."""
+"""Words and symbols for what sessions are doing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def live_glyph(state: LiveState, glyphs: Glyphs) -> str:
 
 
 def state_words(state: LiveState, glyphs: Glyphs) -> Content:
-    """Return the symbol and the text for one of the states in `WORDS`, in its colour."""
+    """Return the symbol and the words for one of the states in `WORDS`, in its colour."""
     words, role = WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
     return Content.styled(f"{live_glyph(state, glyphs)} {words}", style)
@@ -54,7 +54,10 @@ def project_name(live: LiveSession) -> Clean:
 
 
 def line_words(live: Sequence[LiveSession], glyphs: Glyphs) -> Iterator[Content]:
-    """Yield the parts of the line above the list; none if no session works or waits."""
+    """Yield the parts of the line above the list.
+
+    Nothing is yielded if no session is working or waiting.
+    """
     link = Style.from_meta({"key": _JUMP})
     count = Counter(each.state for each in live)
     if waiting := count[LiveState.WAITING]:

@@ -1,4 +1,4 @@
-"""Loading of the open session in threads: a first part right away, then the rest."""
+"""Loading of the open session on background threads: first a part, then the rest."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIRST = 512 * 1024
 class SessionLoader:
     """Loads a session file, first a part and then the rest.
 
-    Except for `stop` and `toggle_dropped`, call the methods from worker threads; they raise
+    Except for `stop` and `toggle_dropped`, call the methods on background threads; they raise
     NotASession, SessionTooLarge and OSError. `dropped`: whether to include messages that failed or
-    that were rewound or replaced; at first, this is True only if there are no other messages.
-    `lost`: counts these messages by reason, as of the last read. `gone`: whether the file has been
-    deleted; what has been read of it stays available.
+    that were rewound or replaced; until the user toggles this, it is True only if there are no
+    other messages. `lost`: the number of these messages by reason, as of the last read. `gone`:
+    whether the file has been deleted; what has been read of it stays available.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,7 +41,10 @@ class SessionLoader:
             return self._transcript()
 
     def rest(self) -> Transcript | None:
-        """Read the rest of the file, or what is new; return None if there is nothing."""
+        """Read the rest of the file, or what has been added since; None if nothing is new.
+
+        Returns the transcript of everything read so far.
+        """
         with self._lock:
             try:
                 changed, self.gone = self._refresh(), False
@@ -73,7 +76,7 @@ class SessionLoader:
 
     @property
     def complete(self) -> bool:
-        """Whether everything has been read that was in the file at the last read."""
+        """Whether the whole file, as it was at the last read, has been read."""
         return self._log.complete
 
     @property
@@ -83,7 +86,7 @@ class SessionLoader:
 
     @property
     def has_partial_line(self) -> bool:
-        """Whether the file's last line is incomplete, because its rest isn't written yet."""
+        """Whether the file's last line is incomplete, because it is still being written."""
         return self._log.torn
 
     def stop(self) -> None:

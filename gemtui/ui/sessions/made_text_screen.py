@@ -35,7 +35,7 @@ class MadeTextScreen(FullScreen[None]):
     def offered(self) -> str:
         """Return a suggested name for the file to save the text in.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         raise NotImplementedError
 

@@ -32,7 +32,7 @@ def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
 
 
 def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = "") -> str | None:
-    """Return a text with its last word completed to a tag in use, or None.
+    """Return `text` with its last word completed to a tag in use, or None.
 
     `tags`: returns the tags in use, preferred ones first. `sign`: only words with this prefix are
     completed.
@@ -61,8 +61,8 @@ def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
 class Marking:
     """An undoable change to sessions' marks, shown immediately and then saved.
 
-    `edit`: the change. `done`: the change in words, such as "pinned". Raises MarkError for invalid
-    values.
+    `edit`: the change. `done`: words for the message after the change, such as "pinned". Raises
+    MarkError for invalid values.
     """
 
     def __init__(
@@ -101,7 +101,10 @@ class Marking:
         self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change, and say so; return the affected sessions not archived now."""
+        """Undo the change and show a message; return the affected sessions now listed.
+
+        These are the ones that aren't archived after undoing.
+        """
         with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))
             self.undoable = False

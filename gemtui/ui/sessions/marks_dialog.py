@@ -29,9 +29,10 @@ _TITLE, _TAGS = 72, 64
 class MarksScreen(FormScreen[bool]):
     """A form for name, tags, note, pin and archive; returns True if they were changed.
 
-    `about`: the session's own title, or the number of sessions. `marks`: the sessions' current
-    marks. `tags`: the tags in use, most frequent first. `keep`: saves the change; if it raises
-    GemtuiError, the error is shown in the form and no input is lost. `subject`: the sessions' ids.
+    `about`: the session's own title or, if there are several sessions, their number. `marks`: the
+    sessions' current marks. `tags`: the tags in use, most frequent first. `keep`: a function that
+    saves the change; if it raises GemtuiError, the error is shown in the form and the input is
+    kept. `subject`: the sessions' ids.
     """
 
     BINDINGS = bindings(Where.MARKS)

@@ -1,8 +1,8 @@
 """The user's marks on sessions: follow their file, change them, and undo changes.
 
-This module uses asyncio but no widgets. A single thread does all work on the file, in the order in
-which it was requested. A change is shown immediately, and it is saved even if the user's next key
-quits the app.
+This module uses asyncio but no widgets. A single background thread does all work on the file, in
+the order in which it was requested. A change is shown immediately, and it is saved even if the
+user's next key quits the app.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
 
 
 class MarksFeed:
-    """The marks in a file; `run` follows the file until cancelled.
+    """The user's marks on sessions, which are stored in a file.
 
-    `show`: called in the event loop whenever `marks` or `problem` has changed.
+    `run` follows the file until cancelled. `show`: called in the event loop whenever `marks` or
+    `problem` has changed.
     """
 
     def __init__(self, path: Path, show: Callable[[], None]) -> None:
@@ -85,13 +86,13 @@ class MarksFeed:
             self._show()
 
     def of(self, session: str) -> Mark:
-        """Return the mark of the session with this id, which is empty if it has none."""
+        """Return the mark of the session with this id; an empty mark if it has none."""
         from gemtui.marks import Mark
 
         return self.marks.get(session) or Mark(session=session)
 
     def change(self, sessions: Sequence[str], edit: MarkEdit) -> MarkChange:
-        """Change the marks of these sessions, by id, and start saving the change.
+        """Change the marks of the sessions with these ids, and start saving the change.
 
         Raises MarkError for invalid values.
         """
@@ -101,7 +102,7 @@ class MarksFeed:
         return MarkChange(edit, before, self._write(lambda marks: marks.edit(sessions, edit)))
 
     def undo(self, change: MarkChange) -> Future[None]:
-        """Undo a change but not later ones, and start saving the result."""
+        """Undo a change, keeping any later ones, and start saving the result."""
         now = datetime.now(UTC)
         self._take([change.edit.undo(self.of(mark.session), mark, now) for mark in change.before])
         return self._write(lambda marks: marks.undo(change.edit, change.kept.result()))
@@ -113,14 +114,15 @@ class MarksFeed:
         return self._write(lambda marks: marks.edit((), MarkEdit()))
 
     def _take(self, marks: Iterable[Mark]) -> None:
-        """Use these marks from now on, although they are still being saved."""
+        """Use these marks from now on, even though they may still have to be saved."""
         self.marks = MappingProxyType({**self.marks, **{mark.session: mark for mark in marks}})
         self._show()
 
     def _write(self, work: Callable[[Marks], T]) -> Future[T]:
-        """Change the file once all earlier requests are done; the file is then reloaded.
+        """Change the file once all earlier requests are done, then reload it.
 
-        `work`: makes the change, in the thread. Its result becomes that of the returned future.
+        `work`: a function that makes the change, on the background thread. Its result becomes that
+        of the returned future.
         """
         from gemtui.marks import Marks
 
@@ -157,7 +159,7 @@ def _all(path: Path) -> Mapping[str, Mark]:
 def _stamp(path: Path) -> tuple[int, ...]:
     """Return a value that changes whenever the file does.
 
-    A missing file and each reason why a file can't be read have values of their own.
+    There are distinct values for a missing file and for each reason why a file can't be read.
     """
     try:
         facts = path.stat()

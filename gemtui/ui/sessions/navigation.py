@@ -34,7 +34,10 @@ class Navigation(SessionsPart):
         self._ways_back: list[_WayBack] = []
 
     def can(self, action: str) -> bool:
-        """Return whether there is another pane to go to, or a session to zoom."""
+        """Return whether an action that changes panes is available now.
+
+        `action`: "other_pane" needs a second pane to go to; any other action needs a session.
+        """
         if action == "other_pane" and self.screen.reading:
             return not self.screen.has_class("-empty")
         return self.screen.chosen is not None
@@ -42,7 +45,7 @@ class Navigation(SessionsPart):
     def show(self, summary: Summary, *, deeper: bool = False) -> None:
         """Open a session and focus its transcript.
 
-        `deeper`: whether esc then goes back to the session that is open now.
+        `deeper`: whether esc in the new session goes back to the session that is open now.
         """
         pane = self.screen.pane
         self.stop_preview()
@@ -72,12 +75,15 @@ class Navigation(SessionsPart):
         self.highlight_again()
 
     def highlight_again(self) -> None:
-        """Move the cursor to the session that `highlight` waits for, if it is listed now."""
+        """Move the cursor to the session that `highlight` is waiting for, if it is listed."""
         if self._to_highlight is not None and self.screen.sessions.highlight(self._to_highlight):
             self._to_highlight = None
 
     def forget_highlight(self) -> None:
-        """Stop waiting to move the cursor, because the user has moved it."""
+        """Cancel a move of the cursor that `highlight` is still waiting to make.
+
+        Called when the user has moved the cursor.
+        """
         self._to_highlight = None
 
     # --- going back ----------------------------------------------------------------------------
@@ -85,8 +91,9 @@ class Navigation(SessionsPart):
     def go_back(self) -> bool:
         """Go back one step; return False if the list already has the focus.
 
-        From a session, this leads to where it was opened: a subagent's call, a search or a file.
-        Otherwise a subagent's session leads to its parent, and any other session to the list.
+        In a session, this goes to where it was opened from: a subagent's call, a search or the list
+        of files. If it wasn't opened from such a place, a subagent's session leads to its parent,
+        and any other session to the list.
         """
         screen = self.screen
         if screen.reading and self._ways_back and self._ways_back[-1].of == self._read_file:
@@ -139,7 +146,8 @@ class Navigation(SessionsPart):
     def _leave_for(self, parent: Summary) -> None:
         """Go from a subagent's session to the call that started the subagent.
 
-        Used if the session wasn't opened from that call. `parent`: the session with the call.
+        Used if the session wasn't opened from that call. `parent`: the session that contains the
+        call.
         """
         subagent = self.screen.pane.summary
         self.show(parent)

@@ -1,4 +1,4 @@
-"""The sessions pane as its parts know it: list, open session and selection."""
+"""The sessions pane as its parts see it: list, open session and selection."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class SessionsPane(DialogGuardScreen[None]):
 
     @property
     def targets(self) -> Sequence[Summary]:
-        """The sessions that keys act on, if they can act on several.
+        """The sessions that keys act on, for keys that can act on several sessions.
 
-        In the list, these are the selected sessions if there are any; otherwise this is `chosen`
-        alone.
+        In the list, these are the selected sessions. If none are selected, or the transcript has
+        the focus, this is only `chosen`.
         """
         if not self.reading and (selected := self.sessions.selected):
             return selected

@@ -42,7 +42,7 @@ _NAMES = 20
 class Patching:
     """What a patch covers: the changes by these sessions to files under `root`.
 
-    `since`: leave out earlier changes. `only`: leave out all other files.
+    `since`: leave out changes before this time. `only`: leave out all files but these.
     """
 
     root: Path
@@ -53,7 +53,10 @@ class Patching:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch for `git apply`, with remarks on what is missing from it or differs.
+    """A patch for `git apply`, with notes on files it doesn't cover exactly.
+
+    The notes name files that were left out, and files that something else changed between two of
+    the sessions' writes.
 
     `files`: how many files it changes. `left_out`: how many files could not be included.
     """
@@ -82,7 +85,7 @@ class PatchView(LineView):
 
 
 class PatchScreen(MadeTextScreen):
-    """A screen that reads the sessions in a thread and then shows the patch."""
+    """A screen that shows a patch, made by reading sessions on a background thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)
     AUTO_FOCUS = "PatchView"
@@ -130,9 +133,9 @@ class PatchScreen(MadeTextScreen):
         return clean_line(f"Save the patch to a file in {short_path(current_folder())}")
 
     def offered(self) -> str:
-        """Return a free file name that begins with the name of the project's folder.
+        """Return an unused file name that starts with the name of the project's folder.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         return free_name(file_name(self._patching.root.name), ".patch")
 
@@ -142,8 +145,8 @@ def _made(
 ) -> Patch:
     """Return the whole patch.
 
-    `progress`: called with the number of sessions read, and their total. Blocking: call this from a
-    worker thread.
+    `patching`: what the patch covers. `progress`: called with the number of sessions read, and
+    their total. `cancelled`: returns whether to stop. Blocking: call this on a background thread.
     """
     made, problems = ProjectPatch(patching.root), list[Problem]()
     for each in recorded_changes(
@@ -163,7 +166,7 @@ def _made(
 
 
 def _lines(patch: Patch, look: Look) -> Sequence[Line]:
-    """Return lines with the remarks, followed by the patch as it will be saved."""
+    """Return lines with the notes, followed by the patch as it will be saved."""
     lines = [line for remark in patch.remarks for line in _remark_lines(remark, look)]
     if not patch.text:
         lines += _warning(own("no changes to export"), look)

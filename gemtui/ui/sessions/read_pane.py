@@ -49,9 +49,9 @@ _PARENT = 40
 
 
 class _Left(Struct, frozen=True, kw_only=True):
-    """A session to go back to from a session that was opened in it.
+    """A session that the user can go back to, whose file is still open.
 
-    Its file is still open.
+    The user left it by opening a different session from it.
     """
 
     summary: Summary
@@ -62,12 +62,12 @@ class _Left(Struct, frozen=True, kw_only=True):
 class ReadPane(Vertical):
     """Shows a session and follows its file; call `changed` when the file has grown.
 
-    Files are read in threads. When another session is opened, any read in progress is cancelled, so
-    that its result isn't shown late.
+    Files are read on background threads. When a different session is opened, any read in progress
+    is cancelled, so that its result isn't shown late.
     """
 
     class Changed(Message):
-        """Posted when another session, or a newer state of the session, is shown."""
+        """Posted when the pane shows a different session, or a newer state of the session."""
 
     def __init__(self, *, open_thoughts: bool, id: str) -> None:
         super().__init__(id=id, classes="pane")
@@ -130,7 +130,10 @@ class ReadPane(Vertical):
 
     @property
     def parent_session(self) -> Summary | None:
-        """The stored session that started the open one, if that is a subagent's, or None."""
+        """The stored session whose call started the open subagent session.
+
+        None if the open session isn't a subagent's, or if its parent isn't stored.
+        """
         if self.summary is None or not (parent := self.summary.parent):
             return None
         named = (each for each in self._sessions if each.id == parent)
@@ -157,7 +160,7 @@ class ReadPane(Vertical):
     ) -> None:
         """Move the cursor to a block as soon as it is loaded, and search from there.
 
-        `message`, `block`: see `go_to_block`. `query`, `wanted`: see the transcript's `find`.
+        `message`, `block`: see `go_to_block`. `query`, `wanted`: see `SearchedView.find`.
         """
         self._marked = query, wanted
         self._go_to(lambda transcript: place_of_message(transcript, message, block))
@@ -187,9 +190,10 @@ class ReadPane(Vertical):
                 self.view.find(*marked)
 
     def _may_be_dropped(self, transcript: Transcript) -> bool:
-        """Return whether the message to go to, if it exists, must be a dropped one.
+        """Return whether the message to go to may be one of the dropped messages.
 
-        Dropped messages failed, or were rewound or replaced, and aren't shown now.
+        Dropped messages failed, or were rewound or replaced. This is checked when everything else
+        has been loaded without finding the message.
         """
         reader, same = self._shown, transcript is self.view.page.transcript
         return (
@@ -217,7 +221,7 @@ class ReadPane(Vertical):
         self.post_message(self.Changed())
 
     def update_sessions(self, sessions: Sequence[Summary]) -> None:
-        """Update the heading to a newer state of the store.
+        """Update the heading for a newer state of the session store.
 
         `sessions`: all stored sessions.
         """
@@ -266,10 +270,10 @@ class ReadPane(Vertical):
             self._let_go(reader)
 
     async def _read_on(self, reader: SessionLoader) -> None:
-        """Load a session's first part and then the rest; if it is shown, load what is new.
+        """Load a session's first part and then the rest.
 
-        If a file can't be read right now, for example because it is being written, it is read again
-        when it changes.
+        If it is already shown, only what is new is loaded. If the file can't be read right now, for
+        example because it is being written, it is read again when it changes.
         """
         if self._shown is not reader:
             transcript = await asyncio.to_thread(_read_first, reader)
@@ -315,7 +319,7 @@ class ReadPane(Vertical):
             self._let_go(before)
 
     def _leave(self) -> None:
-        """Close the files of all sessions that `back` could have returned to."""
+        """Close the files of all sessions that `back` can return to."""
         left, self._left = self._left, []
         for each in left:
             self._let_go(each.reader)
@@ -427,7 +431,7 @@ class ReadPane(Vertical):
 
     @property
     def position(self) -> tuple[str, ...]:
-        """Texts on the position in the transcript, most important first."""
+        """Words about the position in the transcript, most important first."""
         view = self.view
         if not view.total or self.has_class("-notice"):
             return ()

@@ -1,4 +1,4 @@
-"""The screen with a lost file, rebuilt from sessions, to view or to save."""
+"""The screen with a lost file, rebuilt from sessions' records, to view or to save."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBER = 5
 
 
 class RecoveredView(LineView):
-    """The rebuilt lines with their markers; copying leaves the markers out."""
+    """The view of the rebuilt lines with their markers; copied text has no markers."""
 
     rebuilt: Rebuilt | None = None
 
@@ -46,7 +46,7 @@ class RecoveredView(LineView):
 class RecoverScreen(MadeTextScreen):
     """A screen that rebuilds a lost file and shows how certain each line is.
 
-    The sessions are read in a thread. `path`: the lost file's path.
+    The sessions are read on a background thread. `path`: the lost file's path.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RECOVER)
@@ -106,10 +106,10 @@ class RecoverScreen(MadeTextScreen):
         return own("Save the text to a new file")
 
     def offered(self) -> str:
-        """Return the lost file's path, or a free name if that path can't be used.
+        """Return the lost file's path or, if that can't be used, a free name.
 
-        It can't be used if there is a file again, or if the folder no longer exists. Blocking: call
-        this from a worker thread.
+        The path can't be used if a file exists there again, or if its folder no longer exists.
+        Blocking: call this on a background thread.
         """
         path = self._path
         if not path_exists(path) and path.parent.is_dir():
@@ -118,7 +118,10 @@ class RecoverScreen(MadeTextScreen):
 
 
 def _lines(found: Recovered, look: Look, now: datetime) -> Iterator[Line]:
-    """Yield notes, then the rebuilt lines, with the source above each range of lines."""
+    """Yield notes, then the rebuilt lines.
+
+    Above each range of lines, a line says where they come from.
+    """
     rebuilt = found.rebuilt
     notes = [*found.notes, *(() if rebuilt is None else rebuilt.notes)]
     notes += [f"{each.path.name}: {each.what}" for each in found.problems]
@@ -159,7 +162,10 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:
-    """Yield a line of the file with its number and marker, wrapped to the width."""
+    """Yield a line of the file with its number and marker, wrapped to the width.
+
+    `mark`: the marker that shows how certain the line is.
+    """
     text = own(visible(line.text or "").expandtabs(4))
     front = (Piece(own(f"{number:>{_NUMBER}} "), look[Role.MUTED]), Piece(own(mark), look[role]))
     room = max(1, look.width - _NUMBER - 3)

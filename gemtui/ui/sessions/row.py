@@ -39,11 +39,12 @@ class RowContext(Struct, frozen=True, kw_only=True):
     """Everything besides the row itself that affects how it is rendered.
 
     `query`: the search whose matches are highlighted. `projects`: whether to show the session's
-    project; False under a project heading, or if all rows have the same project. `sort`: the
-    property that the rows are sorted by, which every row shows. `days`: the names of days if the
-    row is under a day heading, or None. `chosen`: whether the cursor is on the row. `selected`:
-    whether the row is selected. `focused`: whether the list has the focus. `live`: what the session
-    is doing, or None if unknown. `undoable`: whether the session has checkpoints of its files.
+    project, which is unnecessary under a project heading, or if all rows have the same project.
+    `sort`: the property that the rows are sorted by, which every row shows. `days`: the names of
+    days if the list has day headings, or None. `chosen`: whether the cursor is on the row.
+    `selected`: whether the row is selected. `focused`: whether the list has the focus. `live`: what
+    the session is doing, or None if unknown. `undoable`: whether the session has checkpoints of its
+    files.
     """
 
     query: ListQuery
@@ -89,7 +90,7 @@ def _line(left: Pieces, right: Pieces, look: Look) -> Strip:
 
 
 def _marked(text: Clean, style: Style, around: RowContext, look: Look) -> Pieces:
-    """Return a text with the search's matches highlighted."""
+    """Return `text` with the search's matches highlighted."""
     pieces: list[Piece] = []
     at = 0
     for start, end in around.query.spans(text):
@@ -145,7 +146,10 @@ def _title(row: SessionRow, look: Look, around: RowContext) -> Pieces:
 
 
 def _age(row: SessionRow, look: Look, around: RowContext, width: int) -> Pieces:
-    """Return how long ago a session was used or, if the list is sorted by it, started."""
+    """Return how long ago a session was used.
+
+    If the list is sorted by start time, this is how long ago it was started.
+    """
     summary, began = row.entry.summary, around.sort is Sort.STARTED
     when = summary.started if began else summary.when
     apart = row.depth or row.entry.pinned  # may not belong to the heading's day
@@ -262,9 +266,9 @@ _FLAG_ROLES = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """Return a text that matches the search but that the row doesn't show otherwise.
+    """Return a match of the search that isn't in the part of a session the row shows.
 
-    Returns None if there is none, or if the row shows a match.
+    Returns None if there is no match, or if what the row shows already contains one.
     """
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
@@ -308,7 +312,7 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 
 
 def _tokens(summary: Summary, around: RowContext) -> Clean:
-    """Return the number of tokens, as in "812 tokens", "47k tokens" or "1.2M tokens".
+    """Return words such as "812 tokens", "47k tokens" or "1.2M tokens".
 
     Returns "" if it is unknown, or "? tokens" if the rows are sorted by it.
     """
@@ -399,7 +403,7 @@ def _day(row: DayHeading, look: Look) -> Strip:
 
 
 def _end_of_path(path: Clean, width: int, style: Style, look: Look) -> Piece:
-    """Return a path, cutting folders from its start if it doesn't fit."""
+    """Return a path; if it doesn't fit, folders are cut from its start."""
     piece, parts = Piece(path, style), path.split("/")
     while width_of([piece]) > width and len(parts) > 1:
         parts = parts[1:]

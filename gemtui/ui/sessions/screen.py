@@ -62,7 +62,10 @@ _TIME_TO_READ = 30.0
 
 
 class SessionsScreen(SessionsPane):
-    """The sessions pane; its parts handle the keys and are notified of changes."""
+    """The sessions pane.
+
+    Its parts handle the keys and are told about changes to the store.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SESSIONS)
     AUTO_FOCUS = ""
@@ -138,7 +141,7 @@ class SessionsScreen(SessionsPane):
         self.call_after_refresh(self.update_node_styles)
 
     async def on_unmount(self) -> None:
-        """Close the searched files, and wait until all marks have been saved."""
+        """Close the files used by the search, and wait until all marks have been saved."""
         self._search.close()
         await self.marks.close()
 
@@ -154,7 +157,7 @@ class SessionsScreen(SessionsPane):
         await self.marks.run()
 
     def _take(self, before: Snapshot | None, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, unless the app is about to exit.
+        """Show a newer state of the session store, unless the app is about to exit.
 
         `before`: the previous state, or None at first.
         """
@@ -200,7 +203,7 @@ class SessionsScreen(SessionsPane):
 
     @work(group="interrupted")
     async def _report_interrupted_undo(self) -> None:
-        """Tell the user if a change to the project's files was interrupted."""
+        """Tell the user if an undo or other change to the project's files was interrupted."""
         from gemtui.runs.undo import interrupted_words
 
         if self.start.project is None or self.start.demo:
@@ -263,7 +266,10 @@ class SessionsScreen(SessionsPane):
         return [named(each, self.marks.marks) for each in kept if not each.hidden]
 
     def show_history(self, path: PurePath) -> None:
-        """Show the writes to a file, from any screen, and open the session chosen there."""
+        """Show all writes to a file on a screen of their own, and open the chosen session.
+
+        This works from any screen.
+        """
         self._files.show_history(path)
 
     def _take_marks(self) -> None:
@@ -303,7 +309,7 @@ class SessionsScreen(SessionsPane):
         self.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
-        """Note which pane has the focus; a narrow terminal shows only that one."""
+        """Record which pane has the focus; a narrow terminal shows only that one."""
         if self.pane in event.widget.ancestors:
             self.reading = True
         elif self.query_one(SessionPane) in event.widget.ancestors:
@@ -363,7 +369,7 @@ class SessionsScreen(SessionsPane):
         self._update_header()
 
     def _short(self, path: Path) -> Clean:
-        """Return the end of a path, its most significant part, that fits into the header."""
+        """Return a path; if it is too long for the header, its start is cut off."""
         room = min(PATH_ROOM, self.size.width // 4)
         return fit_end(short_path(path), room, own(self.gemtui.glyphs.ellipsis))
 

@@ -1,4 +1,4 @@
-"""Full-text search in a store, and the process that keeps its index up to date."""
+"""Full-text search in the session store, and the process that updates its index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SearchFeed:
         self._begun = self._closed = False
 
     def search(self) -> Search:
-        """Return the search, creating it on first use."""
+        """Return the object that searches the store, creating it on first use."""
         from gemtui.search.file_list import index_folder
         from gemtui.search.search import Search
 
@@ -56,9 +56,10 @@ class SearchFeed:
         loop.run_in_executor(None, self._begin, self._cache, told)
 
     def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
-        """Start the indexing process, and stop it if the store has been closed meanwhile.
+        """Start the indexing process.
 
-        `told`: called with the progress. Blocking: call this from a worker thread.
+        If the feed was closed while the process was starting, the process is stopped again. `told`:
+        called with the progress. Blocking: call this on a background thread.
         """
         from gemtui.search.file_list import index_folder
         from gemtui.search.indexer import Indexer
@@ -80,8 +81,8 @@ class SearchFeed:
     def rest(self) -> None:
         """Close all files and give their memory back to the system.
 
-        Blocking: call this from a worker thread while no search is running. Otherwise the C library
-        would hold on to the freed memory, tens of megabytes for a large store.
+        Without this, the C library would hold on to the freed memory, which is tens of megabytes
+        for a large store. Blocking: call this on a background thread while no search is running.
         """
         if self._search is not None:
             self._search.close()
@@ -90,7 +91,7 @@ class SearchFeed:
             trim(0)
 
     def close(self) -> None:
-        """Close the store's files and end the indexing process, both in the background."""
+        """Close the search's files and end the indexing process, both in the background."""
         self._closed = True
         loop = asyncio.get_running_loop()
         if self._search is not None:

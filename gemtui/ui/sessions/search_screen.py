@@ -68,7 +68,7 @@ _NAMES = {
 
 
 class OpenedHit(NamedTuple):
-    """A hit to open, with the search whose matches to highlight in the transcript."""
+    """A search hit to open, with the search whose matches the transcript highlights."""
 
     hit: Hit
     query: str
@@ -77,10 +77,11 @@ class OpenedHit(NamedTuple):
 
 @dataclass(slots=True)
 class Searching:
-    """The text, scope and cursor of a search, from which a later screen resumes.
+    """The text, scope and cursor of a search, which a later screen restores.
 
-    `everywhere`: whether to search all projects. `dropped`: whether to search dropped messages
-    instead of the others. `chosen`: the key of the row with the cursor.
+    `everywhere`: whether to search all projects. `dropped`: whether to search only dropped
+    messages, which failed or were rewound or replaced, instead of the other messages. `chosen`: the
+    key of the row with the cursor.
     """
 
     text: str = ""
@@ -90,9 +91,9 @@ class Searching:
 
 
 class _Row(NamedTuple):
-    """A row with a session or, if `hit` is set, with one of its hits.
+    """A row for a session or, if `hit` is set, for one of its hits.
 
-    `line`: the hit's line, once it has been read.
+    `line`: the line of text that contains the hit, once it has been read.
     """
 
     group: SessionHits
@@ -103,9 +104,9 @@ class _Row(NamedTuple):
 class SearchScreen(TypedSearch[OpenedHit]):
     """A screen that returns the hit to open, or None.
 
-    `project`: the project that the search can be limited to, or None. `searching`: the state of an
-    earlier screen to resume from. `indexing`: the state of the index, or None. `marks`: the user's
-    marks, by session id.
+    `project`: the project that the search can be limited to, or None. `searching`: the state in
+    which an earlier screen was left, to be restored. `indexing`: the state of the index, or None.
+    `marks`: the user's marks, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
@@ -148,7 +149,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
 
     def _complete(self, text: str) -> str | None:
-        """Return the text with its last field name or value completed, or None."""
+        """Return `text` with its last field name or value completed, or None."""
         return next(iter(query_completions(text, self._values)), None)
 
     def _values_now(self) -> Mapping[Field, Sequence[str]]:
@@ -166,14 +167,17 @@ class SearchScreen(TypedSearch[OpenedHit]):
         }
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Search a newer state of the store; the cursor stays on its hit."""
+        """Search a newer state of the session store; the cursor stays on its hit."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
         if self.query("#status") and self.searching.text:
             self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
-        """Use these marks, by session id, and search again, because searches cover marks."""
+        """Use these marks, and search again, because searches also look at marks.
+
+        `marks`: the user's marks by session id.
+        """
         self._marks = marks
         if self.query("#status"):
             self._values = self._values_now()
@@ -182,7 +186,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def indexing(self, progress: IndexProgress) -> None:
         """Show the progress of the index.
 
-        Once the index is complete, a search that had to do without it is repeated.
+        Once the index is complete, a search that had to read the files instead is repeated.
         """
         before, self._indexing = self._indexing, progress
         was_done = before is not None and before.state is IndexerState.DONE
@@ -203,7 +207,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _look(self, reading: Reading) -> None:
         """Search, then read the hits' lines.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         query = parse_query(self.searching.text, now=self.gemtui.clock())
         found = self._search.find(
@@ -231,9 +235,9 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 
     def _read_lines(self, hits: Sequence[Hit], query: Query, reading: Reading) -> None:
-        """Read the lines of these hits, and show them.
+        """Read the lines of text that contain these hits, and show them.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         read: dict[Hit, Snippet] = {}
         for hit in hits:
@@ -245,8 +249,8 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _take(self, results: Results, painted: Event, first: bool) -> None:
         """Show results.
 
-        `painted`: set once they have been drawn. `first`: whether they are the first ones of this
-        search.
+        `painted`: this method sets it once they have been drawn. `first`: whether they are the
+        first ones of this search.
         """
         self.call_after_refresh(painted.set)
         if first:
@@ -333,7 +337,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:
-    """Return the progress of the index in words, or "" if it doesn't matter."""
+    """Return words for the index's progress, or "" if the user needn't know it."""
     if progress is None or progress.state in (IndexerState.DONE, IndexerState.WAITING):
         return own("")
     if progress.state is IndexerState.INDEXING:
@@ -383,7 +387,10 @@ def _draw_hit(row: _Row, hit: Hit, look: Look) -> Pieces:
 
 
 def _marked(line: Snippet, look: Look, width: int) -> Iterator[Piece]:
-    """Yield a hit's line with the matches highlighted, cut so that the first is seen."""
+    """Yield a hit's line with the matches highlighted.
+
+    A long line is cut so that the first match is visible.
+    """
     at = 0
     if line.spans and line.spans[0][1] > width:
         at = line.spans[0][0] - width // 3

@@ -40,7 +40,7 @@ class SessionSearch(SessionsPart):
         self._feed.close()
 
     def go_to(self, home: Path) -> None:
-        """Search the store in another folder from now on."""
+        """From now on, search the session store under a different `home`."""
         self._feed.close()
         self._feed = self._feed_of(home)
 
@@ -112,12 +112,15 @@ class WrittenFiles(SessionsPart):
         self._open: WritesScreen[Any] | None = None
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store, if one of the screens about writes is open."""
+        """Pass a newer state of the session store to the open screen with writes, if any."""
         if self._open is not None:
             self._open.use_snapshot(snapshot)
 
     def show_history(self, path: PurePath) -> None:
-        """Show the writes to a file, from any screen, and open the session chosen there."""
+        """Show all writes to a file on a screen of their own, and open the chosen session.
+
+        This works from any screen.
+        """
         from gemtui.ui.sessions.history_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))

@@ -14,7 +14,10 @@ from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 
 class SessionKeys(SessionsPart):
-    """Actions that show or export data of the chosen, the selected or all sessions."""
+    """Key actions that show or export sessions' data.
+
+    Depending on the key, this is the data of the chosen, the selected or all sessions.
+    """
 
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)

@@ -147,9 +147,9 @@ def _table(
 ) -> Iterator[Line]:
     """Yield the lines of a table, with a bar in each row.
 
-    `groups`: the rows by name, of which the first `rows` are shown. `of`: returns the number that a
-    row's bar stands for. If there is too little room for the names, columns are left out, starting
-    with the last.
+    `groups`: what to add to the table, by name; the first `rows` are shown. `of`: returns the
+    number that a row's bar represents. If there is too little room for the names, columns are left
+    out, starting with the last.
     """
     if not groups:
         return
@@ -184,9 +184,9 @@ def _row(
 
 
 def _hours(stats: Stats, look: Look) -> Iterator[Line]:
-    """Yield a line per weekday, with its hours and its total number of answers.
+    """Yield one line per weekday, with a cell for each hour and the total of answers.
 
-    An hour is darker the more answers it has.
+    A cell is darker the more answers the model gave in that hour.
     """
     if not stats.week:
         return
@@ -214,9 +214,9 @@ _PLAIN_SHADES = " .:*#"
 
 
 def bar(value: float, most: float, width: int, glyphs: Glyphs) -> Clean:
-    """Return a bar that is `width` cells long if `value` equals `most`, else shorter.
+    """Return a bar that is `width` cells long if `value` equals `most`, or shorter.
 
-    Any value above zero is visible.
+    Even a very small value above zero is visible.
     """
     if value <= 0 or most <= 0:
         return Clean("")

@@ -35,7 +35,7 @@ If all sessions are in the cache, reading takes less than this, so nothing parti
 
 
 class StatsScreen(FullScreen[None]):
-    """A screen that adds up sessions' activity, showing partial results meanwhile.
+    """A screen with usage statistics, which shows partial results while reading.
 
     `home`: Gemini CLI's folder. `project`: the project that the statistics can be limited to, or
     None.
@@ -71,7 +71,7 @@ class StatsScreen(FullScreen[None]):
     def _sum_up(self, prices: Prices | None, reading: Reading, problem: str) -> None:
         """Add up the sessions, showing partial results and finally the complete ones.
 
-        `problem`: why there are no prices; "" if there are. Blocking: call this from a worker
+        `problem`: why there are no prices; "" if there are. Blocking: call this on a background
         thread.
         """
         project = None if self._everywhere else self._project

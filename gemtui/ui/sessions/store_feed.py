@@ -1,7 +1,7 @@
 """Updates of the session list: first the newest sessions, then all, then changes.
 
-This module uses asyncio but no widgets. Files are read in threads, one at a time. Changes that
-happen during a read are collected and read together afterwards.
+This module uses asyncio but no widgets. Files are read on background threads, one at a time.
+Changes that happen during a read are collected and read together afterwards.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LIVE_CHECK = 20.0
 
 
 class StoreFeed:
-    """Loads the store (Gemini CLI's stored sessions) and follows it until cancelled.
+    """Loads the store (Gemini CLI's stored sessions) and follows its changes.
 
-    `opening`: reads the first part of the store. `prepare`: called with each new state of the store
-    in the thread that has read it. `show`: called with it in the event loop afterwards. `changed`:
-    called in the event loop with the paths of files that changed on disk and with the reason why
-    the store is polled, or None if the system reports changes.
+    `opening`: the preload, which reads the first part of the store. `prepare`: called with each new
+    state of the store in the thread that has read it. `show`: called with that state in the event
+    loop afterwards. `changed`: called in the event loop with the paths of files that changed on
+    disk, and with the reason why the store has to be polled (None if the system reports changes).
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class StoreFeed:
     async def run(self) -> None:
         """Load the store, then follow it.
 
-        Changes made before the watcher was started aren't missed, because its first event covers
-        them.
+        Changes made before the watcher was started aren't missed, because its first event stands
+        for all of them.
         """
         index = None
         try:
@@ -78,7 +78,10 @@ class StoreFeed:
                 asyncio.get_running_loop().run_in_executor(None, index.close)
 
     def read_again(self, path: Path) -> None:
-        """Read a path as if it had changed; the store's own folder means the whole store."""
+        """Read a path again, as if it had changed.
+
+        The store's own folder stands for the whole store.
+        """
         self._waiting.add(path)
         self._news.set()
 

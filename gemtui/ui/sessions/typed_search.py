@@ -1,4 +1,4 @@
-"""The base of the full-text search and the file list: a search field above rows."""
+"""The base class of the full-text search and the file list: search field and rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 
 
 class Typed(Protocol):
-    """The state of such a screen, from which a later screen resumes.
+    """The state of such a screen, which a later screen restores.
 
     `text`: the search text. `everywhere`: whether all projects are in scope. `chosen`: the key of
     the row with the cursor.
@@ -33,8 +33,8 @@ class Typed(Protocol):
 class TypedSearch(SteersRows, FullScreen[Answer]):
     """A screen with a search field above its rows.
 
-    `typed`: the state of an earlier screen to resume from. `project`: the project that the rows can
-    be limited to, or None.
+    `typed`: the state in which an earlier screen was left, to be restored. `project`: the project
+    that the rows can be limited to, or None.
     """
 
     AUTO_FOCUS = "Input"
@@ -51,7 +51,8 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
     ) -> ComposeResult:
         """Yield the screen's widgets: header, search field, rows, status line and footer.
 
-        `placeholder`: shown in the empty field. `complete`: as in `Input`.
+        `placeholder`: shown in the empty field. `complete`: suggests a completion for the text
+        typed so far (see `Input`).
         """
         line = clean_line(self.typed.text)
         yield from self.framed(
@@ -64,11 +65,11 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         )
 
     def find(self) -> object:
-        """Show the rows that match the text in the field."""
+        """Show the rows that match the search text in the field."""
         raise NotImplementedError
 
     def scope_changed(self) -> None:
-        """Search the new scope, because `typed.everywhere` has changed."""
+        """Search in the new scope, because `typed.everywhere` has changed."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

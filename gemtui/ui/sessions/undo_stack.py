@@ -16,7 +16,7 @@ class Undoable(Protocol):
         """Whether any part of the action can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the action, and say so; return the affected sessions that are listed now."""
+        """Undo the action and show a message; return the affected sessions now listed."""
 
 
 class UndoStack:
@@ -35,7 +35,7 @@ class UndoStack:
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the last action; return the affected sessions that are listed now.
+        """Undo the last action; return the affected sessions that are then listed.
 
         If the action couldn't be undone completely, it goes to the bottom of the stack, so that it
         is retried last.

@@ -1,4 +1,7 @@
-"""Dialogs that turn the vault on or off, and show its contents and next removals."""
+"""Dialogs that turn the vault on or off, and show what it holds and will remove.
+
+The vault holds gemtui's own copies of sessions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Archiving of changes in the store while the vault is on.
 
-This module uses asyncio but no widgets. Files are read and written in a thread of its own, one step
-at a time, so nothing else has to wait when that thread waits for another program.
+This module uses asyncio but no widgets. Files are read and written on a background thread of its
+own, one step at a time. If that thread has to wait for a different program, nothing else is
+delayed.
 """
 
 from __future__ import annotations
@@ -64,10 +65,11 @@ class VaultFeed:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _told(self) -> bool:
-        """Wait until there is something to archive; return False for a routine check.
+        """Wait until there is something to archive; return whether new work was requested.
 
-        A routine check is for files that were too recent to be copied earlier. If a file changed
-        after the check was scheduled, it may still be too recent, so another check follows.
+        Returns False for a routine check, which copies files that were too recent to be copied
+        earlier. If a file changed after the check was scheduled, it may still be too recent, so
+        another check follows.
         """
         try:
             async with asyncio.timeout_at(self._again):
@@ -96,9 +98,10 @@ class VaultFeed:
         self._news.set()
 
     def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
-        """Archive these files, or the whole store if None; return a problem or None.
+        """Archive these files, or the whole store if `paths` is None.
 
-        Does nothing while the vault is off. Blocking: call this from the vault's thread.
+        Returns what went wrong, or None. Does nothing while the vault is off. Blocking: call this
+        on the vault's thread.
         """
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store import name_of

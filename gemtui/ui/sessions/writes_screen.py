@@ -1,6 +1,6 @@
 """Base of the screens about sessions' writes to files.
 
-They read the sessions in a thread, and again whenever the store changes.
+They read the sessions on a background thread, and again whenever the store changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PAUSE = 1.0
 
 
 class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
-    """A screen that lists writes; returns the write whose session to open, or None.
+    """A screen that lists writes; returns the one whose session to open, or None.
 
     During the first read, rows appear as they are found. During later reads, the old rows stay
     until everything has been read. `marks`: the user's marks, by session id.
@@ -51,14 +51,14 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     def sessions(self, snapshot: Snapshot) -> tuple[Sequence[Summary], datetime | None]:
         """Return the sessions in the order to read them, and the earliest time to include.
 
-        The time is None to include all writes. Blocking: call this from a worker thread.
+        The time is None to include all writes. Blocking: call this on a background thread.
         """
         raise NotImplementedError
 
     def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
         """Return the rows for these writes.
 
-        Blocking: call this from a worker thread.
+        Blocking: call this on a background thread.
         """
         raise NotImplementedError
 
@@ -70,7 +70,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         raise NotImplementedError
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the store once the current one has been read."""
+        """Show a newer state of the session store once the current one has been read."""
         self._snapshot = snapshot
         self._news.set()
 

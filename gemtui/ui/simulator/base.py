@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def rule_could_allow(found: Explanation) -> bool:
-    """Return whether a call is not allowed now but a rule could allow it."""
+    """Return whether a call isn't allowed now, and a rule could change that."""
     allowed = found.decision is Decision.ALLOW and found.offered
     return not allowed and found.tool_refuses is None
 
@@ -38,9 +38,9 @@ async def form_allowing(
 ) -> RuleForm | None:
     """Return a form with a rule that would allow a call.
 
-    The form shows the call, and doubts about the rule if there are any. `project`: the folder in
-    which the call was made; None means the simulation's. If no rule can be made, the reason is
-    shown to the user and None is returned.
+    The form shows the call and any doubts about the rule. `project`: the folder in which the call
+    was made; None means the simulation's. If no rule can be made, the reason is shown to the user
+    and None is returned.
     """
     from gemtui.ui.rules.form import RuleForm
 
@@ -55,7 +55,7 @@ async def form_allowing(
 
 
 def _policy(simulation: Simulation) -> str:
-    """Describe, for the user, the policy to which a rule would be added."""
+    """Return words for the policy that a rule would be added to."""
     opened = simulation.draft.opened
     if opened is None:
         return "a new policy"
@@ -85,7 +85,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
     def read_session(self, session: Summary | None, call: str) -> None:
         """Open a session with the cursor on a tool call.
 
-        `session`: None if the session is gone, which is then shown to the user. `call`: the call's
+        `session`: None if the session no longer exists; a message then says so. `call`: the call's
         id.
         """
         if session is None:
@@ -115,11 +115,11 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.show_context()
 
     def about(self) -> Clean:
-        """Return the text beside the heading."""
+        """Return the text to show beside the heading."""
         return Clean("")
 
     def show_context(self) -> None:
-        """Show in the header which policy is simulated, and in which mode and situation."""
+        """Show in the header which policy is simulated, in which mode and which situation."""
         simulation = self.simulation
         name = clean_line(
             f"{simulation.draft.name}{'*' if simulation.draft.changed or simulation.taken else ''}"
@@ -149,7 +149,7 @@ class SimulatorScreen(DialogGuardScreen[Taken]):
         self.dismiss(self.simulation.taken)
 
     async def look_into(self, screen: SimulatorScreen) -> None:
-        """Show another screen on top of this one, and wait until it is closed.
+        """Show a different screen on top of this one, and wait until it is closed.
 
         If rules were added there, the decisions on this screen are computed again.
         """

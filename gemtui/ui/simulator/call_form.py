@@ -28,7 +28,7 @@ class CallForm(Vertical):
 
     `Changed` is posted whenever `call` or `problem` may have changed. A recorded call that the user
     doesn't edit is returned exactly as recorded, even if it is not shown completely. `others`:
-    names of tools to offer besides those of Gemini CLI's own tools.
+    names of tools to offer in addition to Gemini CLI's own.
     """
 
     DEFAULT_CSS = """
@@ -46,7 +46,7 @@ class CallForm(Vertical):
     """
 
     class Changed(Message):
-        """Posted when the form contains a different call, or no valid one."""
+        """Posted when the form's call has changed, or the form contains no valid call."""
 
     def __init__(self, *, others: Iterable[str] = ()) -> None:
         super().__init__()
@@ -142,14 +142,17 @@ class CallForm(Vertical):
             self._args.text = self._template = template
 
     def _let_go(self) -> None:
-        """Stop returning the recorded call; clear its arguments if they were cut."""
+        """Forget the recorded call, because it is being edited.
+
+        Its arguments are cleared if the form doesn't show them completely.
+        """
         self._taken = None
         if self._args.read_only:
             self._args.read_only = False
             self._args.text = ""
 
     def _check(self) -> None:
-        """Show why the form is invalid or, if it is valid, the tool's other arguments."""
+        """Show why the form is invalid or else what other arguments the tool has."""
         if self._args.read_only:
             self.problem = ""
             note = f"{size(len(self._args.text))} of a longer call (the decision uses all of it)"
@@ -238,7 +241,7 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return a note with the tool's other arguments, or that the tool is unknown.
+    """Return a note on the arguments the tool also has, or that the tool is unknown.
 
     `text`: the arguments in the form.
     """

@@ -1,4 +1,4 @@
-"""Read the tool calls of past sessions in a thread, for the simulator's screens."""
+"""Read the tool calls of past sessions on a background thread, for the simulator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHOWN = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallScope:
-    """The calls to read: those of `session`, or else of `project`, or else all.
+    """Which calls to read: those of `session`, else those of `project`, else all.
 
     `since`: leave out earlier calls; None means no limit.
     """
@@ -59,11 +59,11 @@ class ScanProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSink(Generic[State]):
-    """Two functions through which a screen processes recorded calls.
+    """Where a screen sends recorded calls, to be processed for display.
 
     `feed(calls)` processes the next calls. `state(ended)` returns an immutable snapshot of the
-    result for display; `ended` says whether all calls have been read. Both are called in the worker
-    thread.
+    result for display; `ended` says whether all calls have been read. Both are called on a
+    background thread.
     """
 
     feed: Callable[[Sequence[RecordedCall]], None]
@@ -102,7 +102,7 @@ class CallHistory:
         return self._snapshot
 
     def session(self, id: str) -> Summary | None:
-        """Return the session with this id; None if it is unknown or not loaded yet."""
+        """Return the session with this id, or None if it isn't loaded or doesn't exist."""
         found = self._sessions.get(id)
         return None if found is None else self._named(found)
 
@@ -116,7 +116,7 @@ class CallHistory:
         return session if name is None else msgspec.structs.replace(session, title=name)
 
     def initial_scope(self, project: Path | None) -> CallScope:
-        """Return the calls to start with: the project's or, if it has none, all."""
+        """Return the initial scope: the project's calls or, if it has none, all calls."""
         which = CallScope(project=project)
         if project is None or sessions_with_calls(self.snapshot(), project=project):
             return which
@@ -137,7 +137,7 @@ class CallHistory:
             yield step if since is None else _later(step, since)
 
     def find(self, reference: Reference) -> RecordedCall | None:
-        """Return a call with its arguments, which references lack.
+        """Return a call including its arguments, which the reference doesn't contain.
 
         Returns None if the call or its session can't be read.
         """
@@ -157,10 +157,11 @@ def _later(step: ScanStep, since: datetime) -> ScanStep:
 
 
 class CallScan(Generic[State]):
-    """Reads the recorded calls in a scope once, in a thread.
+    """Reads the recorded calls in a scope once, on a background thread.
 
-    `which`: the scope. `sink`: processes the calls. `show`: called in the event loop with the
-    progress and the sink's result, several times during reading and once at the end.
+    `which`: the scope, which says which calls to read. `sink`: processes the calls. `show`: called
+    in the event loop with the progress and the sink's result, several times during reading and once
+    at the end.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Screens for recorded calls: pick one, list those behind a count, show one."""
+"""Screens for recorded calls: choose one, list the calls behind a count, show one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def call_list(history: CallHistory, *, empty: Clean) -> SearchedRows[Reference]:
 
 
 def progress_text(progress: ScanProgress) -> str:
-    """Describe how many calls have been read, for the status line."""
+    """Return words for the status line on how many calls have been read."""
     calls, of = counted(progress.calls, "call"), counted(progress.total, "session")
     if progress.stopped:
         return f"stopped: {calls} in {progress.done:,} of {progress.total:,} sessions"
@@ -67,7 +67,7 @@ def progress_text(progress: ScanProgress) -> str:
 
 
 def found_text(found: SearchedRows[Reference]) -> str:
-    """Describe how many calls match the search; "" if there is no search."""
+    """Return words on how many calls match the search; "" if there is no search."""
     shown = len(found.rows.items)
     return f"{shown:,} of {counted(found.total, 'call')}" if found.query_text else ""
 
@@ -75,9 +75,9 @@ def found_text(found: SearchedRows[Reference]) -> str:
 async def _recorded(
     app: AppBase, history: CallHistory, reference: Reference | None
 ) -> RecordedCall | None:
-    """Return a call with its arguments.
+    """Return a call including its arguments, which the reference doesn't contain.
 
-    If its session is gone, this is shown to the user and None is returned. None is also returned if
+    If the call's session is gone, a message says so and None is returned. None is also returned if
     `reference` is None.
     """
     if reference is None:
@@ -114,7 +114,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.read()
 
     def sink(self) -> CallSink[Sequence[Reference]]:
-        """Return a sink that collects references to the newest calls."""
+        """Return a sink (which processes the calls) that collects the newest calls."""
         found: list[Reference] = []
 
         def feed(calls: Sequence[RecordedCall]) -> None:
@@ -123,7 +123,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         return CallSink(feed=feed, state=lambda _: tuple(found))
 
     def show_result(self, found: Sequence[Reference]) -> None:
-        """Show the calls that have been read until now."""
+        """Show the calls that have been read so far."""
         self.searched.empty = Clean("No recorded calls here. Press w to choose other sessions.")
         self.searched.show(found)
 
@@ -132,7 +132,7 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
         self.show_status(found_text(self.searched), progress_text(self.progress))
 
     def show_scope(self) -> None:
-        """Show the scope in the header."""
+        """Show in the header which calls are being read."""
         title = [Content.styled("Choose a recorded call", "bold")]
         self.header.show_parts(title, [Content.styled(self.scope_text, "dim")])
 
@@ -147,8 +147,8 @@ class PickCallScreen(FiltersRows, CallScanner[RecordedCall, Sequence[Reference]]
 class MatchingCallsScreen(FiltersRows, SimulatorScreen):
     """Lists the calls behind a count on the replay screen, or behind a suggestion.
 
-    `calls`: how many there are, which may be more than there are `references`. `allowed`: whether
-    the policy already allows these calls.
+    `references`: the calls to list. `calls`: how many calls were counted, which may be more.
+    `allowed`: whether the policy already allows these calls.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALL, Where.CALLS)
@@ -193,7 +193,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         return self._title
 
     def situation_changed(self) -> None:
-        """Close the screen, because the counts to update are on the screen below."""
+        """Close the screen, because only the screen below it can update the counts."""
         self.dismiss(self.simulation.taken)
 
     @on(RowList.Opened)

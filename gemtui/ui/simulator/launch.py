@@ -1,8 +1,8 @@
 """Open the simulator's screens: try a call, replay past calls, suggest rules.
 
-Each function runs in a worker of the policy pane, waits for its screen (`push_screen_wait`), and
-returns rules that the pane adds to the draft in one step. Only saving an example changes the draft
-directly.
+Each function runs in a worker of the policy pane, waits until its screen is closed, and returns
+rules, which the pane adds to the draft in a single step. The screens themselves change the draft
+only to save an example in it.
 """
 
 from __future__ import annotations

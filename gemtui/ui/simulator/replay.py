@@ -54,11 +54,11 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
         self.read()
 
     def sink(self) -> CallSink[ReplayCounts]:
-        """Return a sink that counts how the simulated policy decides the calls."""
+        """Return a sink (which processes the calls) that counts decisions."""
         return _sink(self.simulation)
 
     def show_result(self, found: ReplayCounts) -> None:
-        """Show the counts for the calls that have been read until now."""
+        """Show the counts for the calls that have been read so far."""
         self._counts = found
         self._rows.show(replay_rows(found))
 
@@ -103,7 +103,10 @@ class ReplayScreen(ScanScreen[ReplayCounts]):
 
 
 def _sink(simulation: Simulation) -> CallSink[ReplayCounts]:
-    """Return a sink that counts decisions; its engine is created in the worker thread."""
+    """Return a sink (which processes the calls) that counts decisions.
+
+    Its policy engine is created on the background thread.
+    """
     made: list[ReplayCounter] = []
 
     def run() -> ReplayCounter:
@@ -119,7 +122,7 @@ def _stops(row: ReplayRow) -> bool:
 
 
 def _key(row: ReplayRow) -> object:
-    """Return a key that identifies a row while its count grows."""
+    """Return a key by which a row can be recognised while its count grows."""
     match row:
         case Total():
             return row.decision
@@ -130,7 +133,7 @@ def _key(row: ReplayRow) -> object:
 
 
 def _behind(row: Total | RuleCount, counts: ReplayCounts) -> tuple[Clean, tuple[Reference, ...]]:
-    """Return a description of a count, and references to the calls it counts."""
+    """Return a description of a count, and references to the calls it includes."""
     said = _TITLES[row.decision]
     if isinstance(row, RuleCount):
         by = "by no rule" if row.rule is None else f"by {rule_source(row.rule)}"

@@ -20,10 +20,10 @@ State = TypeVar("State")
 
 
 class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]):
-    """Reads the calls in a scope in a thread, and shows the result as it grows.
+    """Reads the calls in a scope on a background thread, and shows the growing result.
 
-    `which`: the scope; None until the first one has been determined. Subclasses define a sink and
-    how to show its result.
+    `which`: the scope, which says which calls to read; None until the first one has been
+    determined. Subclasses define a sink, which processes the calls, and how to show its result.
     """
 
     history: CallHistory
@@ -32,7 +32,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     _scan: CallScan[State] | None = None
 
     def sink(self) -> CallSink[State]:
-        """Return a new sink, which processes the calls of one scan."""
+        """Return a new sink, which processes the calls of a single scan."""
         raise NotImplementedError
 
     def scan_again(self) -> None:
@@ -40,11 +40,11 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
         raise NotImplementedError
 
     def show_result(self, found: State) -> None:
-        """Show the sink's result for the calls that have been read until now."""
+        """Show the sink's result for the calls that have been read so far."""
         raise NotImplementedError
 
     def show_scope(self) -> None:
-        """Show which calls are being read."""
+        """Show which calls are being read (the scope)."""
         raise NotImplementedError
 
     def show_progress(self) -> None:
@@ -60,7 +60,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
     async def read(self) -> None:
         """Start a scan of the current scope.
 
-        At first, this is the project's calls or, if it has none, all calls.
+        The first scope is the project's calls or, if it has none, all calls.
         """
         self.action_stop()
         with self.gemtui.reporting():
@@ -81,7 +81,7 @@ class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]
 
     @property
     def scope_text(self) -> Clean:
-        """A description of the calls that are read, such as "all projects"."""
+        """A description of the scope (the calls that are read), such as "all projects"."""
         return Clean("") if self.which is None else describe_scope(self.which, self.gemtui.clock())
 
     def action_stop(self) -> None:
@@ -114,11 +114,11 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         return not self.progress.ended
 
     def about(self) -> Clean:
-        """Return the scope, as the text beside the heading."""
+        """Return the scope (which calls are read), to show beside the heading."""
         return self.scope_text
 
     def show_scope(self) -> None:
-        """Show the scope beside the heading."""
+        """Show the scope (which calls are read) beside the heading."""
         self.show_context()
 
     def scan_again(self) -> None:
@@ -126,7 +126,7 @@ class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
         self.situation_changed()
 
     def unreadable(self) -> None:
-        """Show that reading has ended."""
+        """Show that reading has ended, because nothing could be read."""
         self.progress = ScanProgress(ended=True)
         self.show_progress()
 

@@ -1,6 +1,6 @@
-"""Let the user choose which calls to read: a session's, a project's or all.
+"""Let the user choose which calls to read: a session's, a project's or all calls.
 
-A project's calls, or all, can be limited to the last days.
+The calls of a project, or all calls, can be limited to the last days.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
 async def choose_scope(
     app: AppBase, history: CallHistory, now_shown: CallScope | None
 ) -> CallScope | None:
-    """Let the user choose which calls to read; return None if cancelled.
+    """Let the user choose the scope (which calls to read); return None if cancelled.
 
     `now_shown`: the current scope, on which the cursor starts.
     """

@@ -1,4 +1,4 @@
-"""The simulated policy: the draft, the rules added to it, and the situation."""
+"""The simulated policy: the draft, rules added to it, and the simulated situation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NOT_AS_IT_IS = re.compile(r'["\\\x00-\x1f\x7f]')
 
 
 class Simulation:
-    """A draft policy with added rules, in a certain mode and situation.
+    """A draft policy with added rules, in a certain approval mode and situation.
 
     `taken`: the rules that will be added to the draft. `project`: the folder assumed for calls
-    whose folder is unknown. The engine is created on first use, which may take a while, so call
-    `engine` from a worker thread.
+    whose folder is unknown. The policy engine is created on first use, which may take a while, so
+    call `engine` on a background thread.
     """
 
     def __init__(self, draft: Draft, project: Path) -> None:
@@ -59,7 +59,7 @@ class Simulation:
         return document
 
     def engine(self) -> Engine:
-        """Return the engine that decides calls in the current mode and situation."""
+        """Return the policy engine for the current mode and situation."""
         key = (self.draft.revision, self.taken, self.mode, self.interactive)
         if self._made is None or self._made[0] != key:
             self._made = key, self._engine(self.policy)
@@ -82,12 +82,12 @@ class Simulation:
     # --- rules that allow a call ---------------------------------------------------------------
 
     def allowing_rule(self, call: Call, project: Path | None = None) -> tuple[Rule, str]:
-        """Return a rule that allows `call`, and doubts about it as text ("" if none).
+        """Return a rule that allows `call`, and any doubts about it as words (or "").
 
         The rule is the one that would be suggested if the call had succeeded or, if there is none,
         one that is as narrow as possible. `project`: the folder in which the call was made; None
-        means the simulation's. This takes as long as a few decisions, so call it from a worker
-        thread. Raises PolicyError if the file can't be edited.
+        means the simulation's. This takes as long as deciding a few calls, so call it on a
+        background thread. Raises PolicyError if the file can't be edited.
         """
         place = project or self.project
         done = RecordedCall(call=call, session="", id="", ended=CallStatus.SUCCEEDED, project=place)
@@ -99,7 +99,10 @@ class Simulation:
         return self._strong_enough(rule, call), doubt
 
     def _strong_enough(self, rule: Rule, call: Call) -> Rule:
-        """Return the rule with a priority above rules of the same tier that override it."""
+        """Return the rule with a priority high enough to take effect for the call.
+
+        Only rules of the same tier can be outranked in this way.
+        """
         for _ in range(3):
             found = self._engine(self._with(*self.taken, rule)).outcome(call)
             over = found.rule
@@ -110,9 +113,9 @@ class Simulation:
 
 
 def narrow(call: Call) -> Rule:
-    """Return the narrowest rule for a call that needs no hand-written pattern.
+    """Return the narrowest rule that allows a call without a hand-written pattern.
 
-    It allows a command by its prefix, a file by its path, and otherwise the whole tool.
+    The rule allows a command by its prefix, a file by its path, or otherwise the whole tool.
     """
     rule = Rule(tools=(call.tool,), decision=Decision.ALLOW, priority=100)
     command, file = call.args.get("command"), call.args.get("file_path")

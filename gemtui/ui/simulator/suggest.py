@@ -78,11 +78,14 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.read()
 
     def sink(self) -> CallSink[Suggestions | None]:
-        """Return a sink that collects calls and makes suggestions at the end."""
+        """Return a sink (which processes the calls) that makes suggestions at the end."""
         return _sink(self.simulation)
 
     def show_result(self, found: Suggestions | None) -> None:
-        """Show the suggestions once they are complete; until then, they are None."""
+        """Show the suggestions once they are complete.
+
+        `found`: None until then.
+        """
         if found is not None:
             self._found = found
             self._show_rows()
@@ -118,7 +121,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     # --- keys ----------------------------------------------------------------------------------
 
     def can(self, action: str) -> bool:
-        """Return False for stopping, adding and selecting if there is nothing to act on."""
+        """Return False for stopping, adding or selecting if there is nothing to act on."""
         match action:
             case "stop":
                 return not self.progress.ended
@@ -141,7 +144,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         self.show_progress()
 
     def action_check_all(self) -> None:
-        """Select all rules or, if all are selected, none."""
+        """Select all suggested rules or, if all are already selected, deselect them."""
         if self._found is None:
             return
         every = tuple(each.rule for each in self._found.suggestions)
@@ -157,7 +160,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
     @on(RowList.Opened)
     @work(exclusive=True, group=DIALOG)
     async def _opened(self) -> None:
-        """List examples of the calls that the chosen row is about, on another screen."""
+        """List examples of the calls that the chosen row stands for, on another screen."""
         row = self._rows.chosen
         if row is None or isinstance(row, RowHeading):
             return
@@ -171,9 +174,9 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
 
 
 def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
-    """Return a sink that collects evidence, and makes suggestions at the end.
+    """Return a sink (which processes the calls) that makes suggestions at the end.
 
-    Its Evidence object is created in the worker thread.
+    It collects evidence from the calls. The Evidence object is created on the background thread.
     """
     made: list[Evidence] = []
 
@@ -221,7 +224,7 @@ _NAME = 11
 def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     """Return lines that show a suggested rule with its evidence and examples.
 
-    `find`: returns the sessions of the examples.
+    `find`: returns the session of an example, by id.
     """
     rule = found.rule
     name = Piece(own(f"  {tools_words(rule)}"), look[Role.TEXT] + BOLD)
@@ -241,7 +244,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
 def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
     """Return lines that show why no rule is suggested for some calls, with examples.
 
-    `find`: returns the sessions of the examples.
+    `find`: returns the session of an example, by id.
     """
     first = (
         Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),

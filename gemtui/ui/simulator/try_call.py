@@ -33,8 +33,8 @@ from gemtui.ui.simulator.simulation import Simulation
 def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[Example, Document]:
     """Return the call as an example, and the document with this example added.
 
-    The example expects the decision of the document's own rules. Blocking: call this from a worker
-    thread.
+    The example expects the decision of the document's own rules. Blocking: call this on a
+    background thread.
     """
     asked = Example(tool=call.tool, args=call.args, mode=mode)
     (tried,) = try_examples([asked], document.policy)
@@ -45,7 +45,7 @@ def _with_example(document: Document, call: Call, mode: ApprovalMode) -> tuple[E
 
 
 class PolicyAnswer(LineView):
-    """Shows the explanation of a decision, or a line of text instead."""
+    """Shows the explanation of a decision, or a line of text in its place."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(what="the explanation", id=id)
@@ -58,7 +58,7 @@ class PolicyAnswer(LineView):
         self.show(lambda look: draw_explanation(found, look), fresh=fresh)
 
     def show_text(self, words: Clean) -> None:
-        """Show a line of text instead of an explanation."""
+        """Show a line of text in place of an explanation."""
         self.shown = None
 
         def draw(look: Look) -> list[Line]:
@@ -112,7 +112,7 @@ class TryScreen(SimulatorScreen):
         return self.query_one(PolicyAnswer)
 
     def on_mount(self) -> None:
-        """Fill in the call to start with, if there is one."""
+        """Fill the form with the initial call, if there is one."""
         super().on_mount()
         if self._begin_with is not None:
             self.form.fill(self._begin_with)

@@ -1,1 +1,1 @@
-"""Transcripts on screen: messages and cards as lines, in a scrollable view."""
+"""Transcripts on screen: messages and tool calls as lines, in a scrollable view."""

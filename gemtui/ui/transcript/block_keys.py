@@ -24,7 +24,7 @@ PROMPT_ROOM = 50
 
 
 class BlockKeys(KeyPart):
-    """Keys that copy, open, or show the block under the cursor, or list the prompts."""
+    """Keys that list prompts, or copy, open or show the block under the cursor."""
 
     def __init__(self, view: SearchedView) -> None:
         self._view = view

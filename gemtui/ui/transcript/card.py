@@ -155,8 +155,8 @@ def state_of(status: ToolStatus, look: Look) -> tuple[str, str, Role]:
 def _of_answer(answer: Answer, look: Look) -> tuple[str, str, Role]:
     """Return the symbol, word and colour role for the user's answer to a call.
 
-    They show the call's state if the user has yet to answer, or if it is a subagent's call, of
-    which nothing else is known.
+    They represent the call's state while the user hasn't answered, and for a subagent's call,
+    because nothing else is known about that.
     """
     glyphs = look.glyphs
     match answer.consent:
@@ -183,16 +183,20 @@ def _title(call: ToolCall, facts: Pieces, look: Look) -> Pieces:
 
 
 def _has_room(call: ToolCall, beside: Pieces, look: Look) -> bool:
-    """Return whether the first line has room for the line range that a read requested.
+    """Return whether a card's first line has room for the line range that was read.
 
-    `beside`: what else is on the line.
+    This is for calls that read a file. `beside`: what else is on the card's first line.
     """
     lines = lines_asked(call)
     return bool(lines) and width_of(beside) + len(lines) + 2 <= look.width - 4
 
 
 def _title_parts(call: ToolCall, facts: Pieces, look: Look) -> tuple[Pieces, Clean, Pieces]:
-    """Return symbol and name, as much of the request as fits, and how the call ended."""
+    """Return the parts of a card's first line.
+
+    These are the symbol and name, as much of the request as fits, and how the call ended. `facts`:
+    the counts to show.
+    """
     sign, word, role = call_state(call, look)
     name = Piece(visible_line(call.name[:_LONG_NAME]), look[Role.TEXT] + BOLD)
     front = (Piece(own(f"{sign} "), look[role]), name)
@@ -209,7 +213,7 @@ def _on_one_line(asked: str, look: Look) -> Clean:
 def _end(
     call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
 ) -> Pieces:
-    """Return state, counts and duration, as far as the request leaves room for them.
+    """Return a call's state, counts and duration, as far as there is room for them.
 
     `word`: the state. `facts`: the counts. `asked`: the request. `room`: the number of cells for
     all of these.
@@ -224,7 +228,7 @@ def _end(
 
 
 def _apart(*groups: Pieces) -> Pieces:
-    """Return the non-empty groups, each preceded by two spaces."""
+    """Return the pieces of all non-empty groups, with two spaces before each group."""
     pieces: list[Piece] = []
     for group in filter(None, groups):
         pieces += [Piece(own("  "), group[0].style), *group]
@@ -277,10 +281,10 @@ def _closing(call: ToolCall, body: Body, look: Look, *, foldable: bool, folded: 
 
 
 def _withheld(command: str, keys: Sequence[str], cut: int) -> str:
-    """Describe what a folded card hides if it hides no line of the result.
+    """Return words for what a folded card hides although it shows all of the result.
 
-    `command`: the command, if it is not shown in full. `keys`: the names of hidden arguments.
-    `cut`: how many long lines are cut.
+    `command`: the command, if it isn't shown in full. `keys`: the names of hidden arguments. `cut`:
+    how many long lines are cut.
     """
     arguments = counted(len(keys), "argument") if keys else ""
     words = " and ".join(filter(None, ("the whole command" if command else "", arguments)))
@@ -389,9 +393,10 @@ _LONG = 300
 
 
 def approval_words(call: ToolCall) -> Clean:
-    """Describe the user's answer to a call, or the rule that made asking unnecessary.
+    """Return words for the user's answer to a call, or the rule that answered instead.
 
-    The description of a denial includes the reason. Returns "" if there is no answer and no rule.
+    If the call was denied, they include the reason. Returns "" if there is neither an answer nor a
+    rule.
     """
     answer = call.answer
     if rule := shown_rule(call):
@@ -407,7 +412,7 @@ def approval_words(call: ToolCall) -> Clean:
 def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
     """Yield lines that show Gemini's original request if the user changed it.
 
-    They show the original command, or how the user's edits differ from Gemini's version of a file.
+    They show the original command or, for a file, the diff from Gemini's version to the user's.
     """
     answer = call.answer
     if answer is None or answer.asked is None:

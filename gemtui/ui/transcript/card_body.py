@@ -110,7 +110,7 @@ def draw_body(call: ToolCall, look: Look, *, folded: bool) -> Body:
 
 
 def _text(call: ToolCall, look: Look, *, folded: bool) -> Body:
-    """Render the text of a result: what the CLI displayed or what the model received.
+    """Render a result's text, either as displayed by the CLI or as sent to the model.
 
     The model often receives more than the CLI displays; `shown_display` decides which is shown.
     """
@@ -190,13 +190,13 @@ def _screen(call: ToolCall, display: ScreenDisplay, look: Look, *, folded: bool)
 def _size(line: Sequence[AnsiSpan]) -> int:
     """Return the size of a line of terminal output, in characters.
 
-    Changes of style count, too, because they take time to render.
+    Changes of style also count, because they take time to render.
     """
     return sum(len(span.text) + _SPAN for span in line)
 
 
 def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
-    """Return a line of terminal output as pieces, without the end if it is very long."""
+    """Return a line of terminal output as pieces, truncated if it is very long."""
     starts = accumulate((len(span.text) + _SPAN for span in line), initial=0)
     shown = takewhile(lambda pair: pair[0] < LONG_LINE, zip(starts, line, strict=False))
     return tuple(
@@ -206,7 +206,7 @@ def _spans(line: Sequence[AnsiSpan], look: Look) -> Pieces:
 
 
 def flat_spaces(text: str) -> Clean:
-    """Sanitize a text and put it on one line, keeping its spaces."""
+    """Sanitize text and put it on one line, keeping its spaces."""
     return Clean(clean(text).replace("\n", " "))
 
 
@@ -237,12 +237,12 @@ def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
 
 
 def _says(line: str) -> bool:
-    """Return whether a line of a diff is neither empty nor part of a header."""
+    """Return whether a line of a diff has content, and isn't part of a header."""
     return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
 
 
 def change_counts(display: DiffDisplay, look: Look) -> tuple[Piece, ...]:
-    """Return the numbers of added and removed lines, such as `+6 −2`, as far as known."""
+    """Return the numbers of added and removed lines, such as `+6 −2`, if known."""
     pieces = []
     if display.added is not None:
         pieces.append(Piece(own(f"{look.glyphs.added}{display.added}"), look[Role.ADDED]))

@@ -34,7 +34,7 @@ from gemtui.ui.transcript.drawing import Fence
 
 
 class Copy(NamedTuple):
-    """A sanitized text for the clipboard, and a name for it."""
+    """Sanitized text for the clipboard, and a name for it."""
 
     text: str
     what: str
@@ -43,7 +43,7 @@ class Copy(NamedTuple):
 def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
     """Return what can be copied from a block, most likely choice first.
 
-    For a text that contains code, these are the pieces of code and, if there are several, the whole
+    For text that contains code, these are the pieces of code and, if there are several, the whole
     text. For a shell command with output, they are the output and the command; if the command
     failed, it comes first, because the user may want to run it again.
     """

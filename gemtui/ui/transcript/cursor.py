@@ -22,16 +22,16 @@ class Cursor(NamedTuple):
 
 
 def cursor_order(cursor: Cursor) -> int:
-    """Return a number that sorts cursors by their position in the transcript."""
+    """Return a number by which cursors can be sorted in transcript order."""
     return cursor.message * LAST + (-1 if cursor.block is None else cursor.block)
 
 
 class Target(NamedTuple):
-    """A kind of place to jump to, such as prompts or failed calls.
+    """A kind of place that the cursor can jump to, such as prompts or failed calls.
 
-    `noun`: its name in notices. `message`: returns whether a message may be or contain a target.
-    `block`: returns whether a block is a target; None if the message itself is the target.
-    `at_top`: always scroll the target to the top row.
+    `noun`: the name of such a place in messages to the user. `message`: returns whether a message
+    may be or contain a target. `block`: returns whether a block is a target; None if the message
+    itself is the target. `at_top`: whether to always scroll the target to the top row.
     """
 
     noun: str
@@ -60,7 +60,7 @@ TARGETS = {"prompt": PROMPT, "tool": TOOL, "failure": FAILURE}
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:
     """Return the next (`step` 1) or previous (`step` -1) target from `here`, or None.
 
-    Blocking: call this from a worker thread, because message bodies are read.
+    Blocking: call this on a background thread, because message bodies are read.
     """
     for message in range(len(transcript))[here.message :: step]:
         if target.message(transcript.outlines[message]):
@@ -93,8 +93,8 @@ def place_of_message(transcript: Transcript, id: str, block: int) -> Cursor | No
 def place_of_call(transcript: Transcript, call: str) -> Cursor | None:
     """Return the cursor for a tool call, given its id or its subagent's session id.
 
-    Returns None if there is no such call. Blocking: call this from a worker thread, because message
-    bodies are read.
+    Returns None if there is no such call. Blocking: call this on a background thread, because
+    message bodies are read.
     """
     for message, outline in enumerate(transcript.outlines):
         if outline.calls:
@@ -127,10 +127,10 @@ class Folds:
         self._choices.setdefault(key, {})[block] = folded
 
     def turn(self, *, folded: bool) -> bool | None:
-        """Cycle to the next state: all unfolded, all folded, or the default rules (None).
+        """Cycle to the next state: all unfolded, all folded, or default (None).
 
-        Returns the new state. `folded`: whether any visible block is folded; if none is, all folded
-        comes first.
+        Returns the new state: False, True or None. `folded`: whether any visible block is folded;
+        if none is, the first state is all folded.
         """
         after = {None: not folded, False: True, True: None}
         self.all = after[self.all]

@@ -23,9 +23,10 @@ _ALIKE = 0.5
 class Change(Struct, frozen=True):
     """A line of a diff.
 
-    `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `number`: 1-based line number,
-    for a removed line in the old file and otherwise in the new one. `differs`: the start and end in
-    `text` of what differs from the corresponding removed or added line; None if nothing is marked.
+    `sign`: "+", "-" or " ", or `GAP` for the gap between two hunks. `number`: the 1-based line
+    number, in the old file for a removed line and otherwise in the new one. `differs`: the start
+    and end of the part of `text` that isn't in the corresponding removed or added line; None if
+    nothing is marked.
     """
 
     sign: str
@@ -69,7 +70,10 @@ def draw_changes(
 
 
 def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list[Pieces]:
-    """Return the text of each change, highlighted as part of the old or the new file."""
+    """Return the text of each line of a diff, highlighted as part of the whole file.
+
+    This is the old file for removed lines, and otherwise the new one.
+    """
     rows: list[Pieces] = [(Piece(tabless(each.text), look[Role.TEXT]),) for each in changes]
     for signs in (("-", " "), ("+", " ")):
         places = [at for at, change in enumerate(changes) if change.sign in signs]
@@ -84,7 +88,7 @@ def _highlighted(changes: Sequence[Change], language: Clean, look: Look) -> list
 def first_changes(changes: Sequence[Change], limit: int) -> Sequence[Change]:
     """Return the first lines of a diff, at most `limit`.
 
-    They begin and end with a changed line.
+    The first and the last of them are changed lines.
     """
     where = [index for index, change in enumerate(changes) if change.sign in "+-"]
     start = where[0] if where else 0
@@ -130,7 +134,7 @@ def on_ground(sign: str, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
-    """Mark the part of a changed line that differs from the corresponding line."""
+    """Mark the part of a changed line that differs from its counterpart."""
     if change.differs is None:
         return pieces
     start, end = (len(tabless(Clean(change.text[:at]))) for at in change.differs)
@@ -152,7 +156,7 @@ def _worded(change: Change, pieces: Pieces, look: Look) -> Pieces:
 
 
 def _compared(changes: list[Change]) -> list[Change]:
-    """Set `differs` in corresponding removed and added lines."""
+    """Set `differs` in removed and added lines that correspond to each other."""
     result = list(changes)
     index = 0
     while index < len(changes):

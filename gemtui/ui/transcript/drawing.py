@@ -47,12 +47,12 @@ class Drawn(Struct, frozen=True, kw_only=True):
     """A rendered message: lines that fit the width, without trailing spaces.
 
     `strips`: the lines; the last one is empty, to separate the message from the next one. `parts`:
-    which lines show which block. `fences`: the code in the message. The other fields have one item
-    per line and are used for selecting text. `margins`: the number of cells at the left that belong
-    to the frame (bar, border or line number) and not to the text. `joints`: for a line that
-    continues the wrapped line above it, the text to put between the two, which is "" or a space;
-    None for all other lines. `grounds`: the background of the rest of the line, up to the frame at
-    its right; None for the usual one.
+    which of the lines show which block. `fences`: the code in the message. The other fields have
+    one item per line and are used for selecting text. `margins`: the number of cells at the left
+    that belong to the frame (bar, border or line number) and not to the text. `joints`: for a line
+    that continues the wrapped line above it, the text to put between the two, which is "" or a
+    space; None for all other lines. `grounds`: the background of the rest of the line, up to the
+    frame at its right; None for the usual one.
     """
 
     strips: Sequence[Strip]

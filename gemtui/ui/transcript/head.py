@@ -14,7 +14,7 @@ from gemtui.ui.draw.theme import BOLD, Look, Role
 def draw_head(message: Message, look: Look) -> Line:
     """Return a message's head line.
 
-    If there isn't enough room, the facts on the right are left out.
+    If there isn't enough room, some of the facts on the right are left out.
     """
     who, role = {
         Author.USER: ("You", Role.ACCENT),
@@ -50,9 +50,9 @@ def _gap(look: Look) -> Piece:
 
 
 def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
-    """Return the token total, and the numbers it consists of.
+    """Return the total number of tokens, and the numbers that add up to it.
 
-    A total that doesn't add up is marked.
+    If they don't add up, the total is marked.
     """
     if usage is None or usage == Usage():
         return (), ()

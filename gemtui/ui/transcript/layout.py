@@ -1,8 +1,8 @@
 """The messages of a transcript, rendered when they become visible.
 
 A message that has never been visible has an estimated height. When its actual height turns out to
-be different, everything below it moves. `Layout.anchor` and `Layout.settle` keep the visible part
-in place.
+be different, everything below it moves. `Layout.anchor` and `Layout.settle` keep what is visible in
+place.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 class Heights:
     """Message heights in lines (0 or more), stored as a binary indexed tree.
 
-    Changing a height, finding where a message begins, and finding the message on a line take about
-    log2(n) steps; building the tree takes n.
+    Changing a height, finding a message's first line, and finding the message on a line take about
+    log2(n) steps for n messages; building the tree takes n.
     """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
@@ -53,7 +53,7 @@ class Heights:
         return self.top(len(self._each))
 
     def top(self, index: int) -> int:
-        """Return the number of the line on which message `index` begins.
+        """Return the number of the first line of message `index`.
 
         For `len(self)`, this is the total number of lines.
         """
@@ -94,7 +94,7 @@ class Heights:
                 sums[parent] += sums[node]
 
     def _lift(self, node: int) -> None:
-        """Add the sum of a node of the tree to its parent's, if the parent is new."""
+        """Add the sum of a node of the tree to its parent's, if the parent has been added."""
         parent = node + (node & -node)
         if parent < len(self._sums):
             self._sums[parent] += self._sums[node]
@@ -136,8 +136,8 @@ class LayoutLine(NamedTuple):
 class Layout:
     """The messages of a transcript one below the other: their heights and renderings.
 
-    `draw(index)`: returns a rendered message. `guess(outline)`: returns its estimated height.
-    `room`: the number of lines to keep rendered.
+    `draw(index)`: returns the message, rendered. `guess(outline)`: returns a message's estimated
+    height. `room`: up to how many lines to keep rendered.
     """
 
     def __init__(
@@ -160,8 +160,9 @@ class Layout:
     def show(self, outlines: Sequence[Outline]) -> int:
         """Replace the transcript's messages with a newer state of them.
 
-        Returns how many messages at the beginning are the same objects. Messages that have only
-        moved stay rendered. Changed ones keep their old heights until they become visible.
+        Returns how many messages at the start are unchanged, that is, the same objects. Messages
+        that have only moved stay rendered. Changed ones keep their old heights until they become
+        visible.
         """
         same = _common(self.outlines, outlines)
         known = {
@@ -182,7 +183,7 @@ class Layout:
         return index, self.outlines[index].id if 0 <= index < len(self) else ""
 
     def index_of(self, index: int, key: str, same: int) -> int:
-        """Return the current index of a message, or a nearby one if the message is gone.
+        """Return a message's current index, or a nearby one if the message is gone.
 
         `index`, `key`: the result of `Layout.key` before the newer state was shown. `same`: what
         `show` returned for that state.
@@ -195,10 +196,11 @@ class Layout:
     def _taken_over(
         self, outlines: Sequence[Outline], known: dict[str, tuple[Outline, int, int]]
     ) -> tuple[Iterable[int], bytearray]:
-        """Return the heights of messages, and for each of them whether it is exact.
+        """Return the heights of these messages, and for each whether it is exact.
 
-        `known`: the outlines and heights of the earlier state, by message id; those that are used
-        are removed from it.
+        Heights known from the earlier state are kept; the others are estimated. `known`: the
+        outlines, heights and exactness in the earlier state, by message id; those that are used are
+        removed.
         """
         if not known:
             return map(self._guess, outlines), bytearray(len(outlines))
@@ -255,8 +257,9 @@ class Layout:
     def settle(self, anchor: Anchor, height: int) -> int:
         """Render everything visible around an anchor.
 
-        Returns the line of the layout that is on the top row. The anchor moves if the layout would
-        otherwise begin below the top row or end above the last row. `height`: the number of rows.
+        Returns the line of the layout that is on the top row. The anchor doesn't stay on its row if
+        the layout would then start below the top row or end above the last one. `height`: the
+        number of rows.
         """
         line = self._measure(anchor)
         row = anchor.row - line
@@ -288,9 +291,9 @@ class Layout:
         return max(0, min(top, self.heights.total - height))
 
     def _measure(self, anchor: Anchor) -> int:
-        """Render the anchor's message, and return the anchor's line in it.
+        """Render the anchor's message, and return which line of it the anchor is on.
 
-        If the message's height has changed, the line is moved in proportion.
+        If the message's height has changed, this line is moved in proportion.
         """
         before = self.heights[anchor.message]
         after = self.drawn(anchor.message).height
@@ -298,7 +301,10 @@ class Layout:
         return min(line, max(0, after - 1))
 
     def _fill_down(self, index: int, rows: int) -> int:
-        """Render messages from `index` on to fill this many rows; return their number."""
+        """Render messages from `index` on until they fill `rows` rows.
+
+        Returns how many rows they fill.
+        """
         first = index
         while rows > 0 and index < len(self):
             rows -= self.drawn(index).height
@@ -306,7 +312,10 @@ class Layout:
         return index - first
 
     def _fill_up(self, index: int, rows: int) -> int:
-        """Render messages before `index` to fill this many rows; return their number."""
+        """Render messages before `index` until they fill `rows` rows.
+
+        Returns how many rows they fill.
+        """
         last = index
         while rows > 0 and index > 0:
             index -= 1
@@ -318,21 +327,24 @@ class Layout:
             self._lines -= kept[1].height
 
     def _trim(self, seen: int) -> None:
-        """Discard the least recently used renderings, except the `seen` newest."""
+        """Discard the least recently used renderings until the rest fit into `room`.
+
+        At least the `seen` most recent ones are always kept.
+        """
         while self._lines > self._room and len(self._drawings) > seen:
             self._discard(next(iter(self._drawings)))
 
 
 def _common(old: Sequence[Outline], new: Sequence[Outline]) -> int:
-    """Return how many outlines at the beginning are the same objects in both."""
+    """Return how many outlines at the start are the same objects in both sequences."""
     changed = compress(count(), map(is_not, old, new))
     return next(changed, min(len(old), len(new)))
 
 
 class Stops:
-    """The blocks in a layout that the cursor can be on.
+    """The places in a layout that the cursor can be on: blocks of messages.
 
-    A message without blocks counts as one stop. If a method needs a message that isn't rendered
+    A message without blocks counts as one place. If a method needs a message that isn't rendered
     yet, it renders the message.
     """
 
@@ -356,7 +368,7 @@ class Stops:
         return Cursor(cursor.message, self.part(cursor).block)
 
     def inside(self, cursor: Cursor) -> tuple[int, int]:
-        """Return which lines of its message belong to the block under a cursor.
+        """Return the range of lines of a message that belong to the block under a cursor.
 
         The head line belongs to the first block, and the empty line at the end to the last block.
         """
@@ -377,19 +389,20 @@ class Stops:
         return Cursor(place.message, part.block)
 
     def is_last(self, cursor: Cursor, *, drawn: bool) -> bool:
-        """Return whether the cursor is on the transcript's last stop.
+        """Return whether the cursor is on the last block of the transcript.
 
-        `drawn`: if False, any place in the last message counts, so that nothing needs to be
-        rendered.
+        `drawn`: if False, any block of the last message counts as the last one, so that nothing has
+        to be rendered.
         """
         if cursor.message != len(self._sheet) - 1:
             return False
         return not drawn or self.part(cursor) is self.of(cursor.message)[-1]
 
     def beside(self, cursor: Cursor, step: int) -> Cursor | None:
-        """Return the stop below (`step` 1) or above (`step` -1), or None if there is none.
+        """Return the block below (`step` 1) or above (-1), or None if there is none.
 
-        A stop in another message may not exist, because that message isn't rendered yet.
+        If that block is in a different message, which isn't rendered yet, the result may name a
+        block that doesn't exist.
         """
         message, block = cursor
         blocks = [part.block for part in self.of(message)]

@@ -1,4 +1,4 @@
-"""Open attached images, sounds, videos and PDFs."""
+"""Open attached images, sounds, videos and PDFs in the desktop's viewers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def open_one(app: AppBase, images: Sequence[Image]) -> None:
 
 
 async def _open(app: AppBase, image: Image) -> None:
-    """Open the content if its type is supported; otherwise say why not."""
+    """Open the content in a viewer; if its type isn't supported, show why not."""
     try:
         content = await asyncio.to_thread(image_bytes, image)
         if media_type(content) is None:
@@ -60,8 +60,8 @@ class NoViewer(GemtuiError):
 def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
     """Return the path of the system's program for opening files.
 
-    Raises NoViewer if there is no such program or no display. A display is required, because
-    without one `xdg-open` could start a program in this terminal.
+    Raises NoViewer if there is no such program or no display. Without a display, `xdg-open` could
+    start a program in this terminal.
     """
     mac = platform == "darwin"
     remote = "SSH_CONNECTION" in environ

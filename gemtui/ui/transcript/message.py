@@ -102,8 +102,8 @@ def _is_empty_answer(message: Message) -> bool:
 def default_folded(block: Block) -> bool:
     """Return whether a block is folded by default.
 
-    Cards are folded, except todo lists and failures that are not very long. So are thoughts and
-    attachments.
+    Thoughts and attachments are folded. So are tool calls, except todo lists and failures that are
+    not very long.
     """
     match block:
         case ToolCall():
@@ -132,7 +132,7 @@ def estimate(outline: Outline, width: int) -> int:
 
 
 class _Drawing(Struct):
-    """The lines and parts of a message that have been rendered so far."""
+    """Collects the lines of a message while it is being rendered, and their blocks."""
 
     look: Look
     lines: list[Line] = []
@@ -181,9 +181,9 @@ _LEVELS = {
 
 
 def _apart(before: Block, block: Block) -> bool:
-    """Return whether to put an empty line between two blocks.
+    """Return whether to put an empty line between two consecutive blocks.
 
-    There is one between a card and another kind of block, and between two texts.
+    There is one between a tool call and any other kind of block, and between two text blocks.
     """
     if isinstance(before, ToolCall) or isinstance(block, ToolCall):
         return not (isinstance(before, ToolCall) and isinstance(block, ToolCall))

@@ -1,4 +1,4 @@
-"""A row of the screen: a line of the transcript with cursor, hits and selection."""
+"""A row of the screen: a transcript line with cursor, search hits and selection."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _over(position: int, marks: Iterable[StyledSpan]) -> Style | None:
 
 
 def row_of(message: int, line: int) -> int:
-    """Return the y coordinate by which selections identify a line of a message.
+    """Return the y coordinate that selections use for a line of a message.
 
     It doesn't depend on the heights of messages, which may change.
     """
@@ -68,7 +68,10 @@ def message_and_line(row: int) -> tuple[int, int]:
 
 
 def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
-    """Return a selection whose open ends are set to the rows `first` and `last`."""
+    """Return the selection with open ends replaced by the rows `first` and `last`.
+
+    An open end (`start` or `end` is None) means that everything up to there is selected.
+    """
     return Selection(
         Offset(0, first) if selection.start is None else selection.start,
         Offset(LINES, last) if selection.end is None else selection.end,
@@ -78,8 +81,8 @@ def clamp_selection(selection: Selection, first: int, last: int) -> Selection:
 def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tuple[int, int]:
     """Return the (start, end) of the selected characters of a rendered line.
 
-    The line's margin is excluded. Returns (0, 0) if nothing is selected. `row`: the line's result
-    of `row_of`. `line`: its index in `drawn`.
+    The line's margin is excluded. Returns (0, 0) if nothing is selected. `row`: the line's y
+    coordinate (see `row_of`). `line`: its index in `drawn`.
     """
     if (span := selection.get_span(row)) is None:
         return 0, 0
@@ -91,9 +94,9 @@ def selected_span(selection: Selection, row: int, drawn: Drawn, line: int) -> tu
 
 
 def text_between(selection: Selection, drawn: Callable[[int], Drawn], messages: int) -> str:
-    """Return the selected text as shown, without margins and wrapping.
+    """Return the selected text as shown, but without margins and line wrapping.
 
-    `drawn`: returns the rendered message with an index. `messages`: the number of messages.
+    `drawn`: returns the message with this index, rendered. `messages`: the number of messages.
     """
     assert selection.start is not None
     assert selection.end is not None
@@ -115,7 +118,7 @@ GUTTER = 1
 
 
 class RowFrame(Struct, frozen=True, kw_only=True):
-    """The settings that all rows of the window have in common.
+    """What all rows of the window have in common.
 
     `base`: the background. `marks`: returns the search hits on a line.
     """
@@ -132,7 +135,7 @@ class RowFrame(Struct, frozen=True, kw_only=True):
 def draw_viewport_row(page: Viewport, row: int, frame: RowFrame) -> Strip:
     """Return one row of the window, as wide as the frame.
 
-    Its cells store their position, which Textual needs for selections.
+    The row's cells store their position, which Textual needs for selections.
     """
     place = page.row(row)
     if place is None:
@@ -159,7 +162,10 @@ def _marks(page: Viewport, place: LayoutLine, frame: RowFrame) -> list[StyledSpa
 
 
 def clamp_to_window(page: Viewport, selection: Selection) -> Selection:
-    """Return a selection whose open ends are set to the window's first and last row."""
+    """Return the selection with open ends replaced by the window's first and last row.
+
+    An open end (`start` or `end` is None) means that everything up to there is selected.
+    """
     if selection.start is not None and selection.end is not None:
         return selection
     total = page.sheet.heights.total
@@ -216,7 +222,7 @@ def _hint(part: DrawnBlock) -> str:
 
 
 def unseen_mark(page: Viewport, look: Look) -> Segment | None:
-    """Return a mark for the last row that says there is unseen content below.
+    """Return a mark for the window's last row if there is unseen content below.
 
     Returns None if there is none.
     """

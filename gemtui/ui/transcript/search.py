@@ -30,9 +30,9 @@ class MatchSpan(NamedTuple):
 
 
 class SearchState(Struct, frozen=True, kw_only=True):
-    """How far a search has come, shown as in "3 of 17".
+    """How far a search has got, shown as in "3 of 17".
 
-    `current`: the number of the current hit, from 1 on; 0 if there is none.
+    `current`: the number of the current hit, counted from 1; 0 if there is none.
     """
 
     query: str = ""
@@ -92,8 +92,8 @@ class TranscriptSearch:
     def add(self, hits: Iterable[TranscriptHit], *, done: bool) -> None:
         """Add the next hits, and choose the current hit if there is none yet.
 
-        It is the first hit at or after `origin` or, once the search is done, the first of all.
-        `done`: whether there are no more hits.
+        The current hit becomes the first one at or after `origin` or, if the search is done and
+        there is none, the first hit. `done`: whether there are no more hits.
         """
         room = MOST - len(self.hits)
         self.hits += [hit for hit, _ in zip(hits, range(room), strict=False)]
@@ -105,7 +105,7 @@ class TranscriptSearch:
             self.current = index % len(self.hits)
 
     def remove_from(self, message: int) -> None:
-        """Remove the hits in this message and later ones, which are searched again."""
+        """Remove the hits from this message on, because these messages are searched again."""
         del self.hits[bisect_left(self.hits, (message, -1), key=_place) :]
         self.done = False
         if self.current is not None and self.current >= len(self.hits):
@@ -136,7 +136,7 @@ class TranscriptSearch:
         return None if self.current is None else self.hits[self.current]
 
     def ordinal(self) -> int:
-        """Return how many hits in the current hit's block come before it."""
+        """Return the current hit's 0-based position among the hits in its block."""
         if self.current is None:
             return 0
         return self.current - bisect_left(self.hits, _place(self.hits[self.current]), key=_place)
@@ -147,9 +147,10 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
 
 
 def rendered_pattern(query: str) -> re.Pattern[str]:
-    """Return a pattern for a query in rendered text, whose lines may break anywhere.
+    """Return a pattern that finds a query in rendered text.
 
-    Case matters only if the query contains a capital letter.
+    Lines may be wrapped anywhere in such text. Case matters only if the query contains a capital
+    letter.
     """
     words = (r"\n?".join(map(re.escape, word)) for word in query.split())
     flags = re.NOFLAG if any(map(str.isupper, query)) else re.IGNORECASE
@@ -212,8 +213,8 @@ class HitMarker:
     def current(self, message: int, drawn: Drawn) -> tuple[MatchSpan, ...] | None:
         """Return the spans of the current hit, or None if this message doesn't show it.
 
-        A rendered message may show a text fewer times than it occurs. In that case, the last
-        occurrence shown is used.
+        A rendered message may show fewer matches than its source contains. If the current hit isn't
+        among them, the last one shown is used instead.
         """
         hit = self._search.current_hit()
         if hit is None or hit.message != message:
@@ -222,7 +223,7 @@ class HitMarker:
         return found[min(self._search.ordinal(), len(found) - 1)] if found else None
 
     def shown(self, message: int, drawn: Drawn) -> bool:
-        """Return whether the current hit is shown, and not hidden by folding."""
+        """Return whether the message shows the current hit, that is, doesn't fold it away."""
         hit = self._search.current_hit()
         found = None if hit is None else self._spots(message, drawn).get(hit.block)
         return found is not None and self._search.ordinal() < len(found)

@@ -38,9 +38,9 @@ PAUSE = 0.05
 
 @dataclass
 class HitsFound(Message, bubble=False):
-    """Posted by a search thread that has found hits.
+    """Posted by a background thread whose search has found hits.
 
-    `request`: the number of the thread. `done`: whether the search is complete.
+    `request`: the thread's number. `done`: whether the search is complete.
     """
 
     request: int
@@ -49,11 +49,11 @@ class HitsFound(Message, bubble=False):
 
 
 class Finder:
-    """The search in a view.
+    """The search in a transcript view.
 
-    Each search thread has a number, so that results from earlier threads can be ignored. When the
-    transcript changes, everything from the first change on is searched again, once the current
-    search has finished.
+    Each search runs on a background thread, which has a number, so that results from earlier ones
+    can be ignored. When the transcript changes, everything from the first change on is searched
+    again, once the current search has finished.
     """
 
     def __init__(self, view: SearchedView) -> None:
@@ -70,7 +70,7 @@ class Finder:
         return None if self._marker is None else self._marker.marks
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Search for a query from where the previous search began, or from the cursor.
+        """Search for a query from where the previous search started, or from the cursor.
 
         If the query is empty, the search ends. `wanted`: the query as a pattern; None derives the
         pattern from the query.
@@ -113,7 +113,7 @@ class Finder:
         self._say()
 
     def add_hits(self, message: HitsFound) -> None:
-        """Add the hits that a thread has found, unless a newer thread has been started."""
+        """Add the hits that a search thread has found, unless a newer one is running."""
         if message.request != self._request or self._search is None:
             return
         self._search.add(message.hits, done=message.done)
@@ -127,7 +127,7 @@ class Finder:
         return message, -1 if block is None else block
 
     def _go_on(self) -> None:
-        """Search again what has changed during a search, once that search is complete."""
+        """Once a search is complete, search what has changed in the meantime."""
         if self._search is not None and self._search.done and self._again is not None:
             first, self._again = self._again, None
             self._search.remove_from(first)
@@ -148,7 +148,7 @@ class Finder:
     def _look_through(
         self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
     ) -> None:
-        """Search a transcript in a worker thread, and post the hits several times.
+        """Search a transcript on a background thread, posting hits as they are found.
 
         `request`: the thread's number. `first`: the index in the view of the transcript's first
         message.
@@ -168,8 +168,8 @@ class Finder:
     def _reveal(self) -> bool:
         """Scroll to the current hit, unfolding its block if necessary.
 
-        Returns False if there is no current hit, or if its part of the transcript has changed
-        since.
+        Returns False if there is no current hit, or if the transcript has changed there since it
+        was found.
         """
         if self._search is None or (hit := self._search.current_hit()) is None:
             return False
@@ -205,8 +205,8 @@ def _from(transcript: Transcript, first: int) -> Transcript:
 class SearchedView(ScrollView, inherit_bindings=False):
     """A transcript view with a search.
 
-    `/` starts the search, and n and N move between hits. `finder`: the search. `page`: the visible
-    part. `word`: the note about the last key's effect.
+    The `/` key starts the search, and n and N move between hits. `finder`: the search. `page`: the
+    visible part of the transcript. `word`: a note for the status line on what the last key did.
     """
 
     finder: Finder
@@ -227,17 +227,18 @@ class SearchedView(ScrollView, inherit_bindings=False):
         raise NotImplementedError
 
     def act(self, act: Callable[[], object], word: str = "") -> None:
-        """Run an action on the page, and redraw it.
+        """Run an action on the visible part of the transcript, and redraw that.
 
-        If the action returns False because there is nothing to do, `word` is shown as a note.
+        If the action returns False because there is nothing to do, the note `word` is shown.
         """
         self.word = word if act() is False else ""
         self.refresh_page()
 
     def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
-        """Mark the matches and go to the first one below the cursor; "" ends the search.
+        """Mark the matches of a query, and go to the first one below the cursor.
 
-        `wanted`: the query as a pattern; None derives the pattern from the query.
+        An empty query ends the search. `wanted`: the query as a pattern; None derives the pattern
+        from the query.
         """
         self.finder.find(query, wanted)
 
@@ -256,7 +257,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
             self._bar.remove()
 
     async def handle_key(self, event: events.Key) -> bool:
-        """Show a note for n and N if there is no search.
+        """Show a note if n or N is pressed without a search.
 
         The keys are not passed on, because they may mean something else to the screen.
         """
@@ -292,8 +293,8 @@ class SearchedView(ScrollView, inherit_bindings=False):
 class FindBar(Horizontal):
     """A field that searches its transcript on every key press and counts the hits.
 
-    The view mounts the bar below itself. Closing the bar doesn't end the search, so n and N still
-    work.
+    The transcript view mounts the bar below itself. Closing the bar doesn't end the search, so n
+    and N still work.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FIND)

@@ -88,7 +88,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         loading: bool = False,
         news: bool = True,
     ) -> None:
-        """Show another transcript (`fresh`), or a newer state of the current one.
+        """Show a different transcript (`fresh`), or a newer state of the current one.
 
         A newer state keeps the cursor, position, folds, search and selection. `end`: show the end
         of a fresh transcript. `loading`: the rest is still being loaded and doesn't count as new.
@@ -102,7 +102,10 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self.refresh_page()
 
     def show_page(self, page: Viewport) -> None:
-        """Show a page, such as another session's in its last state, and end the search."""
+        """Show a page (the state of a transcript on screen), and end the search.
+
+        It may be the page on which a different session was left.
+        """
         self.close_find()
         self._unselect()
         self.page, self.word = page, ""
@@ -134,7 +137,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
         self._fit()
 
     def spread(self, *, whole: bool) -> None:
-        """Let lines use the full width, or limit their width to make them readable."""
+        """Let lines use the full width (`whole`), or limit their width for readability."""
         self._whole = whole
         self._fit()
 
@@ -186,7 +189,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the rows of the window.
 
-        If it is painted before the first resize event, the page is laid out afterwards.
+        If there hasn't been a resize event yet, the page is laid out afterwards.
         """
         if not self.page.height:
             self.call_later(self._fit)
@@ -232,7 +235,7 @@ class TranscriptView(HasParts, SearchedView, can_focus=True, inherit_bindings=Fa
     # --- the mouse -----------------------------------------------------------------------------
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002
-        """Redraw the selection."""
+        """Redraw the lines, because the selection has changed."""
         self._redraw()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:

@@ -20,9 +20,9 @@ class Viewport:
     """A window of `height` lines on a transcript; `top` is its first line.
 
     The cursor is on a block and always visible. `following`: the window is at the end and stays
-    there when messages arrive. `unseen`: how many messages have arrived while the window was
-    elsewhere. `grown`: whether an existing message has become longer in that time. `open_thoughts`:
-    whether thoughts are unfolded by default.
+    there when messages arrive. `unseen`: how many messages have arrived since the window left the
+    end. `grown`: whether an existing message has become longer since then. `open_thoughts`: whether
+    thoughts are unfolded by default.
     """
 
     def __init__(self, *, open_thoughts: bool = False) -> None:
@@ -59,11 +59,11 @@ class Viewport:
         loading: bool = False,
         news: bool = True,
     ) -> int:
-        """Show another transcript, or a newer state of the current one.
+        """Show a different transcript, or a newer state of the current one.
 
-        Returns how many messages at the beginning are unchanged. `fresh`: the transcript is a
-        different one. `end`: show its end. `loading`: it is still being loaded, and the rest
-        doesn't count as new. `news`: whether additions count as new.
+        Returns how many messages at the start are unchanged. `fresh`: the transcript is a different
+        one. `end`: show its end. `loading`: the transcript is still being loaded; what is added
+        until that is done doesn't count as new. `news`: whether additions count as new.
         """
         if fresh:
             self._start()
@@ -149,8 +149,8 @@ class Viewport:
     def _top_share(self) -> tuple[int, float]:
         """Return the index of the top row's message, and the row's position in it.
 
-        The position is a share of the message's height, from 0 to 1. It is kept while the width
-        changes repeatedly, so that rounding errors don't add up.
+        The position is a fraction of the message's height, from 0 to 1. It is stored while the
+        width changes repeatedly, so that rounding errors don't add up.
         """
         message, share, top = self._share
         if top == self.top and message < len(self.sheet):
@@ -169,9 +169,10 @@ class Viewport:
         return self.top >= self.end
 
     def _rest(self, anchor: Anchor | None) -> None:
-        """Render the window around an anchor, or at the end if the anchor is None.
+        """Render the window around an anchor (a line that stays on its row).
 
-        Updates `top`, the cursor, and what depends on whether the end is visible.
+        If the anchor is None, the window shows the end of the transcript. Updates `top`, the
+        cursor, and what depends on whether the end is visible.
         """
         if not len(self.sheet):
             self.top, self.cursor = 0, Cursor(0, None)
@@ -200,9 +201,10 @@ class Viewport:
         self._rest(None if at_end else self.sheet.anchor(line, self.height))
 
     def page(self, pages: float) -> None:
-        """Scroll by screens minus one line; at either end, move the cursor instead.
+        """Scroll by `pages` screens; where that is impossible, move the cursor instead.
 
-        `pages`: the number of screens; negative numbers scroll up.
+        Negative numbers scroll up. A screen counts as one line less than it has, so that one line
+        stays visible.
         """
         top, rows = self.top, max(1, int(abs(pages) * (self.height - 1)))
         self.scroll_to(top + rows if pages > 0 else top - rows)
@@ -297,7 +299,7 @@ class Viewport:
             self._enter(following, down=True)
 
     def up(self) -> None:
-        """Move to the previous block, or scroll up a line if this one begins above."""
+        """Move to the previous block, or scroll up a line if this one starts above."""
         if not len(self.sheet):
             return
         if self._span()[0] < self.top:
@@ -319,7 +321,11 @@ class Viewport:
         self.top = self.sheet.settle(anchor, self.height)
 
     def _enter(self, cursor: Cursor, *, down: bool) -> None:
-        """Scroll as little as possible to show a block, or a tall block's nearer end."""
+        """Move the cursor to a block, scrolling as little as possible to show it.
+
+        If the block is taller than the window, its nearer end is shown: its start if `down` is
+        true.
+        """
         self.cursor = cursor
         start, end = self._span()
         if end - start > self.height:
@@ -334,16 +340,18 @@ class Viewport:
     def jump(self, found: Cursor, key: str, *, at_top: bool) -> None:
         """Jump to a block of the message with id `key`.
 
-        Does nothing if the message is no longer at `found.message`.
+        Does nothing if the message is no longer at index `found.message`. `at_top`: always scroll
+        the block to the top row.
         """
         outlines = self.sheet.outlines
         if found.message < len(outlines) and outlines[found.message].id == key:
             self.go(found, at_top=at_top)
 
     def go(self, cursor: Cursor, *, at_top: bool = False, line: int | None = None) -> None:
-        """Move the cursor to any block, scrolling only if the block or line isn't visible.
+        """Move the cursor to any block, scrolling only if necessary to make it visible.
 
-        `line`: which line of the message to show; None shows the block from its first line.
+        `at_top`: always scroll the block to the top row. `line`: the line of the message to make
+        visible; None means the block's first line.
         """
         self._stays = not self._is_last(cursor)
         self._measure(cursor.message)
@@ -385,7 +393,7 @@ class Viewport:
         return folded
 
     def _redraw(self, change: Callable[[], None]) -> None:
-        """Change what is rendered while keeping the block under the cursor on its row."""
+        """Apply a change to the rendering, keeping the block under the cursor on its row."""
         row = max(0, self._span()[0] - self.top)
         change()
         self._rest(Anchor(self.cursor.message, self.stops.inside(self.cursor)[0], row))

@@ -29,7 +29,7 @@ def read_checkpoints(session: Summary) -> Checkpointed:
 def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> CheckpointMarks:
     """Return which prompts and calls in a transcript have checkpoints.
 
-    `session`: the id of the stored session, of which the transcript may show only a part. If the
+    `session`: the id of the stored session; the transcript may show only a part of it. If the
     checkpoints can't be read, the result is empty. Blocking: reads files.
     """
     try:

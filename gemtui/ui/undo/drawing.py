@@ -1,4 +1,4 @@
-"""Render what an undo does: a row for each file, and lines about a single file."""
+"""Render what an undo does: one row per file, and details about a single file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PROMPT = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UndoRow:
-    """A row about one effect of an undo: on a file (`step`), on the chat, or a note.
+    """A row about an effect of an undo on a file (`step`) or the chat, or with a note.
 
-    `sign`: the name of the attribute of `Glyphs` that holds the row's symbol. `word`: the effect.
-    `name`: the file, or a description. `why`: the reason, shown at the right if there is room.
-    `about`: if the row isn't about a file, what to show when the cursor is on it.
+    `sign`: the name of the attribute of `Glyphs` that holds the row's symbol. `word`: the effect in
+    a word. `name`: the file, or a description. `why`: the reason, shown at the right if there is
+    room. `about`: if the row isn't about a file, what to show when the cursor is on it.
     """
 
     sign: str
@@ -115,7 +115,7 @@ def _note_row(note: str) -> UndoRow:
 
 
 def totals_words(undone: Undone, *, done: bool) -> str:
-    """Count the files by action, as in "2 restored, 1 left alone"."""
+    """Return words that count the files by action, as in "2 restored, 1 left alone"."""
     if undone.files is None:
         return "files are not changed"
     kinds = [each.action for each in undone.files.steps]
@@ -161,9 +161,9 @@ def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
 
 
 class StateView(NamedTuple):
-    """One way to look at a file, such as its text before the prompt.
+    """One way to look at a file, such as its contents before the prompt.
 
-    `draw`: renders its lines.
+    `draw`: renders the lines of this view.
     """
 
     title: str
@@ -186,7 +186,10 @@ class TextDrawing:
 
 
 def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
-    """Return the ways to look at a file, the most informative one first."""
+    """Return the ways to look at a file, the most informative one first.
+
+    `step`: what the undo does to the file. `texts`: the versions of the file.
+    """
     name = os.fsdecode(step.path)
     states = [
         StateView("before the prompt", TextDrawing(name, texts.target)),
@@ -202,7 +205,7 @@ def pages_of(step: Step, texts: StepTexts) -> list[StateView]:
 def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
     """Return the lines to show beside the list of files for one of them.
 
-    They show the change, or why the file is left alone.
+    They show the change, or why the file is left unchanged.
     """
     name = os.fsdecode(step.path)
     if step.action is not Action.KEEP:

@@ -25,8 +25,8 @@ class CheckpointMarks(NamedTuple):
 class MarkedTranscript:
     """Marks the prompts and calls in a transcript that have checkpoints.
 
-    The outline of an unchanged message stays the same object, because views recognise messages by
-    it.
+    The outline of an unchanged message stays the same object, because views use its identity to
+    tell which messages have changed.
     """
 
     def __init__(self) -> None:

@@ -33,9 +33,9 @@ def prompt_at(transcript: Transcript, message: int) -> Number:
     """Return a function that finds the prompt to which a message belongs.
 
     A message before the first prompt belongs to the first one. `message`: the message's index in
-    the transcript. The transcript may show only the beginning or the end of the session, so the
-    function is given the session's prompts, and looks for those of the transcript among them, from
-    the end.
+    the transcript. The returned function takes all of the session's prompts and returns the
+    prompt's number. It looks for the transcript's prompts among them, from the end, because the
+    transcript may show only a part of the session.
     """
     shown = [each for each in enumerate(transcript.outlines) if _counts(transcript, each[0])]
     words = [outline.excerpt for _, outline in shown]
@@ -68,8 +68,8 @@ async def show_undo(
 ) -> None:
     """Preview an undo to just before a prompt; the user can then carry it out.
 
-    `find`: returns the session. `number`: chooses the prompt. `folder`: the session's project, if
-    known. `home`: Gemini CLI's folder.
+    `find`: returns the session. `number`: takes the session's prompts, and returns the number of
+    the one to go back to. `folder`: the session's project, if known. `home`: Gemini CLI's folder.
     """
     request = UndoRequest(folder=folder, home=home, find=find, number=number)
     await app.push_screen_wait(UndoScreen(request))
@@ -83,9 +83,9 @@ async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
 async def show_fork(
     app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
 ) -> None:
-    """Ask how to fork a session at a prompt, fork it, and show it in the run pane.
+    """Ask how to fork a session just before a prompt, fork it, and show the new chat.
 
-    The parameters are those of `show_undo`.
+    The chat is shown in the run pane. The parameters are those of `show_undo`.
     """
     with app.reporting("The chat was not forked"):
         session, prompts, at = await asyncio.to_thread(_place, find, number)

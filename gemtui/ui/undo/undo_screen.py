@@ -77,9 +77,9 @@ class UndoRequest:
     """A request to undo a session's changes, or to redo.
 
     `folder`: the project; None if unknown. `home`: Gemini CLI's folder. `find`: returns the
-    session, and is called in a thread; None means to redo the newest undo in the folder. `number`:
-    returns the number of the prompt to go back to, and may raise UndoError; by default, this is the
-    last prompt.
+    session, and is called on a background thread; None means to redo the newest undo in the folder.
+    `number`: takes the session's prompts, and returns the number of the one to go back to (by
+    default, the last); may raise UndoError.
     """
 
     folder: Path | None
@@ -215,9 +215,9 @@ class UndoScreen(BesideScreen[None, UndoRow]):
             view.show(lambda look: side_lines(step, texts, look))
 
     async def _texts(self, step: Step) -> StepTexts | None:
-        """Return the versions of a file's text; None if they can't be read.
+        """Return the versions of a file's contents, or None if they can't be read.
 
-        The reason is then shown beside the list.
+        In the latter case, the reason is shown beside the list.
         """
         folder = self._folder
         if folder is None:
@@ -358,7 +358,7 @@ def _sentence(error: Exception) -> str:
 
 
 class UndoFileScreen(FullScreen[None]):
-    """Shows one file in several ways, one at a time; keys switch between them."""
+    """A screen that shows one file in several ways, between which keys switch."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.UNDO_FILE)
     AUTO_FOCUS = "LineView"
