@@ -198,9 +198,9 @@ class Taker:
     def _first(
         self, listing: TreeListing, also: Mapping[bytes, Before], tree: Tree
     ) -> dict[bytes, FileState]:
-        """Return the former states of git-ignored files that are new to checkpoints.
+        """Return the former states of git-ignored files that no earlier checkpoint contains.
 
-        `listing`: the files that git lists. `also`: maps files to include to their former states.
+        `listing`: the files that git lists. `also`: additional files, with their former states.
         `tree`: the files that earlier checkpoints contain.
         """
         new = also.keys() - tree.keys() - listing.names - listing.ignored

@@ -160,7 +160,7 @@ class Rebuilt:
 
     @property
     def guessed(self) -> int:
-        """The number of lines that only older records show."""
+        """The number of lines known only from older records, which may be out of date."""
         return len(self.listed) - self.known - self.gaps
 
     @property

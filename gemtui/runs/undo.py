@@ -371,10 +371,10 @@ def _numbered_of(
     *,
     by_calls: bool = False,
 ) -> list[_Numbered]:
-    """Return a session's checkpoints with their prompts' numbers, oldest first.
+    """Return a session's checkpoints, oldest first, each with the number of its prompt.
 
-    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: include only
-    changes of files that at least one call has changed.
+    `placed`: the session's calls, with the ids that checkpoints use. `by_calls`: leave out changes
+    to files that no call has changed.
     """
     numbers = {each.use: each.prompt for each in placed}
     prompts, changes = len(prompts_of(session)), store.changes(by_calls=by_calls)
@@ -450,7 +450,7 @@ def _numbered(
     numbers: Mapping[str, int],
     prompts: int,
 ) -> list[_Numbered]:
-    """Return the checkpoints of `sessions` with their prompts' numbers, oldest first.
+    """Return the checkpoints of `sessions`, oldest first, each with the number of its prompt.
 
     `changed`: pairs of a checkpoint's id and a change. `numbers`: maps the ids of calls to the
     numbers of their prompts. `prompts`: how many prompts the session has.

@@ -135,7 +135,7 @@ class TextIndex:
     # --- writing -----------------------------------------------------------------------------
 
     def add(self, file: int, documents: Iterable[SearchDocument]) -> None:
-        """Add the documents of a file under the document number `file`."""
+        """Index all documents of a file; they share `file`, the file's document number."""
         writer = self._written()
         for each in documents:
             writer.add_document(_stored(file, each))

@@ -22,9 +22,9 @@ def rows_of(transcript: Transcript) -> list[OutlineRow]:
 
 
 def insert_row(rows: list[OutlineRow], row: OutlineRow) -> None:
-    """Insert a row by its time, after the last row that is not newer.
+    """Insert a row after the last row that is as old or older.
 
-    It is added at the end if there is no such row or if its time is unknown.
+    It is appended if there is no such row or if the new row's time is unknown.
     """
     time = row[0].time
     places = range(len(rows), 0, -1)

@@ -287,10 +287,9 @@ def _tool_result(call: ToolCall, id: str) -> ToolResultBlock:
 
 
 def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
-    """Return a function that picks values from arguments, renaming their keys.
+    """Return a function that picks values from a tool call's arguments and renames them.
 
-    `sources`: for each new key, the names of the arguments that may have its value; the first one
-    that is set is used.
+    `sources`: for each new name, the argument names to try; the first one that is set is used.
     """
 
     def pick(args: Part) -> dict[str, Any]:

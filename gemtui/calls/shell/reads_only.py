@@ -388,7 +388,8 @@ def git_subcommand(words: Sequence[PlainWord]) -> str:
 def why_acts(words: Sequence[PlainWord], place: CommandPlace) -> str | None:
     """Return why a command may do more than read project files; None if it only reads.
 
-    The reason is a clause. What git's configuration makes git do is not checked.
+    The reason is a phrase such as "it writes a file". Programs that git starts because of its
+    configuration are not considered here.
     """
     name = program(words)
     if name == "rg" and not Workspace.of(place.project, "").trusts(words[0].text):

@@ -1,8 +1,8 @@
 """Portable permission levels, and the policy rules they translate to.
 
-A level that allows or asks becomes a rule with priority 997, one that denies a rule with priority
-999. All of these rules apply only to headless runs (`interactive = false`), because they are
-written for a single run in which the user can't be asked.
+"allow" and "ask" become rules with priority 997, and "deny" becomes a rule with priority 999. The
+rules apply only to headless runs (`interactive = false`), because each set of them is written for
+a single run, and gemtui runs Gemini CLI headless.
 """
 
 from __future__ import annotations

@@ -262,8 +262,8 @@ def _start(command: str) -> str:
 def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """Return whether a rule already allows this part of a command.
 
-    An allow that the CLI grants because it considers the part safe doesn't count, because the CLI
-    judges only whole commands in this way.
+    The CLI also allows commands that it considers safe. That doesn't count here, because it applies
+    only to whole commands, not to parts.
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule

@@ -148,11 +148,11 @@ class PromptArea(TextArea):
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
-        """Skip the inherited action, because F6 belongs to the screen."""
+        """Leave F6 to the screen; in the inherited text area, it selects the line."""
         raise SkipAction
 
     def action_select_all(self) -> None:
-        """Skip the inherited action, because F7 belongs to the app."""
+        """Leave F7 to the app; in the inherited text area, it selects all text."""
         raise SkipAction
 
     def action_new_line(self) -> None:
