@@ -361,7 +361,7 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What the user has chosen to do, and with which file; None means a new file."""
+    """What the user has chosen to do, and with which file (None for a new one)."""
 
     what: FileAction
     file: PolicyFile | None = None

@@ -311,7 +311,10 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
 
 
 async def _stop(app: AppBase, run: Run) -> None:
-    """End all processes of a run, even if the run's supervisor is gone."""
+    """End all processes of a run.
+
+    This works even if the run's supervisor (the process that watches it) is gone.
+    """
     if not run.alive:
         app.show_message("This run has no running processes.")
         return

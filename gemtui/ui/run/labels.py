@@ -260,7 +260,7 @@ def held_prompts_text(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Return what pressing enter in the prompt field will do.
+    """Return words that say what pressing enter in the prompt field will do.
 
     `run`: the run on screen. `resume`: the id of the session that the next run continues, or None.
     """

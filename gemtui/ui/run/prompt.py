@@ -148,11 +148,11 @@ class PromptArea(TextArea):
         self.post_message(self.ModeRequested())
 
     def action_select_line(self) -> None:
-        """Skip the inherited action, because F6 belongs to the screen."""
+        """Let the screen handle F6, to which the inherited action would react."""
         raise SkipAction
 
     def action_select_all(self) -> None:
-        """Skip the inherited action, because F7 belongs to the app."""
+        """Let the app handle F7, to which the inherited action would react."""
         raise SkipAction
 
     def action_new_line(self) -> None:

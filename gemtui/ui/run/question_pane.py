@@ -157,7 +157,7 @@ class QuestionView(LineView, inherit_bindings=False):
     async def _on_key(self, event: events.Key) -> None:
         """Ignore an answer key that is pressed too soon after the call was drawn.
 
-        It is too soon until no key has been pressed for `QUIET` seconds.
+        The user must first have pressed no key for `QUIET` seconds.
         """
         if event.key not in _ANSWERING or not self.has_focus:
             return

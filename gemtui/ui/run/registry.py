@@ -167,7 +167,7 @@ class RunRegistry:
     async def attach_waiting(self) -> None:
         """Follow finished runs whose queue will be sent once their quota is renewed.
 
-        They were started by an earlier gemtui.
+        These runs were started by earlier gemtui processes.
         """
         known = {run.id for run in self.runs}
         for record in await self.find():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BETWEEN = re.compile(r"[\s,]+")
-"""Matches the separators between tags in a text."""
+"""Matches the separators between tags."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:

@@ -29,7 +29,7 @@ ONE_LINE_FROM = 64
 """Width in cells from which the list shows each session on one line, with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Maximum width in cells of a text that matches the search but isn't in the row."""
+"""Maximum width in cells of a match that isn't in the part of a session the row shows."""
 IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
@@ -224,7 +224,10 @@ def _length(facts: Iterable[RowFact]) -> int:
 
 
 def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    """Return a session's states as words, because no state is shown as a symbol alone."""
+    """Return words for a session's states.
+
+    These are needed because no state is shown only by a symbol.
+    """
     summary = entry.summary
     facts = []
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
