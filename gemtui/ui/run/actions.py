@@ -52,11 +52,9 @@ async def trusted(
 ) -> bool | None:
     """Return whether a run needs Gemini CLI's option to trust the folder.
 
-    Returns None if the run must not start, because the user refuses to trust the folder.
-
-    The user is asked only if Gemini CLI would otherwise refuse to work in the folder and the user
-    hasn't trusted it before. None is returned if they refuse to trust it. `environ`: the
-    environment variables of the run.
+    Returns None if the run must not start, because the user refuses to trust the folder. The user
+    is asked only if Gemini CLI would otherwise refuse to work in the folder and the user hasn't
+    trusted it before. `environ`: the environment variables of the run.
     """
     folder = options.cwd or current_folder()
     if not await asyncio.to_thread(trust.must_ask, folder, environ):

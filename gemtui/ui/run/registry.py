@@ -149,7 +149,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """Follow a run to its end, complete its transcript, and send from its queue."""
+        """Follow a run to its end, complete its transcript, and send the next prompt."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()

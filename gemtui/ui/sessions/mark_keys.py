@@ -76,7 +76,7 @@ class MarkKeys(SessionsPart):
         return marking
 
     def _say_no_marks(self) -> bool:
-        """Return whether marks can't be changed; if so, show why."""
+        """Return whether marks can't be changed at the moment; if so, show why."""
         problem = self.screen.marks.problem
         if problem is not None:
             self.screen.gemtui.show_message(str(problem), problem=True)

@@ -241,9 +241,9 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return a note on the arguments the tool also has, or that the tool is unknown.
+    """Return a note with the tool's other arguments, or saying that it is unknown.
 
-    `text`: the arguments in the form.
+    `name`: the tool's name. `text`: the arguments in the form.
     """
     known = tool(name)
     if known is None:
