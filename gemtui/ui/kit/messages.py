@@ -113,10 +113,8 @@ class ContinueRequested(Message):
 class ChatRequested(Message):
     """Request to show the run pane for a chat in `folder`.
 
-    The session list may not contain the chat yet.
-
-    `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
-    `prompt`: the text to put into the prompt field.
+    The session list may not contain the chat yet. `session`: the chat's id, or None for a new chat.
+    `path`: the chat's file, or None if unknown. `prompt`: the text to put into the prompt field.
     """
 
     folder: Path
