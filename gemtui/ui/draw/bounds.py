@@ -14,7 +14,7 @@ CHARACTERS = 100_000
 LONG_LINE = 20_000
 """The maximum length of a single line in characters.
 
-`LINES` and `CHARACTERS` limit a whole text.
+`LINES` and `CHARACTERS` limit the text as a whole.
 """
 
 T = TypeVar("T")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 DEEPEST = 40
-"""Maximum nesting depth to render; a text nested more deeply is shown as source."""
+"""Maximum nesting depth to render; text nested more deeply is shown as source."""
 _LONGEST_URL = 400
 _FENCE = re.compile(
     r"^(?P<fence>`{3,}|~{3,})(?P<language>[^`\n]*)\n(?P<code>.*?)\n?^(?P=fence)[`~]* *$",
@@ -306,7 +306,7 @@ _UNCERTAIN = re.compile(
 )
 """Matches a line with a nested code fence or HTML.
 
-Both may contain empty lines, so `chunks` doesn't split a text after such a line.
+Both may contain empty lines, so `chunks` doesn't split text after such a line.
 """
 _FENCE_LINE = re.compile(r"^(`{3,}|~{3,})")
 _GOES_ON = re.compile(r"\s|[-+*](?:\s|$)|\d+[.)](?:\s|$)")

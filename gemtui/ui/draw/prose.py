@@ -12,7 +12,7 @@ from gemtui.ui.draw.theme import Look
 CHARACTERS = 30_000
 LINES = 1_000
 MARKS = 2_000
-"""The maximum number of brackets and bars in a text that is parsed.
+"""The maximum number of brackets and bars in text that is parsed as Markdown.
 
 Together with `CHARACTERS` and `LINES`, it limits parsing to about 50 ms.
 """

@@ -165,7 +165,7 @@ class SaysWhy(Protocol):
 
 @runtime_checkable
 class LabelsKeys(Protocol):
-    """A widget or screen where a key's effect, and so its footer label, can change."""
+    """A widget or screen whose keys can change their effect, and so their label."""
 
     def key_label(self, action: str) -> str | None:
         """Return the footer label for what the action does now, or None for its usual one."""

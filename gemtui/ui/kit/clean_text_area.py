@@ -22,7 +22,7 @@ _LINE_KEYS = ("enter", "ctrl+j", "shift+enter", "alt+enter")
 class TextArea(widgets.TextArea):
     """A multi-line text field that cleans pasted text and limits its length.
 
-    `longest`: how many characters the user can enter. The program itself may set a longer text.
+    `longest`: how many characters the user can enter; text set by the program may be longer.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(UNDO_KEYS, "undo", "Undo", show=False)]

@@ -114,7 +114,7 @@ class Input(widgets.Input):
         return visible_line(value)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the deletion keys while the field is empty; its parents then get them."""
+        """Disable the deletion keys while the field is empty, so its parents get them."""
         del parameters
         return bool(self.value) or not action.startswith("delete_")
 

@@ -36,10 +36,9 @@ CommandRow = Key | Where | More
 class CommandScreen(SteersRows, DialogScreen[Key]):
     """A dialog that lists commands and returns the key of the chosen one, or None.
 
-    `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show at
-    first, without headings and followed by a row that opens the full list. A search looks through
-    all keys and matches each typed word against the beginnings of words; matches in the label come
-    first.
+    `keys`: all keys, in display order, with a heading for each place. `few`: the keys to show
+    initially, without headings and followed by a row that opens the full list. A search covers all
+    keys; each typed word must be the start of a word, and matches in the label come first.
     """
 
     BINDINGS = bindings(Where.DIALOG, Where.HELP)

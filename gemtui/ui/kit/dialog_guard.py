@@ -38,7 +38,7 @@ class AnsweringScreen(Screen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close with `result`, or with the earlier answer if there already is one.
 
-        If another screen covers this one, it closes later.
+        If a different screen covers this one, this one closes once it is no longer covered.
         """
         if self._answer is None:
             self._answer = (result,)

@@ -196,7 +196,8 @@ class FormScreen(FieldScreen[ScreenResultType]):
 class AskScreen(FieldScreen[str]):
     """A dialog that returns the text the user entered, or None.
 
-    `problem`: takes the entered text and returns why it is invalid, or "" if it is valid.
+    `problem`: a function that takes the entered text and returns why it is invalid, or "" if it is
+    valid.
     """
 
     BINDINGS = bindings(Where.DIALOG)

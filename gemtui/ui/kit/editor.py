@@ -31,7 +31,8 @@ def edit_file(app: AppBase, path: str, line: int | None, project: Path | None) -
 def _run(app: AppBase, words: Sequence[str], program: str, folder: Path | None = None) -> None:
     """Suspend the app, run a program in the terminal, and show a message if it fails.
 
-    `words`: the command. `program`: the path of its executable. `folder`: the working directory.
+    `words`: the command's name and arguments. `program`: the path of its executable. `folder`: the
+    working directory.
     """
     try:
         with app.reporting():

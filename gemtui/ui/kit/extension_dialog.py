@@ -46,7 +46,7 @@ async def show_extension(app: AppBase) -> None:
 
 
 async def ask_to_install(app: AppBase) -> bool:
-    """Offer to install the extension, and return whether its hooks run afterwards."""
+    """Offer to install the extension, and return whether its hooks work afterwards."""
     with _alone(app) as alone:
         return alone and await _install(app)
 

@@ -24,7 +24,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
 
 _MANY = 2_000
-"""Lists with at least this many items are searched in a worker thread."""
+"""Lists with at least this many items are searched on a background thread."""
 
 
 class FilterBar(Horizontal):

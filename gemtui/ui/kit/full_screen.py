@@ -1,4 +1,4 @@
-"""Screens with a header and a footer, and the parts that large screens consist of."""
+"""Screens with a header and a footer, and parts that large screens are made of."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Where(StrEnum):
 
 
 class Group(StrEnum):
-    """The purpose of a key, by which the help and the command palette are grouped."""
+    """The purpose of a key; the help and the command palette group keys by it."""
 
     MOVE = "Move"
     OPEN = "Open and close"

@@ -35,7 +35,10 @@ def _moves(row: str) -> tuple[KeyRow, ...]:
 
 
 def _scrolls(label: str, page_down: str) -> tuple[KeyRow, ...]:
-    """Return the table rows of the keys that scroll text."""
+    """Return the table rows of the keys that scroll text.
+
+    `label`: the footer's label for scrolling. `page_down`: the keys for one page down.
+    """
     return (
         ("scroll_down", "down,j", MOVE, label, "Scroll down one line"),
         ("scroll_up", "up,k", MOVE, "Up", "Scroll up one line"),

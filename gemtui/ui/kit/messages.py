@@ -54,8 +54,8 @@ class FileRequested(Message):
 class HistoryRequested(Message):
     """Request to show every write to a file, in all sessions.
 
-    `path`: at first the path as a tool call named it. A screen makes it absolute before the message
-    reaches the app.
+    `path`: the path, initially as a tool call named it. Before the message reaches the app, a
+    screen makes the path absolute.
     """
 
     path: str
@@ -111,10 +111,10 @@ class ContinueRequested(Message):
 
 @dataclass
 class ChatRequested(Message):
-    """Request to show the run pane for a chat in `folder` that may not be listed yet.
+    """Request to show the run pane for a chat in `folder`.
 
-    `session`: the chat's id, or None for a new chat. `path`: the chat's file, or None if unknown.
-    `prompt`: the text to put into the prompt field.
+    The session list may not contain the chat yet. `session`: the chat's id, or None for a new chat.
+    `path`: the chat's file, or None if unknown. `prompt`: the text to put into the prompt field.
     """
 
     folder: Path

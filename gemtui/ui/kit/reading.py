@@ -44,7 +44,7 @@ class Reading:
     def is_due(self) -> bool:
         """Return whether it is time to show a partial result.
 
-        If so, the next one is due after another `every` seconds.
+        If so, the next one is due `every` seconds from now.
         """
         due = monotonic() - self._shown > self._every
         if due:

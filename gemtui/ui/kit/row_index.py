@@ -86,10 +86,10 @@ class RowIndex(Generic[Item]):
         return max(0, min(place, len(self.rows) - 1))
 
     def stop(self, place: int, step: int = 1) -> int:
-        """Return the index of the first row from `place` on that the cursor can be on.
+        """Return the index of the first row from `place` that can have the cursor.
 
-        `step`: the direction in which to look first, 1 for down or -1 for up. If no row in either
-        direction will do, `place` is returned.
+        `step`: the direction in which to look first, 1 for down or -1 for up. If there is no such
+        row in either direction, `place` is returned.
         """
         place, end = self.nearest(place), len(self.rows)
         below, above = range(place, min(end, place + _FAR)), range(place, max(-1, place - _FAR), -1)

@@ -92,7 +92,7 @@ class ExitSignals:
     def _end_at_last(self) -> None:
         """End the process `LAST` seconds after a signal, from a separate thread.
 
-        Otherwise Python would wait for Textual's threads, one of which may be waiting for a
+        Without this, Python would wait for Textual's threads, one of which may be waiting for a
         terminal that no longer exists.
         """
         code = self._signalled.get()

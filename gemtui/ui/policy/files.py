@@ -247,8 +247,8 @@ async def may_close(app: AppBase, draft: Draft, *, leaving: str) -> bool:
 async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
     """Ask whether a run should use the draft, or the file without unsaved changes.
 
-    Returns "save" if the draft is to be saved first, "saved" if the file is to be used without
-    them, and None if the user cancels.
+    Returns "save" if the draft is to be saved first, "saved" if the file is to be used without the
+    changes, and None if the user cancels.
     """
     return await app.push_screen_wait(
         ChooseScreen(
@@ -291,8 +291,8 @@ STEP = 50
 async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
     """Yield the file's contents now, and again each time it has been written.
 
-    They are yielded at the start because the file may have changed since the caller read it.
-    Whenever it is missing or can't be read, nothing is yielded. The generator ends if the file's
+    They are yielded at the start because the file may have changed since the caller read it. While
+    the file is missing or can't be read, nothing is yielded. The generator ends if the file's
     folder can't be watched.
     """
     stop = asyncio.Event()
@@ -347,7 +347,7 @@ class FileAction(StrEnum):
 
 
 class FileChoice(NamedTuple):
-    """What the user has chosen to do, and with which file; None means a new file."""
+    """What the user has chosen to do, and with which file (None for a new one)."""
 
     what: FileAction
     file: PolicyFile | None = None

@@ -90,7 +90,7 @@ def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:
 def whose(draft: Draft) -> Iterator[Content]:
     """Yield facts about the draft's file, most important first.
 
-    For example, that it is read-only, or has been changed on disk.
+    Examples are that it is read-only, or has been changed on disk.
     """
     if draft.read_only:
         yield Content.styled(clean_line(f"read-only: {draft.read_only}"), "$text-warning")

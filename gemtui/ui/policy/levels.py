@@ -39,9 +39,9 @@ class SimplePolicy:
 
 
 def is_simple(rule: Rule) -> bool:
-    """Return whether the simple view could have written this rule.
+    """Return whether the simple view can show a rule.
 
-    Such a rule has the form of a capability's level or of a tool list.
+    It can if the rule has the form of a capability's level or of a tool list.
     """
     plain = Rule(
         decision=rule.decision,

@@ -77,7 +77,7 @@ class PolicyMain(Vertical):
     # --- contents ------------------------------------------------------------------------------
 
     begun = False
-    """Whether the first policy has been opened, or none has been found."""
+    """Whether the first policy has been opened, or it is clear that there is none."""
 
     def show(self, draft: Draft, place: int | None = None) -> None:
         """Show the draft.

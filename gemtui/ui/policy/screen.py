@@ -216,18 +216,18 @@ class PolicyScreen(PolicyPane):
         self.main.search()
 
     def action_preview(self) -> None:
-        """Show or hide the command, file and findings.
+        """Go to the command, file and findings, or hide them again.
 
-        On a narrow screen, they cover the rules; on a wide one, where they are always visible, they
-        get the focus.
+        On a narrow screen, they cover the rules until they are hidden. On a wide one, they are
+        always visible, and only get the focus.
         """
         self._put_over("-side", self.side.query_one(LineView))
 
     def action_decisions(self) -> None:
-        """Show or hide the table with the decision for each tool.
+        """Go to the table with the decision for each tool, or hide it again.
 
-        On a narrow screen, it covers the rules; on a wide one, where it is always visible, it gets
-        the focus.
+        On a narrow screen, it covers the rules until it is hidden. On a wide one, it is always
+        visible, and only gets the focus.
         """
         self._put_over("-tools", self.main.query_one(PolicyTools).rows)
 

@@ -59,7 +59,7 @@ def with_home(word: str) -> str:
 
 
 def brief_command(shown: CommandPreview, glyphs: Glyphs) -> Content:
-    """Return a heading and the command on one line, without the folders of paths."""
+    """Return a heading and the command on one line, with the folders in paths omitted."""
     if shown.problem:
         said = f"{glyphs.warning} {shown.problem}"
     else:
@@ -83,7 +83,7 @@ def finding_lines(finding: Finding, glyphs: Glyphs, *, fixable: bool) -> Iterato
 
 
 def example_line(tried: Tried, glyphs: Glyphs) -> Content:
-    """Return an example as a line: whether it passed, its call, and any problem."""
+    """Return a line about an example: whether it passed, its call, and any problem."""
     example = tried.example
     call = example.text.partition(": ")[2]
     if tried.passes:

@@ -33,7 +33,7 @@ class ReviewRow(NamedTuple):
 
     @property
     def hunks(self) -> Sequence[ReviewHunk]:
-        """The hunks that the row stands for: its own one or, in a file's row, all of them."""
+        """The hunks that the row stands for: one or, in a file's row, all of the file's."""
         return self.file.hunks if self.hunk is None else (self.hunk,)
 
 

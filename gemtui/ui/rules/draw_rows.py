@@ -71,7 +71,8 @@ SuggestRow = RowHeading | ProposalRow | LeftOut
 class ToolRow:
     """What is decided for a tool, in headless and in interactive runs.
 
-    `rules`: how many rules depend on the tool's arguments, and so may decide differently.
+    `rules`: how many rules depend on the tool's arguments, and so may decide differently for some
+    calls.
     """
 
     tool: str

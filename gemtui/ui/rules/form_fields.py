@@ -21,7 +21,7 @@ from gemtui.text import visible
 
 _WORDS = "files below "
 _FRONT = folder_pattern("", ()).partition("/(?!")[0]
-"""How a folder's pattern begins if it accepts no project folder before the path."""
+"""How a folder's pattern starts if it accepts no project folder before the path."""
 _NO_PART = re.compile(r'["\\\x00-\x1f\x7f*?]')
 
 
@@ -38,8 +38,8 @@ def pattern_for_folder(folder: str, project: str, before: str = "") -> str:
     """Return a pattern for the files under a folder of the project.
 
     `folder`: as typed by the user. `project`: the project's path; "" if unknown. `before`: the
-    rule's current pattern; if it is for a folder as well, the projects for which it is valid are
-    kept. Raises ValueError if `folder` isn't a folder of the project.
+    rule's current pattern; if that matches a folder, too, the new pattern stays limited to the same
+    projects. Raises ValueError if `folder` isn't a folder of the project.
     """
     name = _name(folder, project.rstrip("/"))
     if old := pattern_folder(before).rstrip("/"):
@@ -79,7 +79,7 @@ class FieldProblem:
 
 
 Values = Mapping[str, str]
-"""The texts in the form, by field; modes are names separated by spaces."""
+"""The contents of the form, by field; modes are names separated by spaces."""
 
 
 def values_of(rule: Rule) -> dict[str, str]:

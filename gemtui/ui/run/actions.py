@@ -52,11 +52,9 @@ async def trusted(
 ) -> bool | None:
     """Return whether a run needs Gemini CLI's option to trust the folder.
 
-    Returns None if the run must not start, because the user refuses to trust the folder.
-
-    The user is asked only if Gemini CLI would otherwise refuse to work in the folder and the user
-    hasn't trusted it before. None is returned if they refuse to trust it. `environ`: the
-    environment variables of the run.
+    Returns None if the run must not start, because the user refuses to trust the folder. The user
+    is asked only if Gemini CLI would otherwise refuse to work in the folder and the user hasn't
+    trusted it before. `environ`: the environment variables of the run.
     """
     folder = options.cwd or current_folder()
     known = await asyncio.to_thread(trust.trust_of, folder, environ)
@@ -310,7 +308,10 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
 
 
 async def _stop(app: AppBase, run: Run) -> None:
-    """End all processes of a run, even if the run's supervisor is gone."""
+    """End all processes of a run.
+
+    This works even if the run's supervisor (the process that watches it) is gone.
+    """
     if not run.alive:
         app.show_message("This run has no running processes.")
         return

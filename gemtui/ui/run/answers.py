@@ -45,11 +45,10 @@ async def carry_out_answer(
 ) -> None:
     """Carry out the user's answer to a run's question.
 
-    `shown`: the question that was on screen, and the call as it was shown there.
-
-    `action`: the chosen answer. `talk`: the run's questions and their answers. If the user closes a
-    dialog with esc, the question stays unanswered. A call is not allowed if it would no longer do
-    what was on screen; instead, the question is redrawn with what the call would do now.
+    `shown`: the question that was on screen, and the call as it was shown there. `action`: the
+    chosen answer. `talk`: the run's questions and their answers. If the user closes a dialog with
+    esc, the question stays unanswered. A call is not allowed if it would no longer do what was on
+    screen; instead, the question is redrawn with what the call would do now.
     """
     if action in YES and (now := await asyncio.to_thread(talk.still_true, shown)) is not None:
         pane.redraw(shown, now)

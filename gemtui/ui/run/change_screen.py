@@ -15,7 +15,7 @@ from gemtui.ui.kit.keys import Where, bindings
 
 _CONTROLS = "Control characters are shown as symbols. If you apply this, the symbols replace them."
 LONGEST = 200_000
-"""Maximum number of characters to edit here; longer texts need an external editor."""
+"""Maximum number of characters to edit here; longer text needs an external editor."""
 
 
 class ChangeScreen(FormScreen[str]):

@@ -40,8 +40,7 @@ async def _start_each(
 ) -> None:
     """Send a worktree's first prompt once per variant, and show the first new run.
 
-    Each run gets a new worktree, and the options in which its variant differs (see
-    `WorktreeChoice`).
+    Each run gets a new worktree and its variant's options (see `WorktreeChoice`).
     """
     worktree = wanted.worktree
     begun: list[LiveRun] = []

@@ -260,7 +260,7 @@ def held_prompts_text(run: LiveRun) -> Clean:
 
 
 def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
-    """Return what pressing enter in the prompt field will do.
+    """Return words that say what pressing enter in the prompt field will do.
 
     `run`: the run on screen. `resume`: the id of the session that the next run continues, or None.
     """
@@ -275,7 +275,11 @@ def prompt_words(run: LiveRun | None, resume: str | None) -> Clean:
 
 
 def position(view: TranscriptView, glyphs: Glyphs) -> Iterator[str]:
-    """Yield words about the state of the transcript view, most important first."""
+    """Yield words about the state of the transcript view, most important first.
+
+    They say why the last jump failed, whether the view follows new output, and how many matches the
+    search has found.
+    """
     if view.word:
         yield view.word
     yield f"{glyphs.newer} following" if view.following else ""
@@ -373,14 +377,21 @@ _LOUD = "bold $text-warning"
 
 
 def permissive_options(options: AgentOptions) -> Iterator[str]:
-    """Yield words for the options that are dangerous."""
+    """Yield words for the options that are dangerous.
+
+    These let commands run without asking, or trust the folder.
+    """
     for option in run_options():
         if option.brief and option.dangerous(value := option_value(options, option.name)):
             yield _brief(option, value)
 
 
 def unusual(options: AgentOptions, *, but: str = "") -> Iterator[str]:
-    """Yield words for the options that differ from their defaults."""
+    """Yield words for the options that differ from their defaults.
+
+    The model, the mode, the folder, dangerous options, and the option named `but` are left out,
+    because they are shown elsewhere.
+    """
     for option in run_options():
         if option.name == but:
             continue

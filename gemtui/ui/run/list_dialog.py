@@ -65,7 +65,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies
         self._prompts: dict[str, str] = {}
-        """All texts that the user has sent to each run, by run id, once they are loaded."""
+        """The prompts and messages sent to each run, by run id, once they are loaded."""
 
     def compose(self) -> ComposeResult:
         keys = own("enter open  / filter  x stop  b restore  esc close")
@@ -143,7 +143,10 @@ def _prompts(folders: Sequence[RunFolder]) -> dict[str, str]:
 
 
 def _said(folder: RunFolder) -> Iterator[str]:
-    """Yield the start of each text that the user has sent to a run or queued for it."""
+    """Yield the start of each prompt and message that the user has sent or queued.
+
+    `folder`: the run's folder.
+    """
     queue = PromptQueue.of(folder)
     sent = (each.text for each in queue.sent())
     waiting = (each.text for each in queue.prompts())

@@ -58,7 +58,7 @@ LOOK = 0.2
 
 
 class Stage(StrEnum):
-    """The stage of a run."""
+    """How far a run has got: running, being stopped, or ended."""
 
     RUNNING = "running"
     STOPPING = "stopping"
@@ -269,8 +269,8 @@ class LiveRun:
     async def _follow_questions(self) -> None:
         """Check for questions at short intervals until the task is cancelled.
 
-        Meanwhile, a background thread keeps telling the run that a user is there to answer. The
-        event loop couldn't do this, because it is blocked while an editor is open.
+        At the same time, a background thread keeps telling the run that a user is there to answer.
+        The event loop couldn't do this, because it is blocked while an editor is open.
         """
         gone = threading.Event()
         threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
@@ -392,9 +392,9 @@ class LiveRun:
     # --- stderr --------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Check stderr at short intervals, for its last lines and for retries.
+        """Read stderr at short intervals, to get its last lines and detect retries.
 
-        The state of checkpoints and the CLI's process id are determined along the way.
+        The state of checkpoints and the CLI's process id are determined at the same time.
         """
         path, size = self.run.folder.stderr, 0
         while True:
@@ -472,7 +472,10 @@ class LiveRun:
         return self._counts[1] - asked + Counter({ToolEnd.ASKED: len(self.waiting)})
 
     def answers(self) -> int:
-        """Return the model's number of answers, which Gemini CLI limits as "turns"."""
+        """Return how many times the model has answered.
+
+        Gemini CLI calls these answers turns, and limits their number.
+        """
         return sum(each.author is Author.MODEL for each in self._fold.transcript().outlines)
 
     def elapsed(self, now: datetime) -> float:

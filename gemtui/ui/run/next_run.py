@@ -174,7 +174,7 @@ class NextRun(RunPart):
     def use_next_mode(self) -> None:
         """Switch to the next mode.
 
-        Once a run has been started with it, it is remembered for the folder.
+        Once a run has been started with this mode, the mode is remembered for the folder.
         """
         self._mode_chosen = True
         self._choose(with_next_mode(self.options, self.usual, can_ask=self._can_ask))

@@ -135,7 +135,7 @@ class PromptArea(TextArea):
             self.post_message(self.SaidNow(self.text))
 
     def sent(self, text: str) -> None:
-        """Add a prompt that was sent to the earlier prompts, and remove it from the field.
+        """Remember a prompt that has been sent, and remove it from the field.
 
         Text that the user has typed after it stays in the field.
         """

@@ -96,7 +96,7 @@ class QuestionView(LineView, inherit_bindings=False):
     # --- visible lines -------------------------------------------------------------------------
 
     def show(self, draw: DrawLines, *, fresh: bool = True) -> None:
-        """Show a call; the user counts as not having seen its end yet."""
+        """Show a call, and record that its end hasn't been seen yet."""
         super().show(draw, fresh=fresh)
         self.reached_end = False
         self._moved()
@@ -157,7 +157,7 @@ class QuestionView(LineView, inherit_bindings=False):
     async def _on_key(self, event: events.Key) -> None:
         """Ignore an answer key that is pressed too soon after the call was drawn.
 
-        It is too soon until no key has been pressed for `QUIET` seconds.
+        Such keys work only after a pause of `QUIET` seconds without one.
         """
         if event.key not in _ANSWERING or not self.has_focus:
             return

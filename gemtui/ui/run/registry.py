@@ -148,7 +148,7 @@ class RunRegistry:
         return run
 
     async def _follow(self, run: LiveRun) -> None:
-        """Follow a run to its end, complete its transcript, and send from its queue."""
+        """Follow a run to its end, complete its transcript, and send the next prompt."""
         await run.follow(see_files=self._see_files)
         ended = run.exit.ended if run.past and run.exit is not None else None
         run.ended = ended or self._clock()
@@ -166,7 +166,7 @@ class RunRegistry:
     async def attach_waiting(self) -> None:
         """Follow finished runs whose queue will be sent once their quota is renewed.
 
-        They were started by an earlier gemtui.
+        These runs were started by earlier gemtui processes.
         """
         known = {run.id for run in self.runs}
         for record in await self.find():

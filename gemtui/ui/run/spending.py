@@ -1,4 +1,4 @@
-"""Today's usage and that of the conversation on screen, shown below the prompt."""
+"""The token usage and cost of today and of the conversation on screen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Spending(RunPart):
     async def recompute(self) -> None:
         """Compute the usage again, and show it.
 
-        If prices can't be read, the usage isn't computed; the stats screen and doctor report why.
+        If prices can't be read, the usage isn't computed; the stats screen and `gemtui doctor`
+        report why.
         """
         if not self.screen.is_current:
             return

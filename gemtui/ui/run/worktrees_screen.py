@@ -291,9 +291,10 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             self._tell(done)
 
     async def _applied(self, worktree: Worktree, *, dry_run: bool) -> AppliedWorktree | None:
-        """Apply a worktree's changes to its repository; on failure, show why.
+        """Apply a worktree's changes to its repository, and return what was done.
 
-        Returns what was done, or None on failure. `dry_run`: only determine what would be done.
+        On failure, the reason is shown and None is returned. `dry_run`: only determine what would
+        be done.
         """
         with self.gemtui.reporting("Not applied"):
             return await asyncio.to_thread(apply_worktree, worktree, dry_run=dry_run)

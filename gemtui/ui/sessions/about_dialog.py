@@ -142,7 +142,7 @@ def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 
 def _now(live: LiveSession | None) -> Clean:
-    """Return what the session is doing, in words; "" if its hooks don't report that."""
+    """Return words for what the session is doing; "" if Gemini CLI's hooks don't say."""
     if live is None or live.state not in WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""

@@ -53,9 +53,9 @@ class Files:
 class FileRow(NamedTuple):
     """A file that sessions wrote, with its number of writes and its last write.
 
-    `id`: the path as a string, which compares faster than a path. `project`: the folder of the
-    session that wrote it last. `name`: the path as shown. `sessions`: how many sessions wrote it.
-    `when`: the time of the last write.
+    `id`: the path as a string, which compares faster than a `Path`. `project`: the folder of the
+    session that wrote it last. `name`: the path as displayed. `sessions`: how many sessions wrote
+    it. `when`: the time of the last write.
     """
 
     id: str

@@ -111,7 +111,7 @@ class ArrangedSessions(RowList[Row], can_focus=True, inherit_bindings=False):
         self.rearrange(replace(self.view, sort=sort, reverse=reverse))
 
     def group(self, grouped: bool) -> None:
-        """Group the sessions by project, or stop doing so."""
+        """Group the sessions by project, or list them without groups."""
         self.rearrange(replace(self.view, grouped=grouped))
 
     def scope(self, *, everywhere: bool) -> None:

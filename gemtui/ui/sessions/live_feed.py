@@ -36,7 +36,7 @@ async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
 
 
 def _prepare(live: LiveFolder) -> None:
-    """Create the folder, so that it can be watched, and delete old files from it."""
+    """Create the folder to watch, and delete old files from it."""
     with suppress(OSError):
         make_own_folder(live.folder)
     live.clear()

@@ -21,7 +21,7 @@ WORDS = {
     LiveState.IDLE: ("idle", Role.MUTED),
     LiveState.KILLED: ("killed", Role.WARNING),
 }
-"""The text and the colour role for each state that the list shows."""
+"""The words and the colour role for each state that the list shows."""
 _NAME = 30
 """Maximum width of a project's name in cells."""
 _JUMP = "sessions.waiting"
@@ -48,7 +48,7 @@ def state_words(state: LiveState, glyphs: Glyphs) -> Content:
 
 
 def project_name(live: LiveSession) -> Clean:
-    """Return the name of a session's folder or, if that isn't known, of its process."""
+    """Return the name of a session's folder or, if unknown, its process's number."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 BETWEEN = re.compile(r"[\s,]+")
-"""Matches the separators between tags in a text."""
+"""Matches the separators between tags."""
 
 
 def tags_in_use(marks: Mapping[str, Mark]) -> list[Clean]:
@@ -101,9 +101,9 @@ class Marking:
         self._app.show_message(f"{self._done.capitalize()}: {self._about}, {undo} to undo")
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the change and show a message; return the affected sessions now listed.
+        """Undo the change, and show a message about it.
 
-        These are the ones that aren't archived after undoing.
+        Returns the affected sessions that are now listed, that is, those that aren't archived.
         """
         with self._app.reporting():
             await asyncio.shield(asyncio.wrap_future(self._feed.undo(self._change)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 LOOK = 1.0
-"""Seconds between two checks for changes to the file by other programs."""
+"""Seconds between two checks for changes that other programs made to the file."""
 _FRESH = 1_000_000_000
 """Nanoseconds within which a second change may keep the same modification time.
 
@@ -141,8 +141,8 @@ class MarksFeed:
 class MarkChange(NamedTuple):
     """A change of marks, along with the marks that were shown before it.
 
-    `kept`: completes once the change is saved. Its result is the marks that were in the file
-    before; its exceptions are those of `Marks.edit`.
+    `kept`: a future that completes once the change is saved. Its result is the marks that were in
+    the file before; its exceptions are those of `Marks.edit`.
     """
 
     edit: MarkEdit

@@ -56,9 +56,8 @@ class Patch:
     """A patch for `git apply`, with notes on files it doesn't cover exactly.
 
     The notes name files that were left out, and files that something else changed between two of
-    the sessions' writes.
-
-    `files`: how many files it changes. `left_out`: how many files could not be included.
+    the sessions' writes. `files`: how many files the patch changes. `left_out`: how many files
+    could not be included.
     """
 
     text: str

@@ -29,7 +29,7 @@ ONE_LINE_FROM = 64
 """Width in cells from which the list shows each session on one line, with columns."""
 ALL_COLUMNS_FROM = 110
 MATCH_ROOM = 32
-"""Maximum width in cells of a text that matches the search but isn't in the row."""
+"""Maximum width in cells of a match shown in addition to the row's usual contents."""
 IN_FLIGHT = "tool active"
 _GAP = Piece(own("  "), Style())
 _MARGIN = Piece(own(" "), Style())
@@ -224,7 +224,10 @@ def _length(facts: Iterable[RowFact]) -> int:
 
 
 def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
-    """Return a session's states as words, because no state is shown as a symbol alone."""
+    """Return words for a session's states.
+
+    These are needed because no state is shown only by a symbol.
+    """
     summary = entry.summary
     facts = []
     if (unseen := _unseen_match(entry, look, around.query)) is not None:
@@ -266,9 +269,9 @@ _FLAG_ROLES = {
 
 
 def _unseen_match(entry: ListEntry, look: Look, query: ListQuery) -> Clean | None:
-    """Return a match of the search that isn't in the part of a session the row shows.
+    """Return text that matches the search, unless the row already shows a match.
 
-    Returns None if there is no match, or if what the row shows already contains one.
+    Returns None if the row shows a match, or if there is none.
     """
     shown = "\n".join((entry.title, entry.project, *entry.models, *entry.tags))
     if not query.wanted or query.spans(shown):
@@ -314,7 +317,7 @@ def _failed(summary: Summary, look: Look, around: RowContext) -> tuple[Clean, St
 def _tokens(summary: Summary, around: RowContext) -> Clean:
     """Return words such as "812 tokens", "47k tokens" or "1.2M tokens".
 
-    Returns "" if it is unknown, or "? tokens" if the rows are sorted by it.
+    Returns "" if the number is unknown, or "? tokens" if the rows are sorted by that number.
     """
     total = None if summary.partial else summary.tokens.total
     if total is None:

@@ -140,10 +140,10 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def _in_scope(self) -> tuple[Summary, ...]:
-        """Return the sessions to search, as a new tuple.
+        """Return the sessions to search.
 
-        It is kept until the scope or the store changes, because a search recognizes an unchanged
-        scope by the identity of the tuple.
+        The caller keeps the returned tuple until the scope or the store changes, because a search
+        recognises an unchanged scope by the tuple's identity.
         """
         project = None if self.searching.everywhere else self.project
         return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
@@ -223,14 +223,14 @@ class SearchScreen(TypedSearch[OpenedHit]):
         for number, results in enumerate(found):
             painted = Event()
             reading.show(self._take, results, painted, number == 0)
-            painted.wait(_PAUSE)  # drawing and searching at once would be slower
+            painted.wait(_PAUSE)  # drawing and searching at the same time would be slower
             hits = [hit for group in results.groups for hit in group.hits]
             unread = results.unindexed and not results.complete
             if not unread and in_sight != hits[:_AT_ONCE]:
                 in_sight = hits[:_AT_ONCE]  # the first lines are read before all hits are counted
                 self._read_lines(in_sight, query, reading)
         for start in range(len(in_sight), len(hits), _AT_ONCE):
-            if start and reading.wait(_PAUSE):  # hardly visible; the user may type on
+            if start and reading.wait(_PAUSE):  # not in sight yet, and the user may be typing
                 return
             self._read_lines(hits[start : start + _AT_ONCE], query, reading)
 

@@ -1,6 +1,6 @@
 """Key actions that open the full-text search and the list of written files.
 
-Going back from a session that was opened there returns there.
+If the user opens a session there, going back from it returns to the search or the list.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class SessionSearch(SessionsPart):
         self._feed.notify_changed()
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Search a newer state of the store; once the store is loaded, start indexing."""
+        """Search a newer state of the session store.
+
+        Once the store has been loaded, the index of its contents is updated.
+        """
         if (search := self._open) is not None:
             search.use_snapshot(snapshot)
         if snapshot.complete:
@@ -150,7 +153,8 @@ class WrittenFiles(SessionsPart):
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
         """Let the user choose a write on the screen `shown`, and open its session.
 
-        `again`: opens the screen again; called when the user goes back from the session.
+        `again`: a function that opens the screen again, called when the user goes back from the
+        session.
         """
         screen, app = self.screen, self.screen.gemtui
         mode = app.current_mode

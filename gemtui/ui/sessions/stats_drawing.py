@@ -88,7 +88,10 @@ def _project(key: str) -> str:
 
 
 def _days(stats: Stats) -> dict[str, Sums]:
-    """Return the last days by name, including days without activity."""
+    """Return the totals of the last days, including days without activity.
+
+    The keys are the names of the days.
+    """
     if not stats.days:
         return {}
     last = max(stats.days)

@@ -16,7 +16,10 @@ class Undoable(Protocol):
         """Whether any part of the action can be undone."""
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the action and show a message; return the affected sessions now listed."""
+        """Undo the action, and show a message about it.
+
+        Returns the affected sessions that are now listed.
+        """
 
 
 class UndoStack:
@@ -35,7 +38,7 @@ class UndoStack:
         self._done.append(done)
 
     async def undo(self) -> Sequence[Summary]:
-        """Undo the last action; return the affected sessions that are then listed.
+        """Undo the last action, and return the affected sessions that are now listed.
 
         If the action couldn't be undone completely, it goes to the bottom of the stack, so that it
         is retried last.

@@ -65,7 +65,7 @@ class CallForm(Vertical):
         yield Static(id="args-note")
 
     def on_mount(self) -> None:
-        """Fill in the tool that runs commands, unless a call has been filled in."""
+        """Fill in the shell tool's name, unless a call has already been filled in."""
         if not self._tool.value:
             self._tool.value = "run_shell_command"
             self._begin_arguments()
@@ -133,7 +133,7 @@ class CallForm(Vertical):
         self._check()
 
     def _begin_arguments(self) -> None:
-        """Fill in the tool's required arguments, unless the user has typed some."""
+        """Fill in the tool's required arguments, unless the user has typed arguments."""
         name = self._tool.value
         if self._taken is not None and name != self._taken[1]:
             self._let_go()
@@ -241,9 +241,9 @@ def _template(name: str) -> str:
 
 
 def _more(name: str, text: str) -> Clean:
-    """Return a note on the arguments the tool also has, or that the tool is unknown.
+    """Return a note with the tool's other arguments, or saying that it is unknown.
 
-    `text`: the arguments in the form.
+    `name`: the tool's name. `text`: the arguments in the form.
     """
     known = tool(name)
     if known is None:

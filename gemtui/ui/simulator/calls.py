@@ -189,7 +189,7 @@ class MatchingCallsScreen(FiltersRows, SimulatorScreen):
         self.show_status(*said)
 
     def about(self) -> Clean:
-        """Return what the calls have in common, as the text beside the heading."""
+        """Return what the calls have in common, to show beside the heading."""
         return self._title
 
     def situation_changed(self) -> None:

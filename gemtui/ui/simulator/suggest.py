@@ -32,7 +32,7 @@ from gemtui.ui.simulator.simulation import Simulation
 
 
 class SuggestScreen(ScanScreen[Suggestions | None]):
-    """Shows suggested rules to choose from, and calls for which there are none.
+    """Shows suggested rules to choose from, and calls for which no rule is suggested.
 
     Below or beside them are the details of the row under the cursor.
     """

@@ -62,9 +62,10 @@ class BlockKeys(KeyPart):
             self._view.post_message(HistoryRequested(file[0]))
 
     def _file(self) -> tuple[str, int | None] | None:
-        """Return the path and line number of the file of the call under the cursor.
+        """Return the path and line number of the file that a tool call is about.
 
-        Returns None and shows a note if there is no such call or file.
+        This is the call under the cursor. If there is no such call or file, a note is shown and
+        None is returned.
         """
         block = self._view.page.block
         file = file_of(block) if isinstance(block, ToolCall) else None

@@ -60,9 +60,9 @@ _PATHS = (ToolKind.READ, ToolKind.WRITE, ToolKind.EDIT, ToolKind.LIST)
 
 
 def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
-    """Return the lines of a card, and whether it can be folded or unfolded.
+    """Return the lines of a tool call's card, and whether it can be folded.
 
-    `look`: the colours, the symbols, and the width.
+    `look`: the colours, the symbols, and the width. `folded`: whether to render it folded.
     """
     inner = look.narrowed(4)
     body = draw_body(call, inner, folded=folded)
@@ -315,9 +315,9 @@ def _rest(body: Body) -> str:
 
 
 def _unsaid(call: ToolCall, facts: Pieces, look: Look) -> tuple[str, tuple[str, ...]]:
-    """Return the command and the argument names that only an unfolded card shows.
+    """Return the command and the names of the arguments that a folded card leaves out.
 
-    The command is "" if the first line shows it in full.
+    The command is "" if the card's first line shows it in full.
     """
     asked, command = target(call), call.args.get("command")
     short = len(asked) <= _LONG_TARGET and "\n" not in asked.strip()

@@ -144,7 +144,7 @@ def _is_data(text: str) -> bool:
 
 
 def _output_language(text: str) -> Clean:
-    """Guess the language of a command's output from its beginning and end."""
+    """Guess the language of a command's output from its start and end."""
     text = text.strip()
     if text.startswith(("diff --git ", "--- a/")):
         return own("diff")

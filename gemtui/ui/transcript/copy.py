@@ -138,7 +138,7 @@ def _hunk_start(line: str) -> int | None:
 
 
 FIRST = 40
-"""Maximum width in cells of the first line of a text to copy."""
+"""Maximum width in cells of the first line of what can be copied."""
 
 
 class CopyScreen(DialogScreen[Copy | None]):

@@ -14,7 +14,7 @@ LAST = 1 << 30
 class Cursor(NamedTuple):
     """The block under the cursor.
 
-    `block`: None for the head line of a message that has no blocks.
+    `block`: the block's index; None for the head line of a message that has no blocks.
     """
 
     message: int

@@ -187,7 +187,7 @@ def _pair(old: Change, new: Change) -> tuple[Change, Change]:
 
 
 def _alike(one: str, other: str) -> int:
-    """Return how many characters at the beginning of two strings are equal."""
+    """Return how many characters at the start of two strings are equal."""
     pairs = zip(one, other, strict=False)
     return next(
         (n for n, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))

@@ -36,7 +36,7 @@ def draw_head(message: Message, look: Look) -> Line:
 
 
 def _ends(message: Message, look: Look) -> Iterator[Pieces]:
-    """Yield the model and token counts in several forms, the longest first."""
+    """Yield the model and token counts in several versions, the longest first."""
     model = flat((message.model or "")[:100]).removeprefix("gemini-")
     total, details = _tokens(message.usage, look)
     named = (Piece(own(model), look[Role.MUTED]),) if model else ()

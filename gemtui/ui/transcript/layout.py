@@ -110,7 +110,7 @@ ROOM = 5_000
 
 
 class Anchor(NamedTuple):
-    """A line of a message, and the row of the window where it must stay.
+    """A line of a message, and the row of the window on which it must stay.
 
     `message`: the message's index. `line`: the line's index in the message. `row`: 0 for the top
     row.

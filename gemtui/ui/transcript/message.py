@@ -48,9 +48,9 @@ from gemtui.ui.transcript.head import author_bar, draw_head, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
-"""Number of lines that a folded text shows.
+"""Number of lines that a folded text block shows.
 
-Only texts with more than `_SHORT_TEXT` lines can be folded.
+Only text blocks with more than `_SHORT_TEXT` lines can be folded.
 """
 _SHORT_FAILURE = 40
 _RECORD = 500

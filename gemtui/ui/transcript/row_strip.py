@@ -19,7 +19,7 @@ from gemtui.ui.transcript.layout import LayoutLine
 from gemtui.ui.transcript.viewport import Viewport
 
 LINES = 1 << 24
-"""More than the number of lines any message can have."""
+"""A number larger than that of the lines of any message."""
 
 
 class StyledSpan(NamedTuple):

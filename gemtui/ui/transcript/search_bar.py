@@ -213,7 +213,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
     page: Viewport
     word: str
     found: var[SearchState] = var(NOTHING)
-    """How far the search has come."""
+    """How far the search has got."""
 
     _bar: FindBar | None = None
 

@@ -116,7 +116,7 @@ class Viewport:
 
         The top row stays in place, unless the block under the cursor would leave the window. If the
         cursor is on the last block and the window follows the end of the transcript, the end stays
-        in place instead.
+        on the last row instead.
         """
         cursor, whole = self.cursor, self._is_whole()
         end = self.following and (self._on_last() or not self.height)

@@ -128,7 +128,7 @@ def totals_words(undone: Undone, *, done: bool) -> str:
 
 
 def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
-    """Return the title: the prompt to go back to, or the undo that is reversed."""
+    """Return the screen's title: the prompt to go back to, or the undo to reverse."""
     if redo:
         return clean_line(f"Redo: reverse the undo to before prompt {undone.to}")
     text = ellipsis(clean_line("".join(prompts[undone.to - 1 : undone.to])), _PROMPT)
@@ -150,7 +150,7 @@ def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
 
 
 def heading_of(row: UndoRow, look: Look) -> Sequence[Content]:
-    """Return the heading above what is shown for a row."""
+    """Return the heading above the details of a row."""
     words = f"{getattr(look.glyphs, row.sign)} {row.word}  "
     if row.step is None:
         return [Content.styled(own(words.rstrip()), "bold")]

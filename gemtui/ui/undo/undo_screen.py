@@ -384,6 +384,6 @@ class UndoFileScreen(FullScreen[None]):
         self.query_one(LineView).show(page.draw)
 
     def action_turn(self, step: int) -> None:
-        """Show the file in the next way (`step` 1) or the previous one (`step` -1)."""
+        """Switch to the next (`step` 1) or the previous (-1) way of showing the file."""
         self._at = (self._at + step) % len(self._pages)
         self._show()
