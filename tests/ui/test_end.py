@@ -71,12 +71,12 @@ def test_a_terminal_that_is_gone_ends_it(running: Terminal) -> None:
 
 
 EARLY = """
-import select, sys
+import os, select, sys
 from gemtui.ui import app
 handle = app.exit_immediately
 
 def wait(attributes):
-    print("ready", flush=True)
+    os.write(1, b"ready")
     poll = select.poll()
     poll.register(0, 0)
     poll.poll()

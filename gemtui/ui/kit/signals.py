@@ -49,6 +49,8 @@ def exit_immediately(attributes: list[Any] | None) -> None:
 
     for number in SIGNALS:
         signal.signal(number, on_signal)
+    if _hangs_up(0):  # if SIGHUP was ignored until now, as under nohup, it never arrives
+        os._exit(128 + signal.SIGHUP)
 
 
 class ExitSignals:
@@ -129,16 +131,23 @@ def _restore(attributes: list[Any] | None) -> None:
 def _watch_terminal() -> None:
     """Wait until the terminal hangs up, then send SIGHUP to this process.
 
-    Not every system does this by itself, and no signal arrives if SIGHUP was ignored when the
-    terminal hung up, before this process handled signals (as `nohup` does).
+    Not every system does this by itself.
+    """
+    if _hangs_up():
+        os.kill(os.getpid(), signal.SIGHUP)
+
+
+def _hangs_up(timeout: int | None = None) -> bool:
+    """Wait until the terminal hangs up; return False if there is no terminal.
+
+    `timeout`: the milliseconds after which to return False; None waits forever.
     """
     stream = sys.__stdin__
     if stream is None or not _is_terminal(stream.fileno()):
-        return
+        return False
     poll = select.poll()
     poll.register(stream.fileno(), 0)
-    if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll()):
-        os.kill(os.getpid(), signal.SIGHUP)
+    return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(timeout))
 
 
 def _is_terminal(handle: int) -> bool:
