@@ -126,7 +126,8 @@ def _rule(tool: str, decision: Decision, priority: int) -> Rule:
 def check_tools(permissions: Permissions) -> None:
     """Raise OptionError for the first name with a `name_problem`.
 
-    The error names the option and the position.
+    The error names the position in an agent adapter's terms, such as `allowedTools[1]`, and the
+    option.
     """
     _check(permissions, name_problem)
 
@@ -138,16 +139,23 @@ def unknown_tools(permissions: Permissions) -> tuple[str, ...]:
 
 
 def _check(permissions: Permissions, problem_of: Callable[[str], str | None]) -> None:
-    for option, index, name in _named(permissions):
+    for option, place, name in _named(permissions):
         if problem := problem_of(name):
-            raise OptionError(f"{option}[{index}]: {problem}", option=option, what=problem)
+            raise OptionError(f"{place} ({option}): {problem}", option=option, what=problem)
 
 
-def _named(permissions: Permissions) -> Iterator[tuple[str, int, str]]:
-    """Yield for each tool name the option, the position in that option, and the name."""
-    for option in ("only_tools", "approved_tools", "disallowed_tools"):
+def _named(permissions: Permissions) -> Iterator[tuple[str, str, str]]:
+    """Yield each tool name as (option, position, name).
+
+    An example is `("only_tools", "allowedTools[2]", "glob")`.
+    """
+    for option, field in (
+        ("only_tools", "allowedTools"),
+        ("approved_tools", "approvedTools"),
+        ("disallowed_tools", "disallowedTools"),
+    ):
         for index, name in enumerate(getattr(permissions, option) or ()):
-            yield option, index, name
+            yield option, f"{field}[{index}]", name
 
 
 def rules(permissions: Permissions) -> tuple[Rule, ...]:

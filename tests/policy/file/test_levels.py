@@ -129,7 +129,7 @@ def test_an_approved_tool_is_allowed_unless_it_is_denied() -> None:
 
 @pytest.mark.parametrize("name", ["", "bad*name", "\ud800"])
 def test_names_that_would_be_misread_are_refused_with_their_place(name: str) -> None:
-    with pytest.raises(OptionError, match=r"only_tools\[1\]"):
+    with pytest.raises(OptionError, match=r"allowedTools\[1\] \(only_tools\)"):
         rules(Permissions(only_tools=("good", name)))
 
 
