@@ -526,7 +526,7 @@ def _kinds() -> tuple[tuple[str, OptionKind], ...]:
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
-    """Return the value of the option or permission level with this name."""
+    """Return the value of the option, or the permission level, that has this name."""
     return getattr(options.permissions if name in CAPABILITIES else options, name, None)
 
 

@@ -228,7 +228,7 @@ _SETTINGS: Mapping[str, tuple[SettingKind, _Words]] = {
 
 
 def lets_model_correct(value: Any) -> bool:
-    """Return whether this `tools.disableLLMCorrection` lets a model rewrite contents."""
+    """Return whether this value of `tools.disableLLMCorrection` lets a model edit writes."""
     return value is not None and not value and not isinstance(value, list | dict)
 
 

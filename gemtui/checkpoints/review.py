@@ -180,7 +180,7 @@ def owned_changes(
     recorded: Iterable[RecordedChange],
     contents: Contents,
 ) -> dict[bytes, list[OwnedChange]]:
-    """Map each file to its changes, starting with the session's first one.
+    """Map each file to its changes by anyone, from the session's first one onwards.
 
     `mine`: returns whether a call belongs to the session under review. `recorded`: the session's
     changes that no checkpoint covers. `contents`: stores the contents of these changes.

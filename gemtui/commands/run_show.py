@@ -163,7 +163,7 @@ class Show:
     def quota_until(self, stderr: str) -> datetime | None:
         """Return when the quota is renewed, if the run ended because it was exhausted.
 
-        Returns None if the run ended for a different reason. `stderr`: as in `close`.
+        Returns None if the run ended for another reason. `stderr`: as in `close`.
         """
         outcome = self._progress.outcome(stderr)
         return None if outcome is None else outcome.until

@@ -146,7 +146,7 @@ class Removal:
 def replaced_files(
     home: Path, *, project: Path | None = None, before: datetime | None = None
 ) -> Iterator[Path]:
-    """Yield the damaged files of a store that a restore replaced and put in the vault.
+    """Yield the vault's copies of damaged session files that a restore replaced.
 
     `project`: a folder; yield only files of its sessions. `before`: yield only files that were last
     changed before this time. Never raises.

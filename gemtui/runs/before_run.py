@@ -1,4 +1,4 @@
-"""Report the things a run will do unasked because of settings or `.env` files.
+"""Report what settings and `.env` files allow a run to do without asking the user.
 
 The report is shown before the run. Digests of its items are stored for each folder, so that the
 next report can say what has changed since the last run.
@@ -143,7 +143,7 @@ class Report:
 
 
 def before_run_report(options: AgentOptions, environ: Mapping[str, str] = os.environ) -> Report:
-    """Report what a run with these options will do unasked because of settings.
+    """Report what settings allow a run with these options to do without asking the user.
 
     Environment variables in a setting are expanded to judge its value, but the report shows their
     names instead of their values.

@@ -150,7 +150,7 @@ class Gate:
     def waiting(self) -> bool:
         """Whether the user is being asked.
 
-        While this is so, the run's time limits are suspended.
+        The run's time limits are suspended while a question is open.
         """
         with self._lock:
             return self._waiting > 0
@@ -534,7 +534,7 @@ class Gate:
     def _allow(
         self, number: int, call: ApprovalRequest, answer: Approval, folder: str | None
     ) -> HookAnswer | ApprovalRequest:
-        """Let a call proceed that the user has allowed, unless something has changed.
+        """Let a call that the user has allowed proceed, unless something has changed.
 
         Returns the response to the hook, which is a denial if the call can't be made. If the call
         would no longer do what the user saw, returns a new question about it instead. `folder`: the

@@ -137,7 +137,7 @@ def _allows(policy: Policy) -> Policy:
 
 
 def keep_always(rule: Rule) -> Path:
-    """Add a rule to the policy for all runs, unless it is already there.
+    """Add a rule to the policy that applies to every run, unless it is already there.
 
     Returns the policy's file. Raises PolicyError and OSError.
     """
@@ -149,7 +149,10 @@ def keep_always(rule: Rule) -> Path:
 
 
 def forget_always(rule: Rule) -> None:
-    """Remove a rule from the policy for all runs. Raises PolicyError and OSError."""
+    """Remove a rule from the policy that applies to every run.
+
+    Raises PolicyError and OSError.
+    """
     path = path_of(ALWAYS)
     if not path.exists():
         return

@@ -1,4 +1,4 @@
-"""Preview a call about which the user is asked, and let the user change it."""
+"""Preview a call that awaits the user's approval, and let the user change it."""
 
 from __future__ import annotations
 

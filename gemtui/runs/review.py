@@ -115,7 +115,7 @@ class Reverted:
 
     @property
     def paths(self) -> list[str]:
-        """The files that have been changed."""
+        """The paths of the files that the revert changed, or would change."""
         return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
 
     def to_dict(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 class File(Protocol):
-    """The current version of a session file, such as a Summary or a ChatFile."""
+    """A session file and its current state; a Summary or a ChatFile provides these."""
 
     @property
     def name(self) -> str:

@@ -238,7 +238,10 @@ class Search:
         self._split = None
 
     def _read_fresh(self, files: Sequence[File], cancelled: Callable[[], bool]) -> SearchedIndex:
-        """Return the text index of a few unindexed files, cached while they are unchanged."""
+        """Return a temporary text index of the files that the main index lacks.
+
+        It is cached until one of these files changes.
+        """
         fresh = self._fresh
         if fresh is None or fresh[0] != files:
             fresh = files, words_of(files, cancelled)

@@ -242,7 +242,7 @@ class Store:
 
     @contextmanager
     def _noting(self, folder: Path) -> Iterator[None]:
-        """Record a problem if a folder can't be read; ignore that it doesn't exist."""
+        """Record a problem if a folder can't be read; ignore missing folders."""
         try:
             yield
         except (FileNotFoundError, NotADirectoryError):

@@ -41,7 +41,7 @@ class ToolAvailability:
     `offered`: whether the model sees the tool. `found`: whether the CLI recognises the tool when it
     is called; if not, the call fails as not found. A tool that is called by a former name is found,
     although that name isn't offered. `by`: the rule that hides the tool. It is None if the tool
-    isn't hidden, or is hidden for a different reason: by the mode's default decision, or because
+    isn't hidden, or is hidden for another reason: by the mode's default decision, or because
     another tool with the same short name is hidden.
     """
 

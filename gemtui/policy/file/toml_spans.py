@@ -173,7 +173,7 @@ def _comment_of(text: str, field: TomlField) -> str:
 
 
 def _place(text: str, before: Container[str]) -> int:
-    """Return the offset at which to insert a new field; `before`: as for `with_field`."""
+    """Return the offset at which to insert a new field (see `with_field` for `before`)."""
     above = [each.end for each in fields_of(text) if each.value and each.key in before]
     if above:
         return max(above)

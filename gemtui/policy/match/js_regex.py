@@ -388,7 +388,7 @@ def _split(first: int, last: int) -> Iterator[tuple[int, int]]:
 def char_of(node: CharacterClass) -> str:
     """Return the only character that a class matches, or "" if it matches several.
 
-    A surrogate is returned as the character by which `in_halves` replaces it.
+    A surrogate is returned as the placeholder that `in_halves` replaces it with.
     """
     if len(node.ranges) != 1 or node.ranges[0][0] != node.ranges[0][1]:
         return ""

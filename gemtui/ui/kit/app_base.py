@@ -110,7 +110,7 @@ class AppBase(App[None]):
         self.drafts: dict[Hashable, FieldValues] = {}
         """What the user typed into dialogs that were closed without submitting."""
         self.handed_over = False
-        """Whether a different program is using the terminal."""
+        """Whether another program is using the terminal."""
         self.at_extension = False
         """Whether the extension is being changed, or a dialog about it is open."""
         self.last_key = 0.0

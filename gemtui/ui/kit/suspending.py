@@ -89,7 +89,7 @@ class JobControl:
         self._resume()
 
     def _wait_for_foreground(self) -> None:
-        """Stop the job again while a different job uses the terminal.
+        """Stop the job again while another job uses the terminal.
 
         This happens if the user has resumed gemtui in the background with `bg`.
         """

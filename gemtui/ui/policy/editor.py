@@ -103,7 +103,7 @@ class PolicyEditor:
         return try_examples(examples_of(document.text), document.policy)
 
     async def watch(self, file: PolicyFile) -> None:
-        """Reload the file whenever a different program has written it.
+        """Reload the file whenever another program has written it.
 
         If the draft has unsaved changes, it isn't reloaded, but marked as changed on disk. Runs
         until cancelled, or until the file's folder can't be watched.

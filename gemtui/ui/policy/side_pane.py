@@ -187,7 +187,7 @@ class PolicySide(Vertical):
             toml.scroll_to(y=max(0, at - 2), animate=False)
 
     def show_examples(self, tried: Sequence[Tried]) -> None:
-        """Show the examples, those that fail first."""
+        """Show the examples, failing ones first."""
         lines: list[Content] = []
         if tried:
             passed = sum(each.passes for each in tried)

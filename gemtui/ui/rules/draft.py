@@ -49,7 +49,7 @@ class Draft:
 
     `opened`: the file as it was read; None if the policy has never been saved. `mode`: the approval
     mode, used for decisions and for runs started from the policy pane; it isn't part of the file.
-    `around`: everything else that influences decisions. `moved_on`: whether a different program has
+    `around`: everything else that influences decisions. `moved_on`: whether another program has
     changed the file since it was read.
     """
 

@@ -107,7 +107,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self._look_into(self.files.history)
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
-        """Show a newer state of the session store, also in the history opened from here."""
+        """Show a newer state of the session store, here and in a file history opened here."""
         super().use_snapshot(snapshot)
         if self._history is not None:
             self._history.use_snapshot(snapshot)

@@ -48,7 +48,7 @@ def state_words(state: LiveState, glyphs: Glyphs) -> Content:
 
 
 def project_name(live: LiveSession) -> Clean:
-    """Return the name of a session's folder or, if unknown, its process's number."""
+    """Return the name of a session's folder or, if unknown, its process ID."""
     name = PurePath(live.project).name if live.project else f"process {live.pid}"
     return ellipsis(clean_line(name), _NAME)
 

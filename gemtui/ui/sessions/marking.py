@@ -50,9 +50,9 @@ _TITLE = 40
 
 
 def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a copy of a session's summary with the user's name for it as its title.
+    """Return a copy of a session's summary, titled with the name the user gave it.
 
-    Without such a name, the summary is returned as it is.
+    If the user hasn't named the session, the summary is returned unchanged.
     """
     mark = marks.get(session.id)
     return session if mark is None or mark.name is None else replace(session, title=mark.name)

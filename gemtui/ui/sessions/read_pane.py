@@ -51,7 +51,7 @@ _PARENT = 40
 class _Left(Struct, frozen=True, kw_only=True):
     """A session that the user can go back to, whose file is still open.
 
-    The user left it by opening a different session from it.
+    The user left it by opening another session from inside it.
     """
 
     summary: Summary

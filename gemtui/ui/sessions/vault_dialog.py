@@ -1,4 +1,4 @@
-"""Dialogs that turn the vault on or off, and show what it holds and will remove.
+"""Dialogs that turn the vault on or off, and show which sessions are in it.
 
 The vault holds gemtui's own copies of sessions.
 """

@@ -1,7 +1,7 @@
 """Archiving of changes in the store while the vault is on.
 
 This module uses asyncio but no widgets. Files are read and written on a background thread of its
-own, one step at a time. If that thread has to wait for a different program, nothing else is
+own, one step at a time. If that thread has to wait for another program, nothing else is
 delayed.
 """
 

@@ -240,9 +240,9 @@ class Layout:
     def anchor(self, top: int, height: int) -> Anchor:
         """Return an anchor that keeps the visible part of the layout in place.
 
-        `top`: the line of the layout on the top row. `height`: the number of rows. The anchor is in
-        the first visible message (or the next one below) whose height is known, or else in the
-        message at the top.
+        `top`: the number of the line that is on the top row. `height`: the number of rows. The
+        anchor is in the first visible message (or the next one below) whose height is known, or
+        else in the message at the top.
         """
         first, line = self.heights.find(self._clamped(top, 1))
         row = -line
@@ -275,7 +275,7 @@ class Layout:
         return top
 
     def settle_end(self, height: int) -> int:
-        """Render the last `height` lines; return the line of the layout on the top row."""
+        """Render the last `height` lines; return the number of the line that is then on top."""
         self._trim(self._fill_up(len(self), height))
         return max(0, self.heights.total - height)
 
