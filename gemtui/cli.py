@@ -315,7 +315,8 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 @click.option(
     "--hidden",
     is_flag=True,
-    help="Include archived and empty sessions, ghosts, subagents, checkpoints, and copies.",
+    help="Include archived and empty sessions, subagents, checkpoints, copies, and the empty files "
+    "that resuming a session can leave behind.",
 )
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
 @cursor_option
@@ -652,7 +653,11 @@ def run(**words: Any) -> int:
 
 for _place, _name, _words in (
     ("runs", "runs", "List, show, answer, and stop runs."),
-    ("worktrees", "worktrees", "List, compare, apply, and remove worktrees that runs used."),
+    (
+        "worktrees",
+        "worktrees",
+        "List, compare, and remove worktrees of runs, or apply their changes.",
+    ),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

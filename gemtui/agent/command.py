@@ -384,12 +384,12 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
     if options.tools.asks_unnamed:
         yield (
             "no approval mode is set, so file writes, shell commands and network access need "
-            "approval unless you set a level for them"
+            "approval unless the run's options allow them"
         )
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield (
-            "in plan mode “allow” levels have no effect, because they would permit writes and "
-            "shell commands"
+            "in plan mode, options that allow tools have no effect, because they would permit "
+            "writes and shell commands"
         )
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)

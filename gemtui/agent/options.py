@@ -108,7 +108,7 @@ class AgentOptions:
             help="Work in a new git worktree outside the repository, on its own branch.",
             flags=("--worktree",),
             label="Worktree",
-            hint="your files are not changed; F7 lists, applies and removes worktrees",
+            hint="your files are not changed; F7 lists worktrees and applies their changes",
             tick="in a new git worktree",
             brief="worktree",
         ),

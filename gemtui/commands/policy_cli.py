@@ -105,14 +105,14 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
 def _calls(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add to a command the options that select recorded calls."""
     for option in (
-        click.option("--everywhere", is_flag=True, help="Use the recorded calls of all projects."),
+        click.option("--everywhere", is_flag=True, help="Use recorded calls from all projects."),
         click.option(
             "--project",
             metavar="DIR",
             type=click.Path(file_okay=False, path_type=Path),
-            help="Use the recorded calls of this folder's sessions.",
+            help="Use recorded calls from this folder's sessions.",
         ),
-        click.option("--session", metavar="ID", help="Use the recorded calls of one session."),
+        click.option("--session", metavar="ID", help="Use recorded calls from one session."),
     ):
         command = option(command)
     return command

@@ -214,7 +214,9 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     yield from _named("kept", kept or [_NOTHING])
     words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):
-        words.append(f"{counted(others, 'more file')}: ghosts, empty sessions, copies")
+        words.append(
+            f"{counted(others, 'more file')}: empty sessions, copies, and leftovers of resuming"
+        )
     yield from _named("next", words or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"

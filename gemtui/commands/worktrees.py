@@ -61,7 +61,7 @@ _name = click.argument("name", shell_complete=_names)
 @json_option
 @click.pass_context
 def worktrees(ctx: click.Context, as_json: bool) -> None:
-    """List, compare, apply, and remove the git worktrees of runs.
+    """List, compare, and remove the git worktrees of runs, or apply their changes.
 
     `gemtui run --worktree` creates a worktree for each run. Without a command, list the worktrees.
     NAME is the name of a worktree or its branch, a unique prefix of either, or `latest`.

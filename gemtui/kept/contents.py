@@ -271,11 +271,13 @@ class VaultStatus:
             yield "", f"{size(held.copied)} copies of files that Gemini CLI still has"
         yield "", f"{size(held.only_here)} stored only here, in {counted(held.kept, 'file')}"
         if held.on:
-            yield "saved by", _HOOK if self.hook else _NO_HOOK
+            yield "saving", _HOOK if self.hook else _NO_HOOK
 
 
-_HOOK = "the extension after every turn, and gemtui while it runs"
-_NO_HOOK = "gemtui while it runs; with the extension also after every turn"
+_HOOK = "Sessions are saved after every turn by the extension, and by gemtui while it is open."
+_NO_HOOK = (
+    "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
+)
 
 
 def vault_status(

@@ -92,7 +92,7 @@ RULES: tuple[SecretForm, ...] = (
     ),
     SecretForm(
         "private-key",
-        "Private keys in PEM armour, encoded in base64 once more, as in Kubernetes",
+        "Private keys in PEM armour, base64-encoded again, as in Kubernetes secrets",
         ("ls0tls1crudjti",),
         re.compile(r"LS0tLS1CRUdJTi(?!BDRVJU|BQVUJM)[0-9A-Za-z+/]{20,40000}={0,2}"),
         "https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/",

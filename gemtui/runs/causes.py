@@ -15,7 +15,7 @@ from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED
 from gemtui.agent.stream import signal_of
 
 _LOGIN = (
-    "set GEMINI_API_KEY to a key of Google AI Studio",
+    "set GEMINI_API_KEY to a key from Google AI Studio",
     "or set up Vertex AI: GOOGLE_GENAI_USE_VERTEXAI=true with project and location",
     "or start gemini once in a terminal and log in there",
 )

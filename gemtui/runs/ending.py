@@ -52,7 +52,7 @@ class Status(StrEnum):
 _WORDS: Mapping[Status, str] = {
     Status.OK: "done",
     Status.WARNING: "done, with a warning",
-    Status.REFUSED: "done, tools were denied",
+    Status.REFUSED: "done, but calls were denied",
     Status.INCOMPLETE: "incomplete",
     Status.FAILED: "failed",
     Status.INTERRUPTED: "interrupted",

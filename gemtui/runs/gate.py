@@ -84,7 +84,7 @@ RACES = (
     "this call again after that result; read the file first."
 )
 
-SAYS = "The user says, while you work:"
+SAYS = "The user sent this while you were working:"
 
 HookAnswer = Mapping[str, Any]
 _GO_ON: HookAnswer = {}

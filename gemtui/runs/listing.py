@@ -119,7 +119,7 @@ class Run:
         if self.end is Status.REFUSED:
             return f"done, {refused} denied"
         if self.end is Status.WARNING:
-            return f"done, {failed} failed" if failed else "done, a warning"
+            return f"done, {failed} failed" if failed else Status.WARNING.words
         if self.asks:
             return "asks"
         return self.state.value if self.end is None else self.end.words

@@ -327,10 +327,7 @@ def _refused_lines(progress: RunProgress) -> Iterator[str]:
 
 _REWORD = "rephrase the prompt so that commands don't use $(...), backticks or <(...)"
 _ALLOW = (
-    (
-        "allow it with a level (file writes, shell, network), with --allow-tool NAME, or with a "
-        "policy"
-    ),
+    "allow it with --file-write, --shell, --network or --allow-tool NAME, or with a policy",
     "or choose a mode that allows more: auto_edit writes files, yolo runs everything",
 )
 

@@ -258,7 +258,7 @@ def line_end_changes(before: str | None, after: str) -> Iterator[str]:
     """Describe changes to line endings and to the final newline, each as a clause."""
     was, becomes = _ends(before or ""), _ends(after)
     if becomes == _MIXED:
-        yield r"mixed line ends: ␍ marks \r\n"
+        yield r"mixed line endings: ␍ marks \r\n"
     elif was and becomes and was != becomes:
         yield f"line endings change from {was} to {becomes}"
     elif becomes == _CRLF:

@@ -32,7 +32,7 @@ def read(place: Path) -> Run:
     [
         (REFUSED, Status.REFUSED, 2, 0, "done, 2 denied"),
         (FAILED, Status.WARNING, 0, 2, "done, 2 failed"),
-        ((STREAMS / "loop_text.jsonl").read_text(), Status.WARNING, 0, 0, "done, a warning"),
+        ((STREAMS / "loop_text.jsonl").read_text(), Status.WARNING, 0, 0, "done, with a warning"),
         ((STREAMS / "sigterm-mid-text.jsonl").read_text(), Status.INCOMPLETE, 0, 0, "incomplete"),
     ],
 )

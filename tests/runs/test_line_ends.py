@@ -13,7 +13,7 @@ from gemtui.runs.proposal import comparable, line_end_changes
         ("a\n", "b\n", []),
         (None, "a\r\n", [r"all lines end with \r\n"]),
         ("a\n", "a\r\n", [r"line endings change from \n to \r\n"]),
-        ("a\r\nb\r\n", "a\nb\r\n", [r"mixed line ends: ␍ marks \r\n"]),
+        ("a\r\nb\r\n", "a\nb\r\n", [r"mixed line endings: ␍ marks \r\n"]),
         ("a\n", "a", ["the newline at the end is removed"]),
         ("a", "a\n", ["a newline is added at the end"]),
         (None, "a", ["no newline at the end"]),

@@ -50,7 +50,7 @@ _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
 """Syntax that may keep a `cd` from affecting all the commands that follow it."""
 _LOADS: Final = "it sets a variable that can make programs run"
 _HIDDEN: Final = "one of its arguments can run a program or write a file"
-_ANY_CODE: Final = "it runs any code that it is given"
+_ANY_CODE: Final = "it runs any code passed to it"
 _DELETES: Final = frozenset(
     ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
 )

@@ -293,7 +293,7 @@ def _without_effect(table: Mapping[str, Any], rule: Rule) -> Iterator[FindingDra
         text = "Gemini CLI ignores rules with priority 950 if security.disableAlwaysAllow is set"
         yield warned("priority", text, "write 949 or 951")
     if rule.subagent == "*":
-        text = 'subagent "*" would match only an agent with that name, so the rule never applies'
+        text = 'subagent = "*" matches only an agent named "*", so the rule never applies'
         yield warned("subagent", text, "remove it to match every agent, or name one")
     elif rule.subagent and rule.subagent not in AGENTS and (near := _agent(rule.subagent)):
         yield warned("subagent", f'there is no agent "{rule.subagent}"', f'write "{near}"')

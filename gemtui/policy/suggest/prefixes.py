@@ -161,7 +161,7 @@ def _file(words: list[str], at: int) -> Prefix | NoPrefix:
     No prefix is suggested if an option follows the interpreter, because it could run anything.
     """
     if at + 1 >= len(words) or words[at + 1].startswith(("-", "/dev/", "/c", "/k")):
-        return _no(words[: at + 2], "it runs any code that it is given")
+        return _no(words[: at + 2], "it runs any code passed to it")
     return Prefix(text=" ".join(words[: at + 2]), opens=_CODE)
 
 

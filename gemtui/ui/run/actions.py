@@ -441,7 +441,9 @@ async def _without_gate(
     Returns the options for another attempt to start the run, or None to give up. `error`: why the
     run can't ask.
     """
-    install = Choice("install", Clean("Install the extension"), Clean("then run and ask me"))
+    install = Choice(
+        "install", Clean("Install the extension"), Clean("then start the run with Ask me on")
+    )
     answer = await app.push_screen_wait(
         ChooseScreen(
             Clean("This run can't ask for your approval"),

@@ -62,7 +62,7 @@ def draw_proposal(
             missing.append(visible_line(f"{more} of {name}"[:200]))
     left_out = ", ".join(missing)
     if left_out:
-        lines.append(note_line(f"{left_out} not shown; press enter to see everything", look))
+        lines.append(note_line(f"not shown: {left_out}; press enter to see everything", look))
     return Drawing(lines, left_out)
 
 

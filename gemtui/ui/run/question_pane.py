@@ -368,7 +368,7 @@ class QuestionPane(Vertical):
             words = f"{counted(self.view.below, 'more line')} below"
             return Clean(words if self.view.reached_end else f"{words} ({yes} scrolls down)")
         if self._left_out:
-            return visible_line(f"{self._left_out} not shown; press {whole} to see everything")
+            return visible_line(f"not shown: {self._left_out}; press {whole} to see everything")
         return Clean(f"End ({counted(self.view.total, 'line')})")
 
     def _say_list(self) -> None:

@@ -278,7 +278,7 @@ def test_names_that_rules_do_match(name: str) -> None:
             "MCP",
         ),
         (f'{GLOB}decision = "deny"\npriority = 950\n', "priority", "disableAlwaysAllow", "949"),
-        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "would match only an agent", "remove it"),
+        (f'{GLOB}subagent = "*"\n{DENY}', "subagent", "matches only an agent named", "remove it"),
         (f'{GLOB}subagent = "generlist"\n{DENY}', "subagent", "no agent", '"generalist"'),
     ],
 )

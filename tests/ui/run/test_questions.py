@@ -726,7 +726,7 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         await me.asked(1, "mcp_docs_find", arguments={"text": "x" * 30_000})
         await me.ready(1)
         await me.press("end")
-        await me.sees("more characters not shown; press enter to see everything")
+        await me.sees("more characters; press enter to see everything")
         await me.ready(1)
         await me.press("y")
         await me.until(lambda: any("to see everything" in said for said in me.said))
