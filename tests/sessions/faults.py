@@ -87,9 +87,12 @@ def injected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
     """Everything that Python asks of the file system goes through `Faults` meanwhile."""
     faults = Faults()
 
+    names: dict[int, Any] = {}
+
     def checked(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(path: Any = ".", *values: Any, **options: Any) -> Any:
-            faults.check(path)
+            folder = names.get(options.get("dir_fd", -1))
+            faults.check(path if folder is None else Path(folder, path))
             return real(path, *values, **options)
 
         return call
@@ -102,7 +105,6 @@ def injected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Faults]:
         with scandir(path) as entries:
             yield (_Entry(entry, faults) for entry in entries)
 
-    names: dict[int, Any] = {}
     os_open, raw = os.open, io.FileIO
 
     def handle(path: Any, *values: Any, **options: Any) -> int:

@@ -32,6 +32,15 @@ class PolicyPane(DialogGuardScreen[None]):
         """The policy being edited."""
         return self.editor.draft
 
+    @property
+    def place(self) -> int | None:
+        """The index in the file of the rule under the cursor; None if there is no such rule.
+
+        After the draft has lost rules, the table may show the old ones for a moment.
+        """
+        place = self.main.place
+        return place if place is not None and place < len(self.draft.entries) else None
+
     def show(self, place: int | None = None) -> None:
         """Show the current draft.
 

@@ -53,7 +53,7 @@ class RuleKeys(PolicyPart):
     @dialog
     async def open_rule(self) -> None:
         """Show a form to edit the rule under the cursor."""
-        place = self.screen.main.place
+        place = self.screen.place
         rule = None if place is None else self.screen.draft.entries[place].rule
         if rule is not None:
             await self._form(rule, place)
@@ -112,7 +112,7 @@ class RuleKeys(PolicyPart):
             await self._edit_chosen(partial(edits.replace_rule, rule=better))
 
     async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
-        if (place := self.screen.main.place) is not None:
+        if (place := self.screen.place) is not None:
             seen = self.screen.draft.document
             await self.screen.edit(
                 edits.edit_by_index(seen, lambda document: make(document, place))

@@ -118,7 +118,7 @@ class PolicyScreen(PolicyPane):
     @on(PolicyMain.Moved)
     def _say_rule(self) -> None:
         """Show the findings about the rule under the cursor, and how to fix them."""
-        draft, place = self.draft, self.main.place
+        draft, place = self.draft, self.place
         entry = None if place is None else draft.entries[place]
         rule = None if entry is None else entry.rule
         said = () if place is None else draft.document.problems[place]
@@ -145,7 +145,7 @@ class PolicyScreen(PolicyPane):
         if action in _OF_RULES and self._covered:
             return False
         if action in _OF_A_RULE:
-            return self.main.place is not None
+            return self.place is not None
         draft, main = self.draft, self.main
         states: dict[str, object] = {
             "fix": self.rule_keys.better,

@@ -17,6 +17,8 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.runs.listing import runs_dir
 from gemtui.ui.kit.clean_widgets import Tick
 from gemtui.ui.kit.messages import AllowCallRequested
+from gemtui.ui.policy.main_pane import PolicyMain
+from gemtui.ui.rules.draft import Draft
 from gemtui.ui.run.prompt import PromptArea
 from gemtui.ui.run.screen import RunScreen
 from tests.fake_cli import INIT, OK, FakeCli
@@ -506,6 +508,20 @@ async def test_a_first_policy_gets_a_name_when_it_is_saved(home: Path) -> None:
         await me.until((policies_dir() / "work.toml").exists)
         await me.until(lambda: not me.draft.changed)
         await me.sees("--policy=…/work.toml")
+
+
+async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(
+    home: Path,
+) -> None:
+    policy("a", FIRST)
+    async with planner(home) as me:
+        await me.until(lambda: me.tools)
+        me.pane.editor.draft = Draft()
+        me.pane.main.post_message(PolicyMain.Moved())
+        await me.press("enter")
+        assert me.pane.place is None
+        me.pane.show()
+        await me.sees("No policy yet.")
 
 
 async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:

@@ -69,7 +69,7 @@ async def test_the_tests_and_src_and_nothing_else(tmp_path: Path, size: tuple[in
         await me.sees("rm -rf build", "npm test")
         await choose(me, "rm -rf build")
         await me.press("enter")
-        await me.sees("Call details", "⊘ deny", "it succeeded")
+        await me.sees("Call details", "⊘ deny", "the call succeeded")
         await me.press("o")
         await me.sees("[1 Sessions]", "rm -rf build")
         assert getattr(me.view.page.block, "id", None) == "call-6"

@@ -48,7 +48,7 @@ async def test_a_new_run_asks_where_the_extension_is_ready(
 ) -> None:
     fake_cli()
     ready = ExtensionState(state=HookState.READY, folder=home, link=home, source=home, problem=None)
-    monkeypatch.setattr(next_run, "extension_state", lambda *_: ready)
+    monkeypatch.setattr(next_run, "extension_state", lambda *_, **__: ready)
     async with runner(home, project) as me:
         await me.sees("mode ask")
         assert me.pane.options.ask

@@ -45,7 +45,7 @@ async def test_behind_a_number_are_its_calls_and_behind_a_call_its_reasons(tmp_p
         await me.press("down")
         await me.sees("1 of 2 calls")
         await me.press("enter")
-        await me.sees("Call details", "it succeeded", "⊘ deny  by rule 1")
+        await me.sees("Call details", "the call succeeded", "⊘ deny  by rule 1")
         await me.sees('"command": "rm -rf build"')
         await me.sees("Nothing is removed here.")
         await me.press("escape", "escape")
