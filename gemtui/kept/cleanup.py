@@ -111,8 +111,10 @@ class DoomedFile:
                 return "contains nothing to resume"
             case Why.UNREADABLE:
                 return "it can't be read"
-            case Why.NO_HEADER:
+            case Why.NO_HEADER if self.session.format == "jsonl":
                 return "its first line is corrupt or missing; gemtui vault restore repairs it"
+            case Why.NO_HEADER:
+                return "it has no session id"
             case Why.TWIN:
                 return "has the same id as another file that will be deleted"
 

@@ -69,7 +69,8 @@ class VaultUsage:
 def contents() -> VaultUsage:
     """Inspect every file in the vault, and return the vault's size. Never raises."""
     shared = copied = only_here = files = kept = 0
-    for tree in (*trees(), *replaced_trees()):
+    replaced = replaced_trees()
+    for tree in (*trees(), *replaced):
         for name, inode in files_below(str(tree)):
             with suppress(OSError):
                 facts = os.lstat(name)
@@ -81,7 +82,8 @@ def contents() -> VaultUsage:
                 elif own is not None and _is_copy(Path(name), facts, Path(path), own):
                     copied += facts.st_size
                 else:
-                    kept, only_here = kept + 1, only_here + facts.st_size
+                    only_here += facts.st_size
+                    kept += tree not in replaced  # no list shows replaced files
     return VaultUsage(
         folder=vault_dir(),
         on=is_on(),

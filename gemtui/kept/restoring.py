@@ -35,7 +35,7 @@ from gemtui.kept.run_copies import backup_of, contains_copy, read_session, sessi
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
 from gemtui.sessions.belongings import is_plain_id
-from gemtui.sessions.merge import is_live, merged
+from gemtui.sessions.merge import is_live, merged, supersedes
 from gemtui.sessions.projects import Projects, path_hash
 from gemtui.sessions.store import SessionKind, place_of
 from gemtui.sessions.summary import Flag, Summary, iso
@@ -109,7 +109,7 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
     kept, place = session.path, session.path
     if Flag.KEPT in session.flags:
         place = place_in_store(kept)
-    elif (saved := _saved_version(place, home)) is not None:
+    elif (saved := _saved_version(session, home)) is not None:
         kept = saved
     elif session.has_header or session.kind is not SessionKind.MAIN or not place_of(place, home):
         raise RestoreFailed(f"{place} is already in its place, so there is nothing to restore")
@@ -127,12 +127,14 @@ def restore_from_vault(session: Summary, home: Path, rule: Retention, now: datet
     return _restore(source, home, lambda _: rule, now)
 
 
-def _saved_version(place: Path, home: Path) -> Path | None:
+def _saved_version(session: Summary, home: Path) -> Path | None:
     """Return the vault's best version of a damaged file of the store; None if it has none."""
     found = [
         (read.resumable, read.has_header, read.spoken, -read.problems, read.name)
-        for each in kept_at(place, home)
-        if (read := read_session(each.path)) is not None and not adds_to(place, each.path)
+        for each in kept_at(session.path, home)
+        if (read := read_session(each.path)) is not None
+        and not supersedes(session, read)
+        and not adds_to(session.path, each.path)
     ]
     return Path(max(found)[-1]) if found else None
 
@@ -219,8 +221,13 @@ def put_back_first(id: str) -> str:
 def _header(session: Summary, place: Path, root: str | None) -> dict[str, Any]:
     """Return the header that a log lacks, and without which the CLI would delete the log.
 
-    Raises RestoreFailed or OSError.
+    Raises OSError, and RestoreFailed if the file is no log or the header can't be known.
     """
+    if session.format != "jsonl":
+        raise RestoreFailed(
+            "not restored, because it has no session id, which only files in today's format can be "
+            f"given, and Gemini CLI would delete it at its next start: it stays in {session.path}"
+        )
     id = _id_in_first_line(session.path, short_id(place))
     if root is None or not id:
         raise RestoreFailed(
@@ -305,7 +312,8 @@ def _require_replaceable(
         return
     if there.resumable and there.has_header and there.id != session.id:
         raise RestoreFailed(_other_session(place))
-    if there.resumable and there.has_header and (adds or place not in known):
+    newer = adds or supersedes(there, session)
+    if there.resumable and there.has_header and (newer or place not in known):
         raise RestoreFailed(_in_the_way(place))
     if (adds or kept == place) and is_live(there, now):
         raise RestoreFailed(_live(place))

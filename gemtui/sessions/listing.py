@@ -349,13 +349,13 @@ class Listing:
 
     def replace_all(self, sessions: Sequence[Summary]) -> None:
         """Replace the sessions, which must be sorted newest first, as in a snapshot."""
-        prepared, self._prepared = self._prepared, None
-        if (
-            prepared is None
-            or prepared.sessions is not sessions
-            or prepared.marks is not self._marks
-        ):
+        prepared = self._prepared
+        if prepared is None or prepared.sessions is not sessions:  # it may be for the next call
             prepared = self._entries_of(sessions)
+        else:
+            self._prepared = None
+            if prepared.marks is not self._marks:
+                prepared = self._entries_of(sessions)
         self._labels, self._entries = prepared.labels, prepared.entries
         self._ordered = None
 

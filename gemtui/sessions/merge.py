@@ -149,16 +149,27 @@ def _rank(summary: Summary) -> tuple[bool, bool, datetime, int, bool, bool, date
     )
 
 
-def _undamaged_first(ranked: list[Summary]) -> list[Summary]:
-    """Move the vault's version of the first file to the front, unless it has fewer messages.
+def supersedes(file: Summary, other: Summary) -> bool:
+    """Return whether a session file is undamaged and newer than another version of it.
 
-    The vault lists a version only if the file does not begin with it. As the CLI only appends to a
-    log, the file was then damaged.
+    It may lack messages of that version nevertheless, because Gemini CLI rewrites legacy files, for
+    example after a rewind, and can create a log anew (assets/gemini-cli.md#growth).
+    """
+    intact = file.has_header and file.resumable and not file.problems and not file.partial
+    return intact and (file.updated or _NEVER) > (other.updated or _NEVER)
+
+
+def _undamaged_first(ranked: list[Summary]) -> list[Summary]:
+    """Move the vault's version of the first file to the front if that file was damaged.
+
+    The vault lists a version only if the file does not begin with it. Unless Gemini CLI has written
+    the file anew, it was then damaged. A version with fewer messages stays behind it.
     """
     first = ranked[0]
     for at, each in enumerate(ranked):
         saved = Flag.KEPT in each.flags and Flag.KEPT not in first.flags
-        if saved and each.spoken >= first.spoken and place_in_store(each.path) == first.path:
+        fuller = each.spoken >= first.spoken and not supersedes(first, each)
+        if saved and fuller and place_in_store(each.path) == first.path:
             return [each, *ranked[:at], *ranked[at + 1 :]]
     return ranked
 

@@ -21,6 +21,7 @@ from tests.sessions import logs
 from tests.sessions.stores import (
     LONG_AGO,
     append,
+    legacy,
     marker,
     read,
     session,
@@ -43,7 +44,7 @@ DAMAGE: dict[str, Damage] = {
     "cut off": lambda data: data[: len(data) // 2],
     "a bad line": lambda data: data.replace(b'{"id":"g0"', b'##id":"g0"'),
     "a few bytes": lambda data: data.replace(b"Hello", b"Hullo"),
-    "a later date": lambda data: data.replace(b"23:04:05", b"23:04:09"),
+    "an earlier date": lambda data: data.replace(b"23:04:05", b"23:04:03"),
 }
 
 
@@ -78,6 +79,49 @@ def keep_quiet(home: Path, path: Path) -> None:
     """Keep a file that has not changed for some minutes, so that the vault copies it."""
     set_time(path, LONG_AGO + zlib.crc32(path.read_bytes()) % 1000)
     keep_all(home)
+
+
+def created_anew(home: Path) -> Path:
+    """A log that was kept, and that the CLI has created again with other messages."""
+    path = session(home, uuid(1), talk(uuid(1), turns=3))
+    keep_quiet(home, path)
+    path.unlink()
+    other = [logs.user("u8", "New", 20), logs.gemini("g8", "Newer", 21)]
+    return session(home, uuid(1), [logs.header(uuid(1), lastUpdated=logs.at(21)), *other])
+
+
+def rewound(home: Path) -> Path:
+    """A legacy file that was kept, and that the CLI has written again after a rewind."""
+    asked = [logs.user("u0", "Hello"), logs.gemini("g0", "Answer")]
+    path = legacy(home, uuid(1), [*asked, logs.user("u1", "More", 3)], key="proj")
+    keep_quiet(home, path)
+    return legacy(home, uuid(1), asked, key="proj", seconds=30)
+
+
+@pytest.mark.parametrize("anew", [created_anew, rewound])
+def test_what_gemini_cli_has_written_anew_is_listed_and_not_replaced(
+    store: Path, anew: Callable[[Path], Path]
+) -> None:
+    path = anew(store)
+    for _ in range(2):
+        (found,) = read(store).sessions
+        assert found.path == path
+        before = path.read_bytes()
+        with pytest.raises(RestoreFailed, match="already in its place"):
+            restored(store, uuid(1))
+        assert path.read_bytes() == before
+        keep_quiet(store, path)
+
+
+def test_a_legacy_file_without_an_id_is_not_repaired(store: Path) -> None:
+    path = legacy(store, uuid(1), [logs.user("u0", "Hello"), logs.gemini("g0", "Hi")], key="proj")
+    overwrite(path, bad := path.read_bytes().replace(b'"sessionId"', b'"sessionid"'))
+    (found,) = read(store).sessions
+    (next_one,) = next_deletions([found], lambda _: Retention(), SOON)
+    assert next_one.words() == "it has no session id"
+    with pytest.raises(RestoreFailed, match="only files in today's format"):
+        restore_from_vault(found, store, Retention(), SOON)
+    assert path.read_bytes() == bad
 
 
 @pytest.mark.parametrize("later", ["at once", "linked", "copied"])

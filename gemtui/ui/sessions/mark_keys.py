@@ -90,3 +90,4 @@ class MarkKeys(SessionsPart):
     async def _set_aside(self) -> None:
         with self.screen.gemtui.reporting():
             await asyncio.shield(asyncio.wrap_future(self.screen.marks.set_aside()))
+            self.screen.gemtui.show_message("Marks work again. Press the key again.")
