@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
     from gemtui.provider import GeminiCliProvider, ProviderResult
     from gemtui.runs.adapter import GeminiAdapter
-    from gemtui.sessions.store import Problem
-    from gemtui.sessions.summary import Flag, Summary
+    from gemtui.sessions.catalog.summary import Flag, Summary
+    from gemtui.sessions.store.store import Problem
     from gemtui.transcript.model import Usage
     from gemtui.transcript.unified import UnifiedMessage, parse_message
 
@@ -159,8 +159,8 @@ if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown 
         ),
         "gemtui.provider": ("GeminiCliProvider", "ProviderResult"),
         "gemtui.runs.adapter": ("GeminiAdapter",),
-        "gemtui.sessions.store": ("Problem",),
-        "gemtui.sessions.summary": ("Flag", "Summary"),
+        "gemtui.sessions.store.store": ("Problem",),
+        "gemtui.sessions.catalog.summary": ("Flag", "Summary"),
         "gemtui.transcript.model": ("Usage",),
         "gemtui.transcript.unified": ("UnifiedMessage", "parse_message"),
     }

@@ -11,14 +11,14 @@ from typing import Any
 
 from gemtui.files import is_folder
 from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import dropped_of
-from gemtui.sessions.record_facts import RecordKind
-from gemtui.sessions.resolve import LATEST
-from gemtui.sessions.scope import find_session, listed_sessions, read_store
-from gemtui.sessions.session_log import SessionLog, read_record
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.resolve import LATEST
+from gemtui.sessions.catalog.scope import find_session, listed_sessions, read_store
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import dropped_of
+from gemtui.sessions.read.record_facts import RecordKind
+from gemtui.sessions.read.session_log import SessionLog, read_record
+from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Dropped
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 

@@ -9,10 +9,10 @@ from typing import Any, assert_never
 from gemtui.api import DroppedRecord, problem_dict
 from gemtui.jsonout import encode, encode_array
 from gemtui.redact.redactor import Redactor
-from gemtui.sessions.load import dropped_of, records_of, transcript_of, unified_of
-from gemtui.sessions.redacted import redacted_summary
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.redacted import redacted_summary
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.read.session_log import SessionLog
 
 
 class Format(StrEnum):

@@ -17,11 +17,11 @@ from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.stream import Stream
 from gemtui.policy.model.recorded_call import CallStatus
 from gemtui.runs.call_history import recorded_calls
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import IN_FLIGHT, transcript_of
-from gemtui.sessions.merge import is_live
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.merge import is_live
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.load import IN_FLIGHT, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.call_text import file_lines
 from gemtui.transcript.export import to_text
 from gemtui.transcript.media import image_bytes, pixels

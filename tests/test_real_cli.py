@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import records_of, transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary
-from gemtui.sessions.watch import Changed, watch
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import records_of, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.watch import Changed, watch
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Author,

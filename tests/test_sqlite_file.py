@@ -12,7 +12,7 @@ import pytest
 from gemtui.errors import MarksUnreadable
 from gemtui.marks import MarkEdit, Marks
 from gemtui.search.file_list import FileList, Indexed, NoIndex
-from gemtui.sessions.store import Store
+from gemtui.sessions.store.store import Store
 from gemtui.sqlite_file import DAMAGE
 from tests.sessions.stores import session, uuid
 

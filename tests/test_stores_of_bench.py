@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.catalog.summary import Flag
 from tests.bench.make_store import make_store
 from tests.bench.used_store import make_used_store
 from tests.sessions import stores

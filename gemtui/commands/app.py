@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gemtui.config import Config, Scope, load_config
 from gemtui.files import resolved
 from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
-from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.catalog.preload import StorePreload
 
 _ENDING = 10.0
 """How many seconds to wait for the demo's runs to end after they have been killed."""

@@ -15,13 +15,13 @@ from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode_array
 from gemtui.paths import cache_dir, current_folder
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.patches import ProjectPatch, remarks
-from gemtui.sessions.projects import folder_names
-from gemtui.sessions.scope import read_store, sessions_with_calls
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary, iso
-from gemtui.sessions.written_files import (
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.scope import read_store, sessions_with_calls
+from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.store.projects import folder_names
+from gemtui.sessions.store.store import Problem
+from gemtui.sessions.writes.patches import ProjectPatch, remarks
+from gemtui.sessions.writes.written_files import (
     RecordedWrite,
     recorded_changes,
     recorded_writes,

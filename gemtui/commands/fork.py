@@ -7,7 +7,7 @@ from pathlib import Path
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.paths import gemini_home
-from gemtui.runs.fork import Fork, fork_session
+from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.text import clean_line
 
 

@@ -15,8 +15,8 @@ from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.sessions.scope import listed_sessions, read_store
-from gemtui.sessions.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")

@@ -25,12 +25,17 @@ from gemtui.mcp_server import ServedTool, ToolError
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.query import parse_query
-from gemtui.sessions.scope import find_session, listed_sessions, read_store, sessions_with_calls
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary, iso
-from gemtui.sessions.written_files import recorded_writes, writes_by_file
+from gemtui.sessions.catalog.query import parse_query
+from gemtui.sessions.catalog.scope import (
+    find_session,
+    listed_sessions,
+    read_store,
+    sessions_with_calls,
+)
+from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.writes.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible
 from gemtui.transcript.export import message_lines
 

@@ -30,9 +30,9 @@ from gemtui.policy.suggest.replay import (
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.sessions.scope import listed_sessions, read_store, sessions_with_calls
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.scope import listed_sessions, read_store, sessions_with_calls
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import Problem
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls
 

@@ -30,7 +30,7 @@ from gemtui.policy.suggest.replay import (
     tool_may_exist,
 )
 from gemtui.policy.words import decision_word, rule_place
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, counted
 
 _DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)

@@ -11,8 +11,8 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.paths import typed_path
 from gemtui.push.folder import open_folder
 from gemtui.push.push import push, pushed_sessions
-from gemtui.sessions.scope import read_store
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean_line, counted
 
 

@@ -16,8 +16,8 @@ from gemtui.commands.sessions import short_ids
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
-from gemtui.sessions.scope import read_store
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 
 _TOLD = 20

@@ -17,7 +17,7 @@ from gemtui.commands.output import (
 )
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.undo import COMPARING
-from gemtui.runs.review import (
+from gemtui.runs.undo.review import (
     Reverted,
     Review,
     changed_words,
@@ -26,7 +26,7 @@ from gemtui.runs.review import (
     revert,
     subject_of,
 )
-from gemtui.runs.review import review as review_of
+from gemtui.runs.undo.review import review as review_of
 from gemtui.text import Clean, clean_line, counted, visible
 
 _ID = re.compile(r"[hfc][0-9a-f]{10}")

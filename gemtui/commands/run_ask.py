@@ -24,11 +24,11 @@ from gemtui.errors import GemtuiError
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
 from gemtui.policy.edit.named_policies import path_of
-from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.granted import ALWAYS
-from gemtui.runs.proposal import Form
-from gemtui.runs.questions import Question
-from gemtui.runs.similar_calls import similar_calls
+from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
+from gemtui.runs.gate.granted import ALWAYS
+from gemtui.runs.gate.proposal import Form
+from gemtui.runs.gate.questions import Question
+from gemtui.runs.gate.similar_calls import similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8

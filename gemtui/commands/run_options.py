@@ -27,10 +27,10 @@ from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
-from gemtui.runs.fork import fork_session
-from gemtui.sessions.resolve import LATEST
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.runs.undo.fork import fork_session
+from gemtui.sessions.catalog.resolve import LATEST
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 
 LARGEST = 8 * 1024 * 1024
 """The maximum size of a prompt, in bytes; the CLI would truncate a larger one."""

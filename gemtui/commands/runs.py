@@ -26,8 +26,8 @@ from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
-from gemtui.runs.checkpoint_state import checkpoint_state
 from gemtui.runs.ending import RunState
+from gemtui.runs.gate.questions import Question, Questions
 from gemtui.runs.listing import (
     BROKEN,
     Run,
@@ -41,10 +41,10 @@ from gemtui.runs.listing import (
     with_outcome,
 )
 from gemtui.runs.listing import clear_runs as clear_runs
-from gemtui.runs.questions import Question, Questions
 from gemtui.runs.queue_state import load_queue
 from gemtui.runs.stop import stop_run as end_run
-from gemtui.sessions.summary import iso
+from gemtui.runs.undo.checkpoint_state import checkpoint_state
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import (
     Clean,
     clean,
@@ -118,7 +118,7 @@ def _list(*, as_json: bool) -> None:
 def show(id: str, as_json: bool) -> None:
     """Show everything about one run, including its whole prompt."""
     run = with_outcome(find_run(runs_dir(), id))
-    from gemtui.runs.file_tracker import recorded_files
+    from gemtui.runs.files.tracker import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
     files, questions = (

@@ -19,12 +19,10 @@ from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.jsonout import encode_array
-from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
-from gemtui.runs.questions import Question
-from gemtui.runs.queue_state import load_queue
-from gemtui.runs.served import (
+from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation
+from gemtui.runs.gate.questions import Question
+from gemtui.runs.gate.served import (
     WaitingQuestion,
     conversation_of,
     first_token,
@@ -33,6 +31,8 @@ from gemtui.runs.served import (
     token_of,
     waiting_questions,
 )
+from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
+from gemtui.runs.queue_state import load_queue
 from gemtui.text import Clean, clean_line, duration, visible_line
 from gemtui.transcript.model import Consent
 

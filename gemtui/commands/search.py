@@ -24,12 +24,12 @@ from gemtui.search.file_list import index_folder
 from gemtui.search.results import Hit, Page, Results, SessionHits
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import Field, Query, is_of_sessions, parse_query
-from gemtui.sessions.resolve import newest_files_first
-from gemtui.sessions.scope import listed_sessions, read_store
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import Unsure
+from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
+from gemtui.sessions.catalog.resolve import newest_files_first
+from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10

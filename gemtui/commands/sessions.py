@@ -18,13 +18,13 @@ from gemtui.files import is_folder
 from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
-from gemtui.sessions.cache import SessionLine
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import NewestSessions, Unsure
-from gemtui.sessions.scope import listed_sessions, read_store
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.cache import SessionLine
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import NewestSessions, Unsure
+from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
 SHORT = 8

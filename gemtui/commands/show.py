@@ -9,9 +9,9 @@ from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.redact.redactor import Redactor, replaced_words
-from gemtui.sessions.load import dropped_counts
-from gemtui.sessions.redacted import redact
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.catalog.redacted import redact
+from gemtui.sessions.read.load import dropped_counts
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from gemtui.transcript.export_words import dropped_words
 

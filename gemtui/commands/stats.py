@@ -12,9 +12,9 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
-from gemtui.sessions.scope import read_store
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.summary import iso
+from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, Sums, counted_sessions

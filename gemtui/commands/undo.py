@@ -19,9 +19,9 @@ from gemtui.commands.output import (
 )
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.paths import checkpoints_dir, current_folder
-from gemtui.runs.checkpointing import prune_checkpoints
-from gemtui.runs.undo import Undone, checkpoint_list, redo_project, undo_session
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.checkpointing import prune_checkpoints
+from gemtui.runs.undo.undo import Undone, checkpoint_list, redo_project, undo_session
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 
 _COMMAND = 60

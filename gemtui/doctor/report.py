@@ -43,6 +43,7 @@ from gemtui.paths import (
     gemini_home,
     prompts_file,
 )
+from gemtui.runs.gate.user_commands import failures
 from gemtui.runs.listing import (
     BROKEN,
     CLEAR,
@@ -54,13 +55,12 @@ from gemtui.runs.listing import (
     runs_dir,
     runs_usage,
 )
-from gemtui.runs.user_commands import failures
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.projects import registry_problem
-from gemtui.sessions.scope import listed_sessions
-from gemtui.sessions.store import Problem, SessionKind, StoreState
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.projects import registry_problem
+from gemtui.sessions.store.store import Problem, SessionKind, StoreState
 from gemtui.stats.prices import load_prices
 from gemtui.text import Clean, clean_line, counted, size
 

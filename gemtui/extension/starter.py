@@ -20,7 +20,7 @@ from gemtui.transcript.tools import tools_that_read
 
 STARTER = "checkpoint.sh"
 """The file in the extension's folder that `hook.sh` sources."""
-_MODULE = "gemtui.runs.hooked_checkpoints"
+_MODULE = "gemtui.runs.undo.hooked_checkpoints"
 _CONFIG, _PROGRAM = "config", "program"
 _LONGEST = 20.0
 """The time limit, in seconds, for Python to load gemtui."""

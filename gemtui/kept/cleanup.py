@@ -15,9 +15,9 @@ from typing import Any
 
 from gemtui.agent.trust import folder_settings
 from gemtui.paths import vault_dir
-from gemtui.sessions.projects import is_hash
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import NO_TITLE, Flag, Summary, TitleSource
+from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary, TitleSource
+from gemtui.sessions.store.projects import is_hash
+from gemtui.sessions.store.store import Problem, SessionKind
 
 SETTING = "general.sessionRetention.enabled"
 """The setting that turns the clean-up off if it is false."""

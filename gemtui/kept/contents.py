@@ -14,12 +14,9 @@ from typing import Any
 from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.belongings import is_plain_id
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.store import place_of
-from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.vault_files import (
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.vault_files import (
     files_below,
     in_tree,
     names_beside,
@@ -27,7 +24,10 @@ from gemtui.sessions.vault_files import (
     replaced_trees,
     trees,
 )
-from gemtui.sessions.versions import holds_all, same_version
+from gemtui.sessions.read.versions import holds_all, same_version
+from gemtui.sessions.store.belongings import is_plain_id
+from gemtui.sessions.store.projects import Projects, folder_names
+from gemtui.sessions.store.store import place_of
 from gemtui.text import counted, short_path, size
 
 PRUNE = "gemtui vault prune"

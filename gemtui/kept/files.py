@@ -24,8 +24,8 @@ from gemtui.files import (
     sync,
     sync_folder,
 )
-from gemtui.sessions.vault_files import TEMPORARY
-from gemtui.sessions.versions import same_version
+from gemtui.sessions.catalog.vault_files import TEMPORARY
+from gemtui.sessions.read.versions import same_version
 
 _NEVER_LINKED = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}

@@ -34,12 +34,9 @@ from gemtui.kept.files import copy_file, replace_with_copy, restore_file, stat_i
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
-from gemtui.sessions.belongings import is_plain_id
-from gemtui.sessions.merge import is_live, merged, supersedes
-from gemtui.sessions.projects import Projects, path_hash
-from gemtui.sessions.store import SessionKind, place_of
-from gemtui.sessions.summary import Flag, Summary, iso
-from gemtui.sessions.vault_files import (
+from gemtui.sessions.catalog.merge import is_live, merged, supersedes
+from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.vault_files import (
     COPIES,
     in_tree,
     kept_at,
@@ -48,7 +45,10 @@ from gemtui.sessions.vault_files import (
     store_with_kept,
     trees,
 )
-from gemtui.sessions.versions import adds_to
+from gemtui.sessions.read.versions import adds_to
+from gemtui.sessions.store.belongings import is_plain_id
+from gemtui.sessions.store.projects import Projects, path_hash
+from gemtui.sessions.store.store import SessionKind, place_of
 
 _FIRST = 4096
 """Number of bytes at the beginning of a log that are searched for its first line."""

@@ -52,8 +52,8 @@ from gemtui.kept.run_copies import (
     write_newest,
 )
 from gemtui.paths import gemini_home
-from gemtui.sessions.store import Store
-from gemtui.sessions.versions import begins_with
+from gemtui.sessions.read.versions import begins_with
+from gemtui.sessions.store.store import Store
 from gemtui.transcript.parts import string
 
 QUICK = 0.002

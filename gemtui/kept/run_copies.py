@@ -25,11 +25,11 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_file, path_exists, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.kept.files import copy_file, replace_with_copy, restore_file, size_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind, Store, file_anywhere
-from gemtui.sessions.summarise import read_file
-from gemtui.sessions.summary import Summary, TitleSource
-from gemtui.sessions.versions import begins_with
+from gemtui.sessions.catalog.summarise import read_file
+from gemtui.sessions.catalog.summary import Summary, TitleSource
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.read.versions import begins_with
+from gemtui.sessions.store.store import ChatFile, SessionKind, Store, file_anywhere
 
 R = TypeVar("R", bound=Struct)
 _BEFORE, _NOW, _AFTER = "before.json", "now.json", "after.json"

@@ -7,7 +7,7 @@ minutes, its link is replaced with a copy, which shares its blocks with the file
 supports that. A file that grows again is linked again, and the copy is updated when the file has
 been unchanged for a while. Tool outputs and plans are archived in the same way, in their latest
 version. A copy is made at once if a link is impossible (because the vault is on another file
-system), and for legacy files, which the CLI overwrites. `gemtui/sessions/vault_files.py` describes
+system), and for legacy files, which the CLI overwrites. `gemtui/sessions/catalog/vault_files.py` describes
 the layout.
 
 Nothing in this module removes or replaces an archived file unless the replacement contains all of
@@ -37,9 +37,7 @@ from gemtui.kept.files import (
     temporary,
 )
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
-from gemtui.sessions.belongings import folders_beside
-from gemtui.sessions.store import ChatFile, Store, place_of
-from gemtui.sessions.vault_files import (
+from gemtui.sessions.catalog.vault_files import (
     COPIES,
     REPLACED,
     TEMPORARY,
@@ -49,13 +47,15 @@ from gemtui.sessions.vault_files import (
     replaced_trees,
     trees,
 )
-from gemtui.sessions.versions import (
+from gemtui.sessions.read.versions import (
     adds_to,
     begins_with,
     holds_all,
     legacy_message_ids,
     same_version,
 )
+from gemtui.sessions.store.belongings import folders_beside
+from gemtui.sessions.store.store import ChatFile, Store, place_of
 
 _ON, _LOCK = "on", "lock"
 _STALE = 3600

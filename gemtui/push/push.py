@@ -16,10 +16,10 @@ from gemtui.errors import NotASession, PushError, SessionTooLarge
 from gemtui.push.folder import DATA, PushedFile, PushFolder
 from gemtui.push.rows import message_rows
 from gemtui.redact.redactor import Redactor
-from gemtui.sessions.redacted import redact, redacted_summary
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.redacted import redact, redacted_summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem, SessionKind
 
 UNKNOWN_DAY = "unknown"
 _LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})

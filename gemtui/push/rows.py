@@ -10,9 +10,9 @@ from msgspec.structs import asdict
 
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary, iso
+from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Attachment,

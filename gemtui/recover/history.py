@@ -24,14 +24,14 @@ from gemtui.recover.rebuilt import (
     rebuild,
 )
 from gemtui.recover.shell_reads import shown_by
-from gemtui.sessions.index import never
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.projects import folder_names
-from gemtui.sessions.read_cached import read_log
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import normalized_path
+from gemtui.sessions.catalog.index import never
+from gemtui.sessions.catalog.read_cached import read_log
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.projects import folder_names
+from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.sessions.writes.written_files import normalized_path
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.file_output import files_read, part_read

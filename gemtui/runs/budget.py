@@ -26,9 +26,9 @@ from gemtui.agent.turn_counter import TurnWatch
 from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError
 from gemtui.kept.run_copies import session_files
 from gemtui.paths import cache_dir, config_file, gemini_home
-from gemtui.sessions.index import Index
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Store
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Store
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Sums
 from gemtui.stats.spent import sums_of, sums_since

@@ -13,11 +13,11 @@ from typing import Any
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import Call
-from gemtui.sessions.index import never
-from gemtui.sessions.load import calls_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import never
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import calls_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.transcript.model import ToolStatus
 from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args

@@ -16,9 +16,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gemtui.errors import GemtuiError
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, ToolStatus, Transcript
 
 

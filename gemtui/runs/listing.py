@@ -35,7 +35,7 @@ from gemtui.paths import state_dir
 from gemtui.runs.ending import RunState, Status, status_of
 from gemtui.runs.follow_up import settle
 from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
-from gemtui.sessions.summary import iso
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
 

@@ -25,7 +25,7 @@ def keeper_of(folder: RunFolder, request: Request) -> RunKeeper | None:
 
     The session is protected only if the run resumes it. Returns None if the run needs neither.
     """
-    from gemtui.runs.checkpointing import checkpoints_of
+    from gemtui.runs.undo.checkpointing import checkpoints_of
 
     keepers = (_session_keeper(folder, request), checkpoints_of(folder, request))
     found = [keeper for keeper in keepers if keeper is not None]
@@ -77,7 +77,7 @@ def gate_of(folder: RunFolder, request: Request) -> RunGate | None:
     """
     if not (request.about or {}).get("ask"):
         return None
-    from gemtui.runs.gate import Gate
+    from gemtui.runs.gate.gate import Gate
 
     budget = budget_of(folder, request)
     return (
@@ -112,7 +112,7 @@ def after_of(folder: RunFolder) -> AfterRun:
 
     The command is read immediately, so that the run can't change it.
     """
-    from gemtui.runs.user_commands import ON_END, UserCommands, start_command
+    from gemtui.runs.gate.user_commands import ON_END, UserCommands, start_command
 
     program = UserCommands.of(folder).on_end
     return lambda run: start_command(run, ON_END, program) if program else None

@@ -31,7 +31,7 @@ from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import kind_of, named_file
 
 if TYPE_CHECKING:
-    from gemtui.sessions.session_log import SessionLog
+    from gemtui.sessions.read.session_log import SessionLog
 
 UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
 """Errors raised for a file that can't be read or holds no session."""
@@ -111,7 +111,7 @@ def documents_of(
     Dropped messages are included. `start`, `stop`: yield only the documents of the messages with
     these indexes, counted as in `placed_messages`.
     """
-    from gemtui.sessions.load import placed_messages
+    from gemtui.sessions.read.load import placed_messages
 
     placed = placed_messages(log, start=start, stop=stop)
     for place, (message, slot) in enumerate(placed, start):

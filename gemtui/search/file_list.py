@@ -20,7 +20,7 @@ from zlib import crc32
 import msgspec.msgpack
 from msgspec import Struct
 
-from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 
 VERSION = 7

@@ -16,11 +16,11 @@ from gemtui.search.documents import UNREADABLE, FileDocuments
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
 from gemtui.search.read_documents import readable_documents
-from gemtui.sessions.load import message_fingerprints
-from gemtui.sessions.replay import Replay
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import ChatFile
-from gemtui.sessions.summarise import kind_and_id
+from gemtui.sessions.catalog.summarise import kind_and_id
+from gemtui.sessions.read.load import message_fingerprints
+from gemtui.sessions.read.replay import Replay
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import ChatFile
 
 _LOGS = 4
 """Maximum number of logs kept open."""

@@ -22,7 +22,7 @@ from gemtui.paths import make_own_folder
 from gemtui.search.documents import FileDocuments
 from gemtui.search.file_list import FileList, Indexed, IndexedFile, NoIndex, list_file
 from gemtui.search.text_index import CHECKED, TextIndex, minor_version
-from gemtui.sessions.store import ChatFile
+from gemtui.sessions.store.store import ChatFile
 
 _LOCK = "lock"
 _BROKEN = "broken"

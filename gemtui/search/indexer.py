@@ -32,8 +32,8 @@ from gemtui.processes import helper
 from gemtui.search.following import Following
 from gemtui.search.index import WriteIndex, only_writer, remove_gone
 from gemtui.search.read_documents import read_documents
-from gemtui.sessions.store import ChatFile, SessionKind
-from gemtui.sessions.vault_files import store_with_kept
+from gemtui.sessions.catalog.vault_files import store_with_kept
+from gemtui.sessions.store.store import ChatFile, SessionKind
 
 _FIRST, _LONGEST = 0.5, 8.0
 """Minimum and maximum seconds between commits.

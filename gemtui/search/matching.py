@@ -12,7 +12,7 @@ from gemtui.search.documents import DocumentKind
 from gemtui.search.similar import typos
 from gemtui.search.text_index import LATEST, epoch_seconds, schema
 from gemtui.search.words import words
-from gemtui.sessions.query import Field, Narrowed, Query, Term, is_of_sessions
+from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, is_of_sessions
 
 
 class Likeness(IntEnum):

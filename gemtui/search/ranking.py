@@ -19,7 +19,7 @@ from gemtui.search.matching import Likeness, engine_query
 from gemtui.search.results import Hit, Page, Rank, Results, SessionHits
 from gemtui.search.scope import SearchScope
 from gemtui.search.text_index import FoundDocument, TextReader, TooMuch
-from gemtui.sessions.query import Query, Term
+from gemtui.sessions.catalog.query import Query, Term
 from gemtui.text import clean_line, or_list
 
 _RANKED = 2000

@@ -1,6 +1,6 @@
 """Read session files' documents, in several processes if there is much to read.
 
-Each process runs this module as a program (`gemtui.sessions.readers`).
+Each process runs this module as a program (`gemtui.sessions.store.readers`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from gemtui.search.documents import UNREADABLE, FileDocuments, SearchDocument, documents_of
 from gemtui.search.file_list import session_of
-from gemtui.sessions.readers import Readers, serve
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import ChatFile
-from gemtui.sessions.summarise import kind_and_id
+from gemtui.sessions.catalog.summarise import kind_and_id
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.readers import Readers, serve
+from gemtui.sessions.store.store import ChatFile
 
 MUCH = 32 * 1024 * 1024
 """Number of bytes to read from which helper processes are used."""

@@ -7,8 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from gemtui.search.documents import DocumentKind
-from gemtui.sessions.query import Query
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.query import Query
+from gemtui.sessions.catalog.summary import Summary
 
 
 class Hit(Struct, frozen=True, kw_only=True):

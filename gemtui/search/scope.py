@@ -11,13 +11,13 @@ from typing import Protocol
 
 from gemtui.marks import Mark
 from gemtui.search.file_list import IndexedFile, session_of
-from gemtui.sessions.catalog import newest_first
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import Narrowed, fits, is_of_sessions
-from gemtui.sessions.repositories import ProjectFolders
-from gemtui.sessions.store import ChatFile, SessionKind, stamp_of
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import newest_first
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import Unsure
+from gemtui.sessions.catalog.query import Narrowed, fits, is_of_sessions
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.repositories import ProjectFolders
+from gemtui.sessions.store.store import ChatFile, SessionKind, stamp_of
 
 _MOST_UNREAD = 24 * 1024 * 1024
 """Maximum total size, in bytes, of unindexed files in a StoreScope.

@@ -1,7 +1,7 @@
 """Search in the text of all sessions: the interface for screens and commands.
 
     search = Search(index_folder(cache_dir(), home))       # once; Search(None) has no index
-    query = parse_query(text, now=datetime.now().astimezone())  # of gemtui.sessions.query
+    query = parse_query(text, now=datetime.now().astimezone())  # of gemtui.sessions.catalog.query
     for results in search.find(query, snapshot.sessions, limit=200, cancelled=...):
         ...                                                # each replaces the previous one
     line = search.snippet(hit, query, width=80)            # reads the file: for visible hits only
@@ -15,7 +15,7 @@ identify a message by its id in the session's transcript, and one of the message
 snapshot of the store to `find`, which reads everything that is not indexed yet from the files.
 
 The index is written by a separate process, `gemtui.search.indexer.Indexer`, which reports its
-progress and must be notified of changes. `gemtui.sessions.query.query_completions` completes
+progress and must be notified of changes. `gemtui.sessions.catalog.query.query_completions` completes
 fields.
 """
 
@@ -44,10 +44,10 @@ from gemtui.search.similar import typos
 from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
 from gemtui.search.unindexed import AT_ONCE, file_groups, may_match, words_of
 from gemtui.search.words import words
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import Query, Term, is_of_sessions
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import Unsure
+from gemtui.sessions.catalog.query import Query, Term, is_of_sessions
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean
 
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gemtui.search.similar import similar_in
 from gemtui.search.words import words
-from gemtui.sessions.query import Query, Term
+from gemtui.sessions.catalog.query import Query, Term
 from gemtui.text import Clean, clean_line, either_form
 
 WIDTH = 200

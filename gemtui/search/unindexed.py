@@ -13,7 +13,7 @@ from gemtui.search.ranking import SearchedIndex
 from gemtui.search.scope import File
 from gemtui.search.text_index import TextIndex
 from gemtui.search.words import words
-from gemtui.sessions.query import Query
+from gemtui.sessions.catalog.query import Query
 
 AT_ONCE = 24 * 1024 * 1024
 """Maximum number of bytes of session files to index in memory at once."""
@@ -50,7 +50,7 @@ def words_of(
 
     `only`: returns whether to include the file at a path.
     """
-    from gemtui.sessions.session_log import SessionLog
+    from gemtui.sessions.read.session_log import SessionLog
 
     text = TextIndex()
     for number, file in enumerate(files):

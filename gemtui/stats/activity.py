@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec.msgpack
 from msgspec import Struct
 
-from gemtui.sessions.cache import CachedRows
-from gemtui.sessions.load import calls_of
-from gemtui.sessions.read_cached import read_cached
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.cache import CachedRows
+from gemtui.sessions.catalog.read_cached import read_cached
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import calls_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 from gemtui.transcript.parts import instant, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, written_path

@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from gemtui.sessions.repositories import ProjectFolders, repository_of
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.repositories import ProjectFolders, repository_of
+from gemtui.sessions.store.store import SessionKind
 from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum

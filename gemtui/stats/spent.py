@@ -8,10 +8,10 @@ from datetime import datetime
 from pathlib import Path
 
 from gemtui.errors import GemtuiError
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.stats.activity import FileActivity, activities, answers_of
 from gemtui.stats.prices import Prices
 from gemtui.stats.report import UNKNOWN_MODEL, Stats, Sums, counted_sessions

@@ -1,7 +1,7 @@
 """The files that a run has written, one row per file, derived from its tool calls.
 
 assets/architecture.md#the-files-of-a-run describes the rules for these rows. Facts from the disk
-are added by `gemtui.runs.file_tracker`.
+are added by `gemtui.runs.files.tracker`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from textual.worker import WorkerFailed
 
 from gemtui.config import Config, keep_setting
 from gemtui.paths import config_file
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.extension.content import command, write_to
-from gemtui.runs.gate import Gate
+from gemtui.runs.gate.gate import Gate
 from tests.bench.measure import Cost, Row, medians
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import GeminiCli, install

@@ -10,8 +10,8 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Thought
 from tests.bench import minimal
 from tests.bench.make_store import NOW, make_session, more_records

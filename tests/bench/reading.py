@@ -9,9 +9,9 @@ from pathlib import Path
 
 import orjson
 
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from tests.bench.make_store import make_session, make_store
 from tests.bench.measure import Cost, Row, alone, medians
 

@@ -23,10 +23,10 @@ from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.matching import engine_query
 from gemtui.search.results import Results
 from gemtui.search.search import Search
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.query import parse_query
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.query import parse_query
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from tests.bench import minimal
 from tests.bench.listing import LOOK

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gemtui.paths import gemini_home
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.index import Index
 from gemtui.text import clean_line
 from tests.bench import minimal
 from tests.bench.make_store import make_store

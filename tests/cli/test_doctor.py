@@ -13,7 +13,7 @@ from gemtui.runs.listing import runs_dir
 from gemtui.search.file_list import index_folder
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
-from gemtui.sessions.cache import FILE
+from gemtui.sessions.catalog.cache import FILE
 from gemtui.text import clean
 from tests.agent.test_detect import script
 from tests.cli.conftest import Gemtui

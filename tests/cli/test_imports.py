@@ -40,7 +40,7 @@ def modules_after(code: str) -> set[str]:
 
 def test_no_core_module_loads_the_screen() -> None:
     names = core_modules()
-    assert "gemtui.sessions.session_log" in names
+    assert "gemtui.sessions.read.session_log" in names
     assert "gemtui.commands.show" in names
     loaded = modules_after("".join(f"import {name}\n" for name in names))
     assert not loaded & SCREEN
@@ -75,7 +75,7 @@ def test_help_loads_nothing_of_the_core() -> None:
 
 LATER = {
     "gemtui.agent", "gemtui.policy", "gemtui.runs", "gemtui.demo", "gemtui.doctor", "gemtui.api",
-    "gemtui.sessions.index", "gemtui.sessions.cache", "gemtui.sessions.watch", "sqlite3",
+    "gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "gemtui.sessions.store.watch", "sqlite3",
     "gemtui.kept.deletion", "gemtui.export_formats", "gemtui.ui.sessions.actions",
     "gemtui.ui.kit.dialogs", "gemtui.ui.kit.clean_text_area", "textual.widgets._text_area",
     "gemtui.search", "tantivy",
@@ -117,8 +117,12 @@ def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
     words = ["sessions", "--everywhere", "--json"]
     code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
     modules_after(code)
-    reader = {"gemtui.sessions.session_log", "gemtui.sessions.summarise", "gemtui.transcript.tools"}
-    rows = {"gemtui.sessions.index", "gemtui.sessions.cache", "sqlite3"}
+    reader = {
+        "gemtui.sessions.read.session_log",
+        "gemtui.sessions.catalog.summarise",
+        "gemtui.transcript.tools",
+    }
+    rows = {"gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "sqlite3"}
     assert not modules_after(code) & (reader | LATER - rows)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gemtui.errors import UndoError
-from gemtui.runs import review as reviews
+from gemtui.runs.undo import review as reviews
 from tests.cli.conftest import Gemtui
 from tests.runs.reviewed import LINES, recorded, shell, with_checkpoints
 from tests.sessions.stores import uuid

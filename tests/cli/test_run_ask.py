@@ -16,9 +16,9 @@ import pytest
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
-from gemtui.runs.conversation import Conversation
+from gemtui.runs.gate.conversation import Conversation
+from gemtui.runs.gate.questions import Question
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.runs.questions import Question
 from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish
 from tests.gated import put_hooks

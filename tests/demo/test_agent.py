@@ -31,8 +31,8 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.enrich import enrich
 from gemtui.runs.listing import runs_dir
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Thought, ToolCall
 from tests.patience import PATIENCE

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from gemtui.demo import write_store
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import SessionKind, StoreState
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import SessionKind, StoreState
 from gemtui.transcript.display_model import (
     AgentDisplay,
     DiffDisplay,

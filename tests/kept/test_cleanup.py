@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.kept.cleanup import Retention, Why, expires, next_deletions, retention
 from gemtui.kept.vault import keep_all
-from gemtui.sessions.store import Problem
+from gemtui.sessions.store.store import Problem
 from tests.sessions import logs
 from tests.sessions.stores import hashed, legacy, read, session, talk, uuid
 

@@ -11,7 +11,7 @@ from gemtui.kept.contents import delete_from_vault, forget_kept, only_kept, remo
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all
 from gemtui.paths import vault_dir
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
 from tests.sessions import logs
 from tests.sessions.stores import read, session, talk, uuid
 

@@ -11,8 +11,8 @@ import send2trash  # type: ignore[import-untyped]
 
 from gemtui.errors import DeletionFailed
 from gemtui.kept.deletion import Deletion, Trash, delete_planned, plan_deletion, restore_trashed
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, legacy, session, talk, uuid
 

@@ -12,7 +12,7 @@ import pytest
 from gemtui.kept.files import replace_with_copy, replace_with_link, restore_file
 from gemtui.kept.vault import QUIET, detach, keep, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.versions import begins_with
+from gemtui.sessions.read.versions import begins_with
 
 BEFORE, AFTER = b"before\n", b"before\nafter\n"
 

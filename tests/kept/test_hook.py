@@ -12,7 +12,7 @@ import pytest
 from gemtui.extension.content import write
 from gemtui.kept.vault import keep, keep_all, switch_off, turn_on
 from gemtui.paths import extension_dir, vault_dir
-from gemtui.sessions.vault_files import store_with_kept
+from gemtui.sessions.catalog.vault_files import store_with_kept
 from tests.kept.test_keeping import kept
 from tests.sessions import logs
 from tests.sessions.stores import append, session, talk, uuid

@@ -22,7 +22,7 @@ from gemtui.kept.vault import (
     turn_on,
 )
 from gemtui.paths import vault_dir
-from gemtui.sessions.vault_files import store_with_kept, trees
+from gemtui.sessions.catalog.vault_files import store_with_kept, trees
 from tests.conftest import SMALL, nobody
 from tests.sessions import logs
 from tests.sessions.stores import append, legacy, session, talk, uuid

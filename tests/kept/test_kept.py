@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gemtui import list_sessions, load_session
 from gemtui.kept.vault import keep, keep_all
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Flag, Summary
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, read, session, talk, uuid
 

@@ -13,8 +13,8 @@ import pytest
 
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.summary import Flag
-from gemtui.sessions.vault_files import in_tree, replaced_trees, trees
+from gemtui.sessions.catalog.summary import Flag
+from gemtui.sessions.catalog.vault_files import in_tree, replaced_trees, trees
 from tests.sessions import logs
 from tests.sessions.stores import append, read, session, set_time, talk, uuid
 
@@ -27,7 +27,7 @@ keep_all(Path({home!r}))
 RESTORE = """
 from datetime import UTC, datetime
 from pathlib import Path
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.index import Index
 from gemtui.kept.cleanup import Retention
 from gemtui.kept.restoring import restore_from_vault
 home = Path({home!r})

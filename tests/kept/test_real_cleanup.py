@@ -13,8 +13,8 @@ from typing import Any
 from gemtui.kept.cleanup import DoomedFile, Why, next_deletions, retention
 from gemtui.kept.restoring import restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
-from gemtui.sessions.summary import Flag, Summary, iso
-from gemtui.sessions.vault_files import in_tree, trees
+from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.vault_files import in_tree, trees
 from tests.model_server import Gate, ModelServer, answer, text
 from tests.patience import PATIENCE
 from tests.real_cli import GeminiCli

@@ -15,9 +15,9 @@ from gemtui.kept.cleanup import Retention, next_deletions
 from gemtui.kept.restoring import Restored, restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.projects import path_hash
-from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.vault_files import COPIES
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.vault_files import COPIES
+from gemtui.sessions.store.projects import path_hash
 from tests.sessions import logs
 from tests.sessions.stores import legacy, marker, read, session, set_time, talk, uuid
 

@@ -8,7 +8,7 @@ from typing import Any
 from gemtui.checkpoints.store import Reason, WritingCall
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
-from gemtui.runs.checkpointing import project_of
+from gemtui.runs.undo.checkpointing import project_of
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 

@@ -16,8 +16,8 @@ from gemtui.agent.approval import (
 )
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
-from gemtui.runs.answered_calls import AnsweredCalls
-from gemtui.runs.questions import Question, Questions, UnaskedCalls
+from gemtui.runs.gate.answered_calls import AnsweredCalls
+from gemtui.runs.gate.questions import Question, Questions, UnaskedCalls
 from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
 
 

@@ -11,7 +11,7 @@ from gemtui.policy.engine.decide import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.before_run import Report, before_run_report
-from gemtui.runs.gate_policy import GatePolicy
+from gemtui.runs.gate.policy import GatePolicy
 
 
 def test_what_is_done_without_a_question_is_said_with_its_file(home: Path, tmp_path: Path) -> None:

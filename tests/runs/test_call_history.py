@@ -11,9 +11,9 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Referenc
 from gemtui.policy.model.rules import Call
 from gemtui.runs import call_history
 from gemtui.runs.call_history import recorded_calls
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.store import SessionKind
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.store.store import SessionKind
 from tests.sessions import logs, stores
 
 HOMES = sorted(stores.DATA.glob("**/.gemini"))

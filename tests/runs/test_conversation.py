@@ -12,8 +12,8 @@ import pytest
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.edit.named_policies import path_of
-from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.granted import ALWAYS
+from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
+from gemtui.runs.gate.granted import ALWAYS
 
 COMMAND = {"tool_name": "run_shell_command", "arguments": {"command": "make all"}}
 

@@ -13,13 +13,13 @@ import pytest
 
 from gemtui.errors import ForkFailed
 from gemtui.kept.vault import keep_all, turn_on
-from gemtui.runs.fork import Fork, fork_session
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import records_of, transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Flag, Summary
-from gemtui.sessions.written_files import recorded_writes
+from gemtui.runs.undo.fork import Fork, fork_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.load import records_of, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem
+from gemtui.sessions.writes.written_files import recorded_writes
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.transcript.model import Text, ToolCall
 from tests.sessions import logs

@@ -14,10 +14,10 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.fork import fork_session
-from gemtui.sessions.index import Index
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.fork import fork_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.session_log import SessionLog
 from tests.model_server import Answer, ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli

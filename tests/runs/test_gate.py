@@ -35,9 +35,9 @@ from gemtui.agent.run_folder import Owner, Request, RunFolder
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.approved_writes import PutBackError, restore_former
-from gemtui.runs.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
-from gemtui.runs.user_commands import UserCommands
+from gemtui.runs.gate.approved_writes import PutBackError, restore_former
+from gemtui.runs.gate.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
+from gemtui.runs.gate.user_commands import UserCommands
 from gemtui.transcript.model import Consent
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE

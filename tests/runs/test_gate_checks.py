@@ -13,7 +13,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.errors import GateError
 from gemtui.extension.content import NAME, write
 from gemtui.paths import extension_dir
-from gemtui.runs.gate_checks import check_gate
+from gemtui.runs.gate.checks import check_gate
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
-from gemtui.runs.gate_policy import GatePolicy, Judgement, Way
+from gemtui.runs.gate.policy import GatePolicy, Judgement, Way
 from gemtui.transcript.seal import new_seal, sealed
 
 SEAL = new_seal()

@@ -18,7 +18,7 @@ from gemtui.agent.events import AgentEvent, Done, PermissionRequest
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import WRITE, EffectKind
-from gemtui.runs.gate import LED
+from gemtui.runs.gate.gate import LED
 from tests.gated import asked, asking
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE

@@ -17,7 +17,7 @@ from gemtui.agent.events import Done
 from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.paths import live_dir
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.gate import TROUBLE
+from gemtui.runs.gate.gate import TROUBLE
 from tests.gated import asked
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.patience import PATIENCE

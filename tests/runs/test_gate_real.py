@@ -27,7 +27,7 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
-from gemtui.runs.gate import NOBODY
+from gemtui.runs.gate.gate import NOBODY
 from gemtui.runs.outcome import RunProgress
 from gemtui.transcript.model import Consent, Text, ToolCall
 from tests.gated import asked, asking, put_server

@@ -18,19 +18,19 @@ from gemtui.checkpoints.store import only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.extension.content import command, write
 from gemtui.paths import config_file, data_dir, extension_dir, gemini_home, hooked_dir
-from gemtui.runs import hooked_checkpoints
-from gemtui.runs.checkpointing import project_of
-from gemtui.runs.review import revert, review, subject_of
-from gemtui.runs.undo import redo_project, undo_session
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo import hooked_checkpoints
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.review import revert, review, subject_of
+from gemtui.runs.undo.undo import redo_project, undo_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, uuid
 
 QUICKLY = """
 import sys
-from gemtui.runs import hooked_checkpoints
+from gemtui.runs.undo import hooked_checkpoints
 hooked_checkpoints.LONGEST = 0.1
 hooked_checkpoints.main(*sys.argv[1:])
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gemtui.runs.proposal import comparable, line_end_changes
+from gemtui.runs.gate.proposal import comparable, line_end_changes
 
 
 @pytest.mark.parametrize(

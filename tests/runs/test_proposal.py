@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.runs.proposal import Form, Proposal, proposal_of
+from gemtui.runs.gate.proposal import Form, Proposal, proposal_of
 
 
 def proposed(tool: str, args: Mapping[str, Any], cwd: Path) -> Proposal:

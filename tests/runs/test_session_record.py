@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gemtui.runs.session_record import RecordedCalls
+from gemtui.runs.undo.session_record import RecordedCalls
 from gemtui.transcript.model import ToolCall, ToolStatus
 
 

@@ -12,8 +12,8 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call
-from gemtui.runs.granted import ALWAYS, Granted, keep_always
-from gemtui.runs.similar_calls import SimilarCalls, similar_calls
+from gemtui.runs.gate.granted import ALWAYS, Granted, keep_always
+from gemtui.runs.gate.similar_calls import SimilarCalls, similar_calls
 
 SHELL = "run_shell_command"
 

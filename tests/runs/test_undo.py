@@ -18,11 +18,11 @@ from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import open_project
 from gemtui.errors import UndoError
 from gemtui.paths import checkpoints_dir, config_file, gemini_home, live_dir
-from gemtui.runs.checkpointing import project_of
-from gemtui.runs.fork import fork_session
-from gemtui.runs.undo import Undone, checkpoint_list, sessions_with_checkpoints, undo_session
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.fork import fork_session
+from gemtui.runs.undo.undo import Undone, checkpoint_list, sessions_with_checkpoints, undo_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from tests.cli.conftest import start
 from tests.extension.live_files import hook_input, process, write_live
 from tests.fake_cli import INIT, OK, FakeCli, ends, uses

@@ -13,7 +13,7 @@ import pytest
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import config_file, state_dir
 from gemtui.runs.adapter import GeminiAdapter
-from gemtui.runs.user_commands import (
+from gemtui.runs.gate.user_commands import (
     CommandFailure,
     UserCommands,
     keep_failure,

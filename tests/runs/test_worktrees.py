@@ -16,9 +16,9 @@ from gemtui.calls.later_files import why_runs_later
 from gemtui.checkpoints.store import folder_of
 from gemtui.errors import OptionError, WorktreeError, WorktreeNotFound
 from gemtui.paths import checkpoints_dir, config_file, worktrees_dir
-from gemtui.runs.checkpointing import prune_checkpoints
-from gemtui.runs.undo import redo_project
-from gemtui.runs.worktrees import (
+from gemtui.runs.undo.checkpointing import prune_checkpoints
+from gemtui.runs.undo.undo import redo_project
+from gemtui.runs.worktrees.worktrees import (
     apply_worktree,
     compare,
     enter_worktree,
@@ -27,7 +27,7 @@ from gemtui.runs.worktrees import (
     remove_worktree,
     worktree_changes,
 )
-from gemtui.sessions.repositories import repository_of
+from gemtui.sessions.store.repositories import repository_of
 from gemtui.worktree_records import (
     Worktree,
     find_worktree,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemtui.search.search import Search
-from gemtui.sessions.query import Term, parse_query
+from gemtui.sessions.catalog.query import Term, parse_query
 from tests.deep import some_of
 from tests.search.oracle import Said, everything, parts_of, words_of
 from tests.search.test_oracle import NOW, indexed, written

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gemtui.search.search import Search
-from gemtui.sessions.query import parse_query
+from gemtui.sessions.catalog.query import parse_query
 from tests.search.test_oracle import NOW, indexed
 from tests.sessions import logs, stores
 

@@ -26,8 +26,8 @@ from gemtui.search.file_list import FileList
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
 from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.search import Search
-from gemtui.sessions import session_log
-from gemtui.sessions.query import parse_query
+from gemtui.sessions.catalog.query import parse_query
+from gemtui.sessions.read import session_log
 from tests.patience import PATIENCE
 from tests.sessions import logs, stores
 

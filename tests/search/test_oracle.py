@@ -16,9 +16,9 @@ from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import Search
-from gemtui.sessions.index import Index
-from gemtui.sessions.query import parse_query
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.query import parse_query
+from gemtui.sessions.catalog.summary import Summary
 from tests.deep import some_of
 from tests.search.oracle import everything, has
 from tests.sessions import logs, stores

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.query import Field, Narrowed, Query, Term, parse_query, query_completions
+from gemtui.sessions.catalog.query import (
+    Field,
+    Narrowed,
+    Query,
+    Term,
+    parse_query,
+    query_completions,
+)
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 

@@ -14,10 +14,10 @@ from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
 from gemtui.search.results import Results
 from gemtui.search.search import Search
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import Unsure
-from gemtui.sessions.query import parse_query
-from gemtui.sessions.scope import listed_sessions
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import Unsure
+from gemtui.sessions.catalog.query import parse_query
+from gemtui.sessions.catalog.scope import listed_sessions
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.search.snippets import Snippet, snippet
-from gemtui.sessions.query import parse_query
+from gemtui.sessions.catalog.query import parse_query
 from gemtui.text import clean
 
 

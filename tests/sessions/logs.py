@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
 
 Record = dict[str, Any]

@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
 
 DATA = Path(__file__).parent.parent / "data" / "sessions"

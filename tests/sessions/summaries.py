@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary, TitleSource
+from gemtui.sessions.catalog.summary import Flag, Summary, TitleSource
+from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

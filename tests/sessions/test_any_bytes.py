@@ -10,7 +10,7 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.index import Index
 from tests.deep import some_of
 from tests.sessions.stores import MAIN, load, uuid
 

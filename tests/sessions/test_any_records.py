@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemtui.errors import NotASession
-from gemtui.sessions.load import transcript_of, unified_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.load import transcript_of, unified_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import (
     Message,
     Outline,

@@ -15,9 +15,9 @@ from random import Random
 
 import pytest
 
-from gemtui.sessions.cache import APPLICATION, FILE, VERSION
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.cache import APPLICATION, FILE, VERSION
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
 from tests.sessions import logs
 from tests.sessions.stores import MAIN, append, load, only, session, set_time, talk, uuid
 

@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions import legacy_json, session_log
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import calls_of, transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.read import legacy_json, session_log
+from gemtui.sessions.read.load import calls_of, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import ChatFile, SessionKind
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, load, only, read, session, set_time, talk, uuid
 

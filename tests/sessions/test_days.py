@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from gemtui.sessions.days import Days
-from gemtui.sessions.listing import DayHeading, Listing, Row, Sort, View
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.catalog.days import Days
+from gemtui.sessions.catalog.listing import DayHeading, Listing, Row, Sort, View
+from gemtui.sessions.catalog.summary import Flag
+from gemtui.sessions.store.store import SessionKind
 from tests.sessions.summaries import NOW, summary
 
 BERLIN = ZoneInfo("Europe/Berlin")

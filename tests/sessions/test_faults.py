@@ -12,13 +12,13 @@ import pytest
 from gemtui.errors import GemtuiError
 from gemtui.kept.deletion import plan_deletion
 from gemtui.runs.call_history import recorded_calls
-from gemtui.sessions import watch as watching
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.index import Index
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.watch import network_file_system
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store import watch as watching
+from gemtui.sessions.store.watch import network_file_system
 from gemtui.ui.sessions.loader import SessionLoader
 from tests.sessions import logs
 from tests.sessions.faults import Faults, injected

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.catalog import Catalog, Snapshot
-from gemtui.sessions.index import LOGS, Index
-from gemtui.sessions.projects import Projects
-from gemtui.sessions.store import StoreState
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.catalog.catalog import Catalog, Snapshot
+from gemtui.sessions.catalog.index import LOGS, Index
+from gemtui.sessions.catalog.summary import Flag
+from gemtui.sessions.store.projects import Projects
+from gemtui.sessions.store.store import StoreState
 from tests.sessions import logs
 from tests.sessions.stores import (
     LONG_AGO,
@@ -330,10 +330,10 @@ def test_a_file_that_is_too_large_is_not_read_again_while_it_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = session(tmp_path, uuid(1), talk(uuid(1), turns=20))
-    monkeypatch.setattr("gemtui.sessions.session_log.HELD_LIMIT", 10)
+    monkeypatch.setattr("gemtui.sessions.read.session_log.HELD_LIMIT", 10)
     index = Index(tmp_path, cache=None)
     assert len(load(index).unreadable) == 1
-    monkeypatch.setattr("gemtui.sessions.session_log.HELD_LIMIT", 1000)
+    monkeypatch.setattr("gemtui.sessions.read.session_log.HELD_LIMIT", 1000)
     with path.open("ab") as log:
         log.write(b"{}\n" * 10)
     for changed in (path, tmp_path / "tmp"):
@@ -362,7 +362,7 @@ def test_a_session_whose_head_alone_can_be_read_is_not_read_for_ever(
 ) -> None:
     session(tmp_path, uuid(1), talk(uuid(1), turns=1500))
     session(tmp_path, uuid(2))
-    monkeypatch.setattr("gemtui.sessions.session_log.HELD_LIMIT", 1000)
+    monkeypatch.setattr("gemtui.sessions.read.session_log.HELD_LIMIT", 1000)
     index = Index(tmp_path, cache=None)
     assert len(index.quick(project=None, limit=9).sessions) == 2
     found = load(index)

@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from gemtui.errors import SessionTooLarge
-from gemtui.sessions import legacy_json
-from gemtui.sessions.load import transcript_of, unified_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read import legacy_json
+from gemtui.sessions.read.load import transcript_of, unified_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import (
     ToolCall,
     ToolStatus,

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.marks import Mark
-from gemtui.sessions.listing import (
+from gemtui.sessions.catalog.listing import (
     ALL_PINNED,
     Heading,
     Listing,
@@ -21,8 +21,8 @@ from gemtui.sessions.listing import (
     project_labels,
     short_model,
 )
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from gemtui.text import short_path
 from tests.sessions.summaries import summary
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from gemtui.kept.deletion import plan_deletion
-from gemtui.sessions.index import Index
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from tests.sessions import logs
 from tests.sessions.stores import (
     LONG_AGO,

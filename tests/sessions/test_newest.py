@@ -14,13 +14,13 @@ from typing import Any
 import orjson
 import pytest
 
-from gemtui.sessions import index as of_all
-from gemtui.sessions import newest as module
-from gemtui.sessions.cache import FILE, SessionLine
-from gemtui.sessions.index import Index
-from gemtui.sessions.newest import NewestSessions, Unsure
-from gemtui.sessions.scope import listed_sessions
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog import index as of_all
+from gemtui.sessions.catalog import newest as module
+from gemtui.sessions.catalog.cache import FILE, SessionLine
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.newest import NewestSessions, Unsure
+from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs, stores
 
 ADA, BOB = Path("/home/ada/parser"), Path("/home/bob")

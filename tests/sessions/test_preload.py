@@ -15,11 +15,11 @@ from tests.sessions.stores import session, talk, uuid
 BEGIN = """
 import sys
 from pathlib import Path
-from gemtui.sessions.preload import StorePreload
+from gemtui.sessions.catalog.preload import StorePreload
 
 home, cache = Path(sys.argv[1]), Path(sys.argv[2])
 opening = StorePreload(home, cache=cache, project=None, ahead=True)
-assert "gemtui.sessions.index" not in sys.modules
+assert "gemtui.sessions.catalog.index" not in sys.modules
 """
 LOAD = """
 rows = opening.first().result()

@@ -18,11 +18,11 @@ import pytest
 from gemtui import processes
 from gemtui.policy.match import pattern_process
 from gemtui.processes import FOLDER, python
-from gemtui.sessions import read_files as module
-from gemtui.sessions.index import Index
-from gemtui.sessions.read_files import read_files
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import ChatFile, SessionKind, Store
+from gemtui.sessions.catalog import read_files as module
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.read_files import read_files
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import ChatFile, SessionKind, Store
 from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE
 from tests.sessions.stores import DATA, MAIN, load, session, uuid
@@ -191,8 +191,8 @@ def test_processes_end_when_it_is_cancelled(places: list[ChatFile]) -> None:
 _PARENT = """
 import os, psutil, sys
 from pathlib import Path
-from gemtui.sessions import read_files as module
-from gemtui.sessions.store import Store
+from gemtui.sessions.catalog import read_files as module
+from gemtui.sessions.store.store import Store
 module.MUCH, os.cpu_count = 1, lambda: 2
 reading = module.read_files(Store(Path(sys.argv[1])).files())
 next(reading)

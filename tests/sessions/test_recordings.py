@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pytest
 
-from gemtui.sessions.load import dropped_counts, transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.load import dropped_counts, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import ToolCall, Usage
 from tests.sessions.logs import texts
 from tests.sessions.stores import DATA, MAIN, read

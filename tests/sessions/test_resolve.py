@@ -9,8 +9,8 @@ import pytest
 
 from gemtui import list_sessions, load_session
 from gemtui.errors import NotASession, SessionAmbiguous, SessionNotFound, StoreUnreadable
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
 from tests.sessions.stores import (
     DATA,

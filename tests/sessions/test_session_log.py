@@ -10,8 +10,14 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions.load import dropped_counts, dropped_of, records_of, transcript_of, unified_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.load import (
+    dropped_counts,
+    dropped_of,
+    records_of,
+    transcript_of,
+    unified_of,
+)
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import (
     Dropped,
     Notice,

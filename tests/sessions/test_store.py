@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.projects import Projects, folder_names
-from gemtui.sessions.store import SessionKind, Store, StoreState
+from gemtui.sessions.store.projects import Projects, folder_names
+from gemtui.sessions.store.store import SessionKind, Store, StoreState
 from tests.sessions import logs
 from tests.sessions.stores import hashed, marker, read, session, talk, uuid
 

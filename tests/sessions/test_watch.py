@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from gemtui.sessions import watch as watching
-from gemtui.sessions.index import Index
-from gemtui.sessions.watch import Changed, network_file_system, watch
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.store import watch as watching
+from gemtui.sessions.store.watch import Changed, network_file_system, watch
 from tests.patience import PATIENCE
 from tests.sessions import logs
 from tests.sessions.stores import append, load, marker, only, session, uuid
@@ -282,7 +282,7 @@ LIMITED = """
 import asyncio, sys
 from contextlib import aclosing
 from pathlib import Path
-from gemtui.sessions import watch as watching
+from gemtui.sessions.store import watch as watching
 from tests.sessions import logs
 from tests.sessions.stores import append, session, uuid
 

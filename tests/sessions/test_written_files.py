@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from gemtui.sessions import read_cached
-from gemtui.sessions.patches import ProjectPatch, remarks
-from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import (
+from gemtui.sessions.catalog import read_cached
+from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem
+from gemtui.sessions.writes.patches import ProjectPatch, remarks
+from gemtui.sessions.writes.written_files import (
     RecordedWrite,
     change_of,
     recorded_changes,

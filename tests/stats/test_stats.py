@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gemtui.errors import ConfigError
-from gemtui.sessions import read_cached
-from gemtui.sessions.repositories import repository_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem
+from gemtui.sessions.catalog import read_cached
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.repositories import repository_of
+from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices
 from gemtui.stats.report import Stats

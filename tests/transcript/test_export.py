@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.display_model import (
     Activity,
     AgentDisplay,

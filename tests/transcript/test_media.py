@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.messages import message_of
+from gemtui.sessions.read.messages import message_of
 from gemtui.transcript.media import (
     MediaDamaged,
     file_name_of,

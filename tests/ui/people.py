@@ -20,7 +20,7 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from gemtui.config import Config
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.app import GemtuiApp
 from gemtui.ui.kit.app_base import Start

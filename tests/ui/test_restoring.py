@@ -11,7 +11,7 @@ from gemtui.kept.resume_guard import SessionKeeper
 from gemtui.kept.run_copies import keep_before, last_copies, runs_that_keep
 from gemtui.kept.vault import keep
 from gemtui.runs.listing import runs_dir
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.index import Index
 from tests.runs.test_listing import add_run
 from tests.ui.people import NARROW, WIDE, copy_store, person
 

@@ -69,7 +69,7 @@ keep() { # files of the session, of its subagents, its tool outputs and plans ge
 }
 
 keep_file() { # a name below its own path; what another file has there stays, and the next tree is
-    # taken (gemtui/sessions/vault_files.py)
+    # taken (gemtui/sessions/catalog/vault_files.py)
     [ -f "$1" ] && [ ! -h "$1" ] || return
     tree=0 copy=$vault/copy$1
     [ -e "$copy" ] && [ ! "$copy" -nt "$1" ] && [ ! "$1" -nt "$copy" ] && return

@@ -32,8 +32,8 @@ from gemtui.config import Config, Ring
 from gemtui.errors import GemtuiError
 from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
-from gemtui.sessions.preload import StorePreload
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.preload import StorePreload
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.model import Block
 from gemtui.transcript.model import Message as Spoken
 

@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.message import Message
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.store import StoreState
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Static

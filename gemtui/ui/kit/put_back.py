@@ -15,7 +15,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from gemtui.checkpoints.review import ReviewedFile, ReviewHunk
-from gemtui.runs.review import changed_words, diff_lines, owner_words
+from gemtui.runs.undo.review import changed_words, diff_lines, owner_words
 from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.draw.lines import Piece, Pieces, own, tabless, two_ended
 from gemtui.ui.draw.theme import Look, Role

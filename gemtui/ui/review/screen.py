@@ -16,7 +16,7 @@ from textual.content import Content
 
 from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, dependent_hunks
 from gemtui.errors import GemtuiError
-from gemtui.runs.review import (
+from gemtui.runs.undo.review import (
     Comment,
     Reverted,
     Review,
@@ -31,7 +31,7 @@ from gemtui.runs.review import (
     subject_of,
     subject_of_run,
 )
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted
 from gemtui.transcript.model import ToolCall
 from gemtui.ui.draw.lines import Pieces, own

@@ -10,7 +10,7 @@ from gemtui.policy.model.rules import Decision, Rule, Tier
 from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, rule_source, tools_words
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, command_line, counted, relative, visible_line
 from gemtui.ui.draw.lines import EMPTY, Piece, Pieces, cut, flat, own, spread, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role

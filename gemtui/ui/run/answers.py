@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.errors import GemtuiError
-from gemtui.runs.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.granted import ALWAYS
-from gemtui.runs.proposal import Form, Proposal
-from gemtui.runs.similar_calls import similar_calls
+from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
+from gemtui.runs.gate.granted import ALWAYS
+from gemtui.runs.gate.proposal import Form, Proposal
+from gemtui.runs.gate.similar_calls import similar_calls
 from gemtui.text import Clean, visible, visible_line
 from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen

@@ -35,11 +35,11 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Exit
 from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.answered_calls import AnsweredCalls
-from gemtui.runs.conversation import Conversation
+from gemtui.runs.gate.answered_calls import AnsweredCalls
+from gemtui.runs.gate.conversation import Conversation
+from gemtui.runs.gate.questions import Question, UnaskedCalls
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
-from gemtui.runs.questions import Question, UnaskedCalls
 from gemtui.runs.queue_state import QueueState, load_queue, with_messages
 from gemtui.transcript.model import (
     Author,
@@ -410,7 +410,7 @@ class LiveRun:
             await asyncio.sleep(LISTEN)
 
     async def _look_at_checkpoints(self) -> None:
-        from gemtui.runs.checkpoint_state import CheckpointPhase, checkpoint_state
+        from gemtui.runs.undo.checkpoint_state import CheckpointPhase, checkpoint_state
 
         if not self.unprotected:
             state = await asyncio.to_thread(checkpoint_state, self.run.folder)

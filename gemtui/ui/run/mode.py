@@ -18,9 +18,9 @@ from textual.signal import Signal
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import failed_commands_dir
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import clean_line
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class RunMode:
 
         Blocking: call this on a background thread.
         """
-        from gemtui.sessions.index import Index
+        from gemtui.sessions.catalog.index import Index
 
         if chat.session is None:
             return None
@@ -354,7 +354,7 @@ def _untold() -> tuple[str, ...]:
             return ()
     except OSError:
         return ()
-    from gemtui.runs.user_commands import report_failures
+    from gemtui.runs.gate.user_commands import report_failures
 
     return report_failures()
 

@@ -21,10 +21,10 @@ from textual.errors import NoWidget
 from textual.message import Message
 from textual.style import Style
 
-from gemtui.runs.conversation import Asked, Conversation
-from gemtui.runs.proposal import Form
-from gemtui.runs.questions import Question
-from gemtui.runs.similar_calls import SimilarCalls
+from gemtui.runs.gate.conversation import Asked, Conversation
+from gemtui.runs.gate.proposal import Form
+from gemtui.runs.gate.questions import Question
+from gemtui.runs.gate.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Look, glyphs_of

@@ -20,7 +20,7 @@ from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.registry import RunRegistry
 
 if TYPE_CHECKING:
-    from gemtui.sessions.summary import Summary
+    from gemtui.sessions.catalog.summary import Summary
     from gemtui.ui.undo.start import Number
 
 

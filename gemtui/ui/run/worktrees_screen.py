@@ -17,8 +17,8 @@ from gemtui.errors import GemtuiError
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.runs.listing import Run, list_runs, runs_dir
-from gemtui.runs.review import ReviewSubject
-from gemtui.runs.worktrees import (
+from gemtui.runs.undo.review import ReviewSubject
+from gemtui.runs.worktrees.worktrees import (
     AppliedWorktree,
     apply_worktree,
     compare,

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.extension.live import LiveSession
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of

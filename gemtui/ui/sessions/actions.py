@@ -15,10 +15,10 @@ from gemtui.export_formats import Format, pieces
 from gemtui.files import is_folder, resolved, write_new, write_whole
 from gemtui.jsonout import indented
 from gemtui.paths import typed_path
-from gemtui.sessions.redacted import redact, redacted_summary, replaced_in
-from gemtui.sessions.session_log import SessionLog
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.redacted import redact, redacted_summary, replaced_in
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem
 from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall
 from gemtui.ui.kit.dialogs import AskScreen

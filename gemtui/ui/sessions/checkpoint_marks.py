@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 
 from gemtui.paths import checkpoints_dir
-from gemtui.runs.undo import sessions_with_checkpoints
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.undo import sessions_with_checkpoints
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import counted, relative
 from gemtui.ui.undo.checkpointed import read_checkpoints
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from gemtui.extension.live import GONE, LiveState
 from gemtui.paths import current_folder
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
 from gemtui.ui.sessions.live_sessions import LiveSessions

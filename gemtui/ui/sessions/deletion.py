@@ -23,7 +23,7 @@ from gemtui.kept.deletion import (
 )
 from gemtui.kept.run_copies import forget_copies
 from gemtui.kept.vault import is_on
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID

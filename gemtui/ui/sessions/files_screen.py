@@ -17,11 +17,11 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.marks import Mark
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.projects import folder_names
-from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import RecordedWrite, writes_by_file
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.projects import folder_names
+from gemtui.sessions.writes.written_files import RecordedWrite, writes_by_file
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.ui.draw.lines import Piece, Pieces, fit_end, own, spread, width_of
 from gemtui.ui.draw.theme import Look, Role

@@ -15,11 +15,16 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.marks import Mark
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.scope import sessions_with_calls
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import Summary
-from gemtui.sessions.written_files import RecordedWrite, change_of, writes_by_file, wrote_first
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.sessions.writes.written_files import (
+    RecordedWrite,
+    change_of,
+    writes_by_file,
+    wrote_first,
+)
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import format_time

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.sessions.marking import named

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.listing import ListQuery, Rows, View
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.listing import ListQuery, Rows, View
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.draw.theme import UNICODE, Glyphs

@@ -8,9 +8,9 @@ from pathlib import Path
 from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.listing import Heading, ListQuery, SessionRow
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.listing import Heading, ListQuery, SessionRow
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
 from gemtui.ui.draw.theme import Look, Role, look_of

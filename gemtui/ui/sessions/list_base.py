@@ -9,10 +9,19 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from textual.message import Message
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.days import Days
-from gemtui.sessions.listing import DayHeading, Heading, Listing, Row, Rows, SessionRow, Sort, View
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.days import Days
+from gemtui.sessions.catalog.listing import (
+    DayHeading,
+    Heading,
+    Listing,
+    Row,
+    Rows,
+    SessionRow,
+    Sort,
+    View,
+)
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.row_list import RowList

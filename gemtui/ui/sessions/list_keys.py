@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from gemtui.sessions.listing import DayCount, Heading, Row, SessionRow, Sort, days_of
+from gemtui.sessions.catalog.listing import DayCount, Heading, Row, SessionRow, Sort, days_of
 from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of

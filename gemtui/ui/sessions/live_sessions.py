@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from gemtui.config import Ring
 from gemtui.extension.live import LiveSession, LiveState
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.sessions.list_pane import SessionPane

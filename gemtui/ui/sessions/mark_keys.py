@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.sessions.marking import Marking, tags_in_use

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from gemtui.errors import GemtuiError
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.sessions.marks_feed import MarksFeed

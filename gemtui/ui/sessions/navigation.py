@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.timer import Timer
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 PREVIEW_DELAY = 0.08

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.reactive import reactive
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.marks_feed import MarksFeed

@@ -18,8 +18,8 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.extension.live import LiveState
-from gemtui.sessions.store import Problem, SessionKind
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
 from gemtui.transcript.model import Dropped, Transcript

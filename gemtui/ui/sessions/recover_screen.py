@@ -17,7 +17,7 @@ from gemtui.files import path_exists
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.recover.rebuilt import RebuiltLine as FileLine
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean, clean_line, counted, file_name, relative, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, own, wrap
 from gemtui.ui.draw.theme import Look, Role

@@ -15,10 +15,18 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
-from gemtui.sessions.days import Days
-from gemtui.sessions.listing import DayHeading, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import NO_TITLE, Flag, Summary
+from gemtui.sessions.catalog.days import Days
+from gemtui.sessions.catalog.listing import (
+    DayHeading,
+    Heading,
+    ListEntry,
+    ListQuery,
+    Row,
+    SessionRow,
+    Sort,
+)
+from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, counted, ellipsis, relative
 from gemtui.ui.draw.formats import short_count
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, strip_of, width_of

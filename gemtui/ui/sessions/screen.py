@@ -16,9 +16,9 @@ from textual.events import DescendantFocus, ScreenResume
 
 from gemtui.config import Config, Scope
 from gemtui.paths import marks_file
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.store import StoreState
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
@@ -204,7 +204,7 @@ class SessionsScreen(SessionsPane):
     @work(group="interrupted")
     async def _report_interrupted_undo(self) -> None:
         """Tell the user if an undo or other change to the project's files was interrupted."""
-        from gemtui.runs.undo import interrupted_words
+        from gemtui.runs.undo.undo import interrupted_words
 
         if self.start.project is None or self.start.demo:
             return
@@ -340,7 +340,7 @@ class SessionsScreen(SessionsPane):
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
-        from gemtui.sessions.written_files import normalized_path
+        from gemtui.sessions.writes.written_files import normalized_path
 
         event.stop()
         summary = self.pane.summary

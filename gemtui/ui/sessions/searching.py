@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from gemtui.sessions.catalog import Snapshot
+from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart

@@ -6,8 +6,8 @@ import asyncio
 import os
 from pathlib import Path
 
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import Problem
 from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
@@ -44,7 +44,7 @@ class SessionKeys(SessionsPart):
             )
 
     def action_patch(self) -> None:
-        from gemtui.sessions.scope import sessions_with_calls
+        from gemtui.sessions.catalog.scope import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         gemtui, store, wanted = self.screen.gemtui, self.screen.store, self.screen.targets

@@ -13,8 +13,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from gemtui.errors import ConfigError
-from gemtui.sessions.store import Problem
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions

@@ -13,13 +13,13 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.preload import StorePreload
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.preload import StorePreload
+from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.ui.kit.reading import Latest
 
 if TYPE_CHECKING:
-    from gemtui.sessions.index import Index
+    from gemtui.sessions.catalog.index import Index
     from gemtui.ui.kit.app_base import Start
 
 SETTLE = 0.1
@@ -120,7 +120,7 @@ class StoreFeed:
         return snapshot
 
     async def _watch(self, index: Index) -> None:
-        from gemtui.sessions.watch import watch  # slow, so not imported earlier
+        from gemtui.sessions.store.watch import watch  # slow, so not imported earlier
 
         async for change in watch(index.home, stop=asyncio.Event()):
             self._waiting |= change.paths

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 
 
 class Undoable(Protocol):

@@ -18,8 +18,8 @@ from textual.content import Content
 from gemtui.extension.status import HookState, extension_state
 from gemtui.kept.contents import STOP, VaultStatus, deletion_date_text, vault_status
 from gemtui.kept.vault import switch_off, turn_on
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of

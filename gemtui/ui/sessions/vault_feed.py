@@ -104,7 +104,7 @@ class VaultFeed:
         on the vault's thread.
         """
         from gemtui.kept.vault import is_on, keep_all, keep_changed
-        from gemtui.sessions.store import name_of
+        from gemtui.sessions.store.store import name_of
 
         if not is_on():
             return None

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from textual import work
 from textual.css.query import NoMatches
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.store import Problem
-from gemtui.sessions.written_files import RecordedWrite, recorded_writes
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.store.store import Problem
+from gemtui.sessions.writes.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.full_screen import FullScreen
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gemtui.marks import Mark
-    from gemtui.sessions.summary import Summary
+    from gemtui.sessions.catalog.summary import Summary
 
 Row = TypeVar("Row")
 SHOWN = 0.3

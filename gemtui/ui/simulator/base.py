@@ -14,7 +14,7 @@ from textual.widget import Widget
 from gemtui.policy.edit.store import Origin
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.full_screen import DialogGuardScreen

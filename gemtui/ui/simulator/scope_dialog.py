@@ -16,7 +16,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows

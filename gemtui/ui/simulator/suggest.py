@@ -15,7 +15,7 @@ from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import Rule
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.policy.words import LONG, condition_words, tools_words
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, command_line, counted, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, cut, own, prefixed, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role

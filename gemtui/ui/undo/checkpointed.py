@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gemtui.errors import GemtuiError
-from gemtui.runs.undo import Checkpointed, checkpointed, prompts_of
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.undo import Checkpointed, checkpointed, prompts_of
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.transcript.model import Transcript
 from gemtui.ui.undo.marked_transcript import CheckpointMarks
 from gemtui.ui.undo.start import find_stored, prompt_at

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.runs.undo import StateText, StepTexts, Undone
+from gemtui.runs.undo.undo import StateText, StepTexts, Undone
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff

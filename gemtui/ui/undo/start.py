@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.errors import UndoError
-from gemtui.runs.fork import Fork, fork_session
-from gemtui.runs.undo import Prompt, prompts_of
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.fork import Fork, fork_session
+from gemtui.runs.undo.undo import Prompt, prompts_of
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen

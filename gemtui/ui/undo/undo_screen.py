@@ -18,7 +18,7 @@ from textual.content import Content
 
 from gemtui.checkpoints.plan import Step
 from gemtui.errors import GemtuiError, UndoError
-from gemtui.runs.undo import (
+from gemtui.runs.undo.undo import (
     Prompt,
     StepTexts,
     Undone,
@@ -28,7 +28,7 @@ from gemtui.runs.undo import (
     step_texts,
     undo_session,
 )
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, own

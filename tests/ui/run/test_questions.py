@@ -18,7 +18,7 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.calls.effect import digest
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
-from gemtui.runs.granted import ALWAYS
+from gemtui.runs.gate.granted import ALWAYS
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_pane import TYPING, QuestionPane

@@ -22,9 +22,9 @@ from gemtui.checkpoints.store import only_one
 from gemtui.config import Config
 from gemtui.paths import state_dir
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.runs.checkpointing import project_of
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.runs.undo.checkpointing import project_of
 from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage

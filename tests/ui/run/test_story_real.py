@@ -16,7 +16,7 @@ from pathlib import Path
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
-from gemtui.runs.granted import ALWAYS
+from gemtui.runs.gate.granted import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.question_pane import QUIET
 from tests.model_server import ModelServer, answer, call, text

@@ -18,7 +18,7 @@ import pytest
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.catalog.summary import Flag
 from gemtui.ui.kit.messages import FileRequested
 from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from gemtui.sessions.catalog import Snapshot
-from gemtui.sessions.listing import DayHeading, SessionRow, Sort
-from gemtui.sessions.store import SessionKind, StoreState
-from gemtui.sessions.summary import Flag, Summary
+from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.listing import DayHeading, SessionRow, Sort
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import SessionKind, StoreState
 from gemtui.ui.draw.theme import ASCII, UNICODE
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.messages import CopyRequested

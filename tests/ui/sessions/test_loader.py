@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Dropped
 from gemtui.ui.sessions.loader import SessionLoader
 from tests.sessions import logs

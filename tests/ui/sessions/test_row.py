@@ -8,8 +8,8 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
-from gemtui.sessions.days import Days
-from gemtui.sessions.listing import (
+from gemtui.sessions.catalog.days import Days
+from gemtui.sessions.catalog.listing import (
     Heading,
     ListEntry,
     Listing,
@@ -19,8 +19,8 @@ from gemtui.sessions.listing import (
     Sort,
     View,
 )
-from gemtui.sessions.store import SessionKind
-from gemtui.sessions.summary import NO_TITLE, Flag, Summary
+from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
+from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line
 from gemtui.transcript.model import Usage
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs, Look, Role, plain_look

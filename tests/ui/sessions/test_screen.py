@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_screen import RawScreen

@@ -14,8 +14,8 @@ import pytest
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
-from gemtui.sessions.listing import Heading, SessionRow
-from gemtui.sessions.summary import Flag
+from gemtui.sessions.catalog.listing import Heading, SessionRow
+from gemtui.sessions.catalog.summary import Flag
 from gemtui.ui.kit.text_screen import RawText
 from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append

@@ -21,7 +21,7 @@ from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import live_dir
-from gemtui.sessions.listing import SessionRow
+from gemtui.sessions.catalog.listing import SessionRow
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.sessions.live_question import LiveQuestionScreen

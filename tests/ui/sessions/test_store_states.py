@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.cache import FILE
-from gemtui.sessions.index import Index
+from gemtui.sessions.catalog.cache import FILE
+from gemtui.sessions.catalog.index import Index
 from gemtui.ui.kit.keys import acting
 from tests.conftest import nobody
 from tests.sessions import logs
@@ -269,7 +269,7 @@ async def test_a_file_can_be_read_without_any_store(tmp_path: Path) -> None:
 async def test_a_store_that_is_looked_at_now_and_then_is_not_said_to_be_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gemtui.sessions.watch.network_file_system", lambda path: "nfs4")
+    monkeypatch.setattr("gemtui.sessions.store.watch.network_file_system", lambda path: "nfs4")
     async with person(copy_store(tmp_path), (200, 36)) as me:
         await me.until(lambda: me.home.pane.polling)
         await me.press("down", "enter", "end")

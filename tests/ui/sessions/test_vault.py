@@ -9,9 +9,9 @@ import pytest
 from gemtui.kept import vault
 from gemtui.kept.vault import is_on, keep_all, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.listing import SessionRow
-from gemtui.sessions.summary import Flag
-from gemtui.sessions.vault_files import COPIES, in_tree
+from gemtui.sessions.catalog.listing import SessionRow
+from gemtui.sessions.catalog.summary import Flag
+from gemtui.sessions.catalog.vault_files import COPIES, in_tree
 from gemtui.ui.sessions import vault_feed
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid

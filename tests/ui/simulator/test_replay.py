@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gemtui.runs.call_history import ScanStep, recorded_calls
-from gemtui.sessions.summary import Summary
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.simulator import call_scan
 from gemtui.ui.simulator.call_scan import CallHistory

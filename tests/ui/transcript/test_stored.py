@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.load import transcript_of
-from gemtui.sessions.session_log import SessionLog
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.ui.transcript.message import draw_message
 from tests.hostile import CONTROLS
 from tests.ui.transcript.samples import look

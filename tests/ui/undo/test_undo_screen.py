@@ -15,11 +15,11 @@ from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import Reason, WritingCall, only_one
 from gemtui.checkpoints.undo import open_project
 from gemtui.paths import gemini_home
-from gemtui.runs.checkpointing import project_of
 from gemtui.runs.listing import runs_dir
-from gemtui.runs.undo import interrupted_words, redo_project, undo_session
-from gemtui.sessions.index import Index
-from gemtui.sessions.summary import Summary
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.undo import interrupted_words, redo_project, undo_session
+from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.run.prompt import PromptArea
 from tests.sessions.stores import uuid
 from tests.ui.people import NARROW, WIDE, Person, person

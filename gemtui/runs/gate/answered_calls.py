@@ -1,0 +1,251 @@
+"""Add a run's questions and their answers to the tool calls in its transcript."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as message_with
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from gemtui.agent.approval import HookedCall, PassedCall
+from gemtui.runs.gate.questions import Question, UnaskedCalls
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import (
+    Answer,
+    Author,
+    Block,
+    Consent,
+    Message,
+    Outline,
+    ToolCall,
+    ToolStatus,
+    Transcript,
+    outline,
+)
+from gemtui.transcript.rows import OutlineRow, insert_row, of_rows
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of, requested_change
+
+_Record = Question | PassedCall | HookedCall
+_ByCall = dict[str | None, list[_Record]]
+"""Maps a call's id to everything recorded about the call when it was checked."""
+_NONE = UnaskedCalls()
+_STATUS = {
+    Consent.WAITS: ToolStatus.RUNNING,
+    Consent.ALLOWED: ToolStatus.SUCCESS,
+    Consent.CHANGED: ToolStatus.SUCCESS,
+}
+
+
+class AnsweredCalls:
+    """Adds a run's questions to its tool calls, and remembers how they were matched.
+
+    A question without a call id is matched to the first call that has no question yet and has the
+    same tool and arguments; failing that, to the first with the same tool. A subagent's question is
+    shown separately, because the run's output does not contain subagents' calls.
+    """
+
+    def __init__(self) -> None:
+        self.calls: dict[int, str] = {}
+        """Maps each question's number to the id of the call it is about."""
+        self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
+
+    def with_answers(
+        self,
+        transcript: Transcript,
+        questions: Sequence[Question],
+        unasked: UnaskedCalls = _NONE,
+    ) -> Transcript:
+        """Return the transcript with questions and answers added to its calls.
+
+        `unasked`: the records of calls that were made without asking the user. Unchanged messages
+        keep their `Outline` objects.
+        """
+        if not (questions or unasked.passed or unasked.hooked):
+            return transcript
+        self._match(transcript, questions)
+        by_call: _ByCall = defaultdict(list)
+        beside: tuple[PassedCall | HookedCall, ...] = (*unasked.passed, *unasked.hooked)
+        for each in beside:
+            by_call[each.tool_use_id].append(each)
+        for question in questions:
+            if question.number in self.calls:
+                by_call[self.calls[question.number]].append(question)
+        rows = [self._row(transcript, at, by_call) for at in range(len(transcript))]
+        for question in questions:
+            if question.request.subagent:
+                self._insert(rows, question)
+        return of_rows(transcript, rows)
+
+    def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
+        """Match questions that have no call yet to calls that have no question yet."""
+        new = [
+            each
+            for each in questions
+            if each.number not in self.calls and not each.request.subagent
+        ]
+        if not new:
+            return
+        taken = set(self.calls.values())
+        free = [call for call in transcript.calls() if call.id not in taken]
+        for question in new:
+            if (call := _call_of(question, free)) is not None:
+                self.calls[question.number] = call.id
+                free.remove(call)
+
+    def _row(self, transcript: Transcript, at: int, by_call: _ByCall) -> OutlineRow:
+        line = transcript.outlines[at]
+        if not line.calls:
+            return line, at
+        message = transcript.read(at)
+        calls = [block for block in message.blocks if isinstance(block, ToolCall)]
+        asked = [by_call.get(call.id) for call in calls]
+        if not any(asked):
+            return line, at
+        made = self._made.get(at)
+        if made is None or made[0] is not line or made[1] != asked:
+            blocks = tuple(
+                _with_records(block, by_call[block.id])
+                if isinstance(block, ToolCall) and block.id in by_call
+                else block
+                for block in message.blocks
+            )
+            changed = message_with(message, blocks=_in_turn(blocks))
+            made = self._made[at] = (line, asked, changed, outline(changed))
+        return made[3], made[2]
+
+    def _insert(self, rows: list[OutlineRow], question: Question) -> None:
+        """Insert a separate message for a subagent's question, sorted by time."""
+        key = -question.number
+        made = self._made.get(key)
+        if made is None or made[1] is not question:
+            message = _own_message(question)
+            made = self._made[key] = (outline(message), question, message, outline(message))
+        insert_row(rows, (made[3], made[2]))
+
+
+def _in_turn(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Mark calls as queued if they wait for the answer to an earlier question.
+
+    The CLI asks its hooks about a turn's calls in order. It asks separately about each call that
+    edits files or has `wait_for_previous`, and asks at the same time about all the calls between
+    two of these. No call is made before a decision has been made on every call in the turn
+    (assets/gemini-cli.md#hooks).
+    """
+    batches: list[list[ToolCall]] = []
+    for call in (block for block in blocks if isinstance(block, ToolCall)):
+        if batches and not _is_alone(call) and not _is_alone(batches[-1][0]):
+            batches[-1].append(call)
+        else:
+            batches.append([call])
+    first = next((at for at, each in enumerate(batches) if any(map(_waits, each))), len(batches))
+    later = {call.id for batch in batches[first:] for call in batch if not _waits(call)}
+    return tuple(
+        replace(block, status=ToolStatus.QUEUED)
+        if isinstance(block, ToolCall) and block.id in later and block.status is ToolStatus.RUNNING
+        else block
+        for block in blocks
+    )
+
+
+def _is_alone(call: ToolCall) -> bool:
+    kind = kind_of(call.name)
+    return kind in WRITING or kind is ToolKind.TOPIC or call.args.get("wait_for_previous") is True
+
+
+def _waits(call: ToolCall) -> bool:
+    return call.answer is not None and call.answer.consent is Consent.WAITS
+
+
+def _call_of(question: Question, calls: Sequence[ToolCall]) -> ToolCall | None:
+    wanted = question.request
+    if wanted.tool_use_id is not None:
+        return next((call for call in calls if call.id == wanted.tool_use_id), None)
+    named = [call for call in calls if call.name == wanted.tool_name]
+    same = (call for call in named if dict(call.args) == dict(wanted.arguments))
+    return next(same, next(iter(named), None))
+
+
+def _answer(question: Question) -> tuple[Answer, Mapping[str, Any]]:
+    """Return a question's answer, and the arguments with which the call was made."""
+    request, settled = question.request, question.settled
+    consent = question.consent
+    ran = settled.arguments if settled is not None and consent is Consent.CHANGED else None
+    answer = Answer(
+        consent=consent,
+        asked=request.arguments if ran is not None else None,
+        reason="" if settled is None else settled.reason,
+        subagent=request.subagent,
+        beyond=question.beyond,
+    )
+    return answer, request.arguments if ran is None else ran
+
+
+def _answered(call: ToolCall, question: Question) -> ToolCall:
+    answer, args = _answer(question)
+    hooked = call.hooked or question.request.hooked
+    args = call.args if call.hooked else args
+    answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
+    if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
+        answered = replace(
+            answered, display=requested_change(kind_of(call.name), args, call.output)
+        )
+    return answered
+
+
+def _with_records(call: ToolCall, records: Sequence[_Record]) -> ToolCall:
+    """Return the call with the facts from its records, made when it was checked.
+
+    For a question, these are the answer and the arguments; otherwise, the rule that allowed the
+    call, or the arguments that another hook gave it.
+    """
+    for each in records:
+        match each:
+            case PassedCall():
+                call = replace(call, rule=_rule_words(each))
+            case HookedCall():
+                call = replace(call, args=each.arguments, hooked=True)
+            case Question():
+                call = _answered(call, each)
+    return call
+
+
+def _rule_words(passed: PassedCall) -> str:
+    if passed.answer:
+        return f"your answer to question {passed.answer}"
+    return passed.rule
+
+
+def _status(call: ToolCall, answer: Answer) -> ToolStatus:
+    """Return the status of a call whose question has been answered.
+
+    A denied call is marked as denied at once, because the CLI doesn't report a denial until every
+    call in the turn has a result.
+    """
+    if call.status is not ToolStatus.RUNNING or answer.consent in _STATUS:
+        return call.status
+    return ToolStatus.DENIED
+
+
+def _stored(call: ToolCall) -> bool:
+    """Return whether a call's diff comes from the CLI, not from the call's arguments."""
+    return isinstance(call.display, DiffDisplay) and call.display.original is not None
+
+
+def _own_message(question: Question) -> Message:
+    answer, args = _answer(question)
+    call = ToolCall(
+        id=f"question-{question.number}",
+        name=question.request.tool_name,
+        args=args,
+        status=_STATUS.get(answer.consent, ToolStatus.DENIED),
+        answer=answer,
+    )
+    return Message(
+        id=f"question-{question.number}",
+        author=Author.MODEL,
+        blocks=(call,),
+        time=datetime.fromtimestamp(question.request.asked / 1000, UTC),
+    )

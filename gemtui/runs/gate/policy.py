@@ -1,0 +1,434 @@
+"""Decide what a gated run does about a tool call: pass it on, allow, ask, or deny.
+
+The CLI gets the rules of any headless run, which deny everything it would ask about. In addition,
+it gets the rules in `rules_text`: calls with the run's seal are allowed, and writes and commands
+without the seal are denied. The seal is a secret argument that the gate adds to a call. Therefore,
+even if the gate fails, a call that has not passed it is denied.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum, auto
+from pathlib import Path
+
+from gemtui.agent.cli_settings import at
+from gemtui.agent.run_folder import Request
+from gemtui.agent.search_options import DENY_OPTION, OPTION_REASON, is_option_search, is_search
+from gemtui.calls import later_files, paths
+from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
+from gemtui.calls.setting_effects import BROWSER_AGENT
+from gemtui.calls.shell import unasked
+from gemtui.calls.shell.git_repository import why_not_searched
+from gemtui.calls.started_files import agents_that_start, is_program, starts_it
+from gemtui.files import resolved
+from gemtui.paths import gemini_home, setting_paths
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.engine.own_refusals import roots_of
+from gemtui.policy.engine.protected import edited_file, is_build_file, is_edit_tool
+from gemtui.policy.engine.results import Outcome
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.rule_codec import rules_to_toml
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
+from gemtui.policy.model.tool_catalog import TOOLS
+from gemtui.policy.words import rule_place
+from gemtui.runs.gate.calls import AGENT
+from gemtui.runs.run_policy import for_everybody, policy_of_run
+from gemtui.text import clean_line
+from gemtui.transcript.seal import seal_pattern
+
+_MCP = "mcp_*"
+SEALED = {SHELL: "command", WRITE: "file_path", EDIT: "file_path"}
+"""Maps each tool whose calls need the secret seal to one of its own arguments.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
+_OPTION_DENY = replace(DENY_OPTION, modes=("default", "autoEdit", "plan"))
+_UNSEALED = ("activate_skill", "write_todos", _MCP)
+"""Tools that accept no additional argument, so calls can't be marked as allowed.
+
+Only the hook can stop calls to these tools.
+"""
+_OPEN_MODES = ("default", "autoEdit", "yolo")
+_SEALING = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
+"""The approval modes in which writes and commands need the secret seal.
+
+The seal is an argument that marks a call as allowed by gemtui.
+"""
+BUILD_FILE = (
+    "In headless runs, Gemini CLI never lets this tool write a build file, even if the user "
+    "approves it. A shell command that changes the file can be approved."
+)
+PLANNING = "In plan mode, nobody can be asked about this call."
+LEAVES_PLAN = (
+    "In headless runs, Gemini CLI leaves plan mode for a mode that asks about nothing. Describe "
+    "the plan to the user, who can start a new run to carry it out."
+)
+ENTERS_PLAN = (
+    "This run could not leave plan mode again. Write the plan in your answer, or write it in a "
+    "run that starts in plan mode."
+)
+_PLANNING = {"exit_plan_mode": LEAVES_PLAN, "enter_plan_mode": ENTERS_PLAN}
+_KNOWN = frozenset(tool.name for tool in TOOLS)
+
+
+class Way(IntEnum):
+    """The ways to handle a call, from least to most strict."""
+
+    PASS = auto()
+    """The call is left to the CLI, which allows or denies it without asking."""
+    THROUGH = auto()
+    """The user is not asked; the call gets a secret seal, so that the CLI allows it."""
+    ASK = auto()
+    REFUSE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """How to handle a call, and the reason.
+
+    `why`: one sentence; for a denial, the message to the model. `rule`: where to find the user's
+    own rule that allows the call; "" if no such rule does.
+    """
+
+    way: Way
+    why: str = ""
+    rule: str = ""
+
+
+class GatePolicy:
+    """Decides how a gated run handles its calls, by the run's rules.
+
+    The rules are applied twice: as if the CLI could ask the user, and as the CLI applies them in a
+    headless run, where it can't. `policies`: the files and folders that `policy` was read from.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        setup: Setup,
+        mode: ApprovalMode,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        policies: Iterable[Path] = (),
+    ) -> None:
+        self._policy, self.mode = policy, mode
+        self._workspace = setup.workspace or Path("/")
+        self._environ = environ
+        self._folders = tuple(
+            resolved(each) for each in (self._workspace, *setup.include_directories)
+        )
+        self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
+        self._settings = setup.settings
+        self._rule_places = (*map(resolved, policies), *self._named_policies())
+        tools = setup.settings.get("tools")
+        self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
+        """Whether the CLI may let another model correct text before it is written."""
+        self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
+        self._unasked = Engine(policy, mode=mode, setup=setup)
+
+    @classmethod
+    def of(cls, request: Request, environ: Mapping[str, str] = os.environ) -> GatePolicy:
+        """Return the policy of a run as the CLI will load it.
+
+        Raises OSError, OptionError.
+        """
+        found, mode = policy_of_run(request, environ)
+        policies = (*found.files, *found.admin)
+        environ = {**environ, **request.environ}
+        return cls(found.policy, found.setup, mode, environ, policies=policies)
+
+    def _named_policies(self) -> Iterator[Path]:
+        """Yield the policy files and folders that settings name; they may not exist."""
+        home = gemini_home(self._environ)
+        for name in ("policyPaths", "adminPolicyPaths"):
+            value = self._settings.get(name)
+            yield from map(resolved, setting_paths(value, home, self._workspace))
+
+    def judge(self, call: Call, effect: Effect | None = None) -> Judgement:
+        """Return how to handle a call.
+
+        If the call's effect is to write a file other than the one its arguments name, the rules
+        have to allow both.
+        """
+        found = self._judge(call, effect)
+        for spellings in self._others(call, effect):
+            ways = [self._judge(each, effect) for each in spellings]
+            refused = next((each for each in ways if each.way is Way.REFUSE), None)
+            easiest = min(ways, key=lambda each: each.way)
+            found = max(found, refused or easiest, key=lambda each: each.way)
+        if self.mode is ApprovalMode.PLAN and call.tool in SEALED and found.way is Way.ASK:
+            return _denied(f"{PLANNING} {found.why}")
+        return found
+
+    def _others(self, call: Call, effect: Effect | None) -> Iterator[tuple[Call, ...]]:
+        """Yield copies of a call that writes to a different file from the one it names.
+
+        Such a call may, for example, name a symbolic link. At most one tuple is yielded. It has one
+        copy of the call for each spelling of the real path, because rules may match any of these.
+        """
+        path = None if effect is None else effect.path
+        if effect is None or path is None:
+            return
+        named = str(call.args.get("file_path"))
+        plain = Path(os.path.normpath(self._workspace / named)) if "\0" not in named else None
+        if plain is not None and path in (str(plain), str(resolved(plain))):
+            return
+        texts = [paths.cli_spelling(path)]
+        for folder in {self._workspace, resolved(self._workspace)}:
+            if Path(path).is_relative_to(folder):
+                texts.append(paths.cli_spelling(str(Path(path).relative_to(folder))))
+        yield tuple(replace(call, args={**call.args, "file_path": text}) for text in texts)
+
+    def _judge(self, call: Call, effect: Effect | None) -> Judgement:
+        if call.tool in _PLANNING and self.mode is not ApprovalMode.YOLO:
+            return _denied(_PLANNING[call.tool])
+        if (refused := self._why_not_searched(call)) is not None:
+            return _denied(refused)
+        outcome = self._asked.outcome(call)
+        if not outcome.found:
+            return self._unknown(call, outcome.rule)
+        why = None
+        if outcome.decision is Decision.ALLOW:
+            why = self._why_ask(call, effect, outcome.rule)
+            if why is None:
+                return self._unasked_way(call, outcome)
+        reason = self._asked.explain(call)
+        if reason.tool_refuses is not None:
+            return Judgement(way=Way.REFUSE, why=f"{call.tool} rejects it: {reason.tool_refuses}")
+        if outcome.decision is Decision.DENY:
+            return _denied(reason.message)
+        if is_edit_tool(call.tool) and is_build_file(edited_file(call.args) or "", self._workspace):
+            return _denied(BUILD_FILE)
+        admin = outcome.rule is not None and outcome.rule.tier is Tier.ADMIN
+        if admin and outcome.decision is Decision.ASK_USER:
+            return _denied(
+                "An administrator policy requires a confirmation, which headless runs can't get."
+            )
+        return Judgement(way=Way.ASK, why=reason.because if why is None else why)
+
+    def _why_not_searched(self, call: Call) -> str | None:
+        """Return why a search may do more than read the project, as a sentence, or None."""
+        if self.mode is ApprovalMode.YOLO or not is_search(call):
+            return None
+        if is_option_search(call):
+            return OPTION_REASON
+        named = str(call.args.get("dir_path") or "").replace("\0", "")
+        place = paths.real_path(paths.absolute(str(self._workspace), named))
+        folders = (Path(place),) if named else self._searched
+        why = next(filter(None, map(why_not_searched, folders)), None)
+        return None if why is None else _sentence(why)
+
+    def _unasked_way(self, call: Call, outcome: Outcome) -> Judgement:
+        """Return how to handle a call that is allowed without a question.
+
+        `outcome`: the decision that allows it, with its rule.
+        """
+        own = rule_place(outcome.rule) if _is_own(outcome.rule) and outcome.rule is not None else ""
+        sealed = call.tool in SEALED and self.mode in _SEALING
+        if not sealed and self._unasked.outcome(call).decision is Decision.ALLOW:
+            return Judgement(way=Way.PASS, rule=own)
+        return Judgement(way=Way.THROUGH, rule=own)
+
+    def _why_ask(self, call: Call, effect: Effect | None, rule: Rule | None) -> str | None:
+        """Return why to ask the user about a call that the CLI would allow, as a sentence.
+
+        None means that no question is necessary. For a command, it is enough if one of the user's
+        own rules allows it. For a file that is outside the run's folders or affects what is run
+        later, that rule must also have conditions. `rule`: the rule that allows the call.
+        """
+        own = _is_own(rule)
+        if self.mode is ApprovalMode.YOLO:
+            return None
+        if call.tool == AGENT and not own and (why := self._why_ask_agent()) is not None:
+            return why
+        if call.tool == SHELL and not own:
+            folder = call.args.get("dir_path")
+            why = unasked.why_ask(
+                str(call.args.get("command", "")),
+                project=self._workspace,
+                dir_path=folder if isinstance(folder, str) else "",
+                environ=self._environ,
+            )
+            return None if why is None else _sentence(why)
+        if effect is None or effect.kind is not EffectKind.FILE or effect.path is None:
+            return None
+        if own and rule is not None and rule.conditional:
+            return None
+        path = Path(effect.path)
+        if not any(path.is_relative_to(folder) for folder in self._folders):
+            return "The file is outside of the run's folders."
+        if paths.has_other_names(effect.path):
+            return "The file has other names (hard links), which change as well."
+        if any(path.is_relative_to(place) for place in self._rule_places):
+            return "Later runs of Gemini CLI read their rules from this file."
+        if is_program(path, self._environ):
+            return (
+                f"Shells run this file as the command {clean_line(path.name)}, because it is on "
+                "PATH."
+            )
+        why = later_files.why_runs_later(path, self._workspace)
+        why = why or starts_it(self._settings, resolved(self._workspace), path)
+        return None if why is None else _sentence(why)
+
+    def _why_ask_agent(self) -> str | None:
+        """Return why invoking a subagent may start a program, as a sentence, or None."""
+        overrides = at(self._settings, "agents", "overrides")
+        given = overrides.values() if isinstance(overrides, Mapping) else ()
+        if any(at(each, "mcpServers") for each in given):
+            return (
+                "The settings (agents.overrides) give subagents MCP servers, which start when the "
+                "subagents do."
+            )
+        if at(overrides, BROWSER_AGENT, "enabled"):
+            return (
+                f"The settings (agents.overrides) enable {BROWSER_AGENT}, which starts a browser."
+            )
+        file = next(agents_that_start(self._workspace, self._environ), None)
+        return None if file is None else f"{clean_line(str(file))} may start programs."
+
+    def _unknown(self, call: Call, hidden_by: Rule | None) -> Judgement:
+        """Return how to handle a call to a tool that no rule mentions.
+
+        The CLI's own tools are left to the CLI. For any other tool, the user is asked. `hidden_by`:
+        the rule that hides the tool; in that case, the call is denied.
+        """
+        if hidden_by is not None:
+            return _denied(hidden_by.deny_message)
+        if call.tool in _KNOWN:
+            return Judgement(way=Way.PASS)
+        return Judgement(way=Way.ASK, why="gemtui knows no rules for this tool.")
+
+    def can_carry_seal(self, tool: str) -> bool:
+        """Return whether a tool's calls accept the seal as an additional argument.
+
+        The seal marks a call as allowed by gemtui.
+        """
+        return tool not in _UNSEALED and not tool.startswith("mcp_")
+
+    def rules_text(self, seal: str) -> str:
+        """Return the contents of the policy file with which the CLI allows sealed calls.
+
+        These are calls to which the gate has added `seal`, a secret argument. Hidden tools stay
+        hidden, and calls that are denied to subagents stay denied. For tools whose calls can't
+        carry a seal, rules that would ask become rules that allow, because the gate asks instead.
+        """
+        rules = self._policy.rules
+        denied = _for_agents(rules, seal)
+        unsealed = _for_unsealed(rules)
+        let = _let_through(seal, self.mode)
+        return rules_to_toml([*self._hidden(), _OPTION_DENY, *denied, *unsealed, *let])
+
+    def _hidden(self) -> Iterator[Rule]:
+        hidden = tuple(name for name in sorted(_KNOWN) if self._hides(name))
+        if hidden:
+            yield Rule(tools=hidden, tool_list=True, decision=Decision.DENY, priority=999)
+
+    def _hides(self, tool: str) -> bool:
+        outcome = self._asked.outcome(Call(tool))
+        return not outcome.offered and outcome.rule is not None
+
+
+def _is_own(rule: Rule | None) -> bool:
+    """Return whether a rule is the user's or the administrator's, and allows calls."""
+    return rule is not None and rule.decision is Decision.ALLOW and rule.tier >= Tier.USER
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
+
+
+def _denied(message: str | None) -> Judgement:
+    words = f" {message}" if message else ""
+    return Judgement(way=Way.REFUSE, why=f"Tool execution denied by policy.{words}")
+
+
+def _for_agents(rules: Iterable[Rule], seal: str) -> Iterator[Rule]:
+    """Yield the rules that deny calls to subagents, with the highest priority.
+
+    They must take precedence over the rules that allow calls with the seal, because the gate adds
+    the seal without knowing which agent makes a call.
+    """
+    for rule in rules:
+        if rule.subagent is None or rule.decision is not Decision.DENY or rule.interactive is False:
+            continue
+        above = replace(rule, priority=999, interactive=None)
+        if rule.conditional:
+            yield above
+        else:
+            for shell in (True, False):
+                yield replace(above, args_pattern=seal_pattern(seal, shell=shell))
+
+
+def _for_unsealed(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Yield the user's rules for tools whose calls can't carry a seal.
+
+    Rules that deny are yielded unchanged, and rules that would ask as rules that allow. Rules that
+    allow are left out.
+    """
+    for rule in rules:
+        tools = _unsealed_among(rule)
+        if tools and rule.tier is Tier.USER and rule.decision is not Decision.ALLOW:
+            asks = rule.decision is Decision.ASK_USER
+            decision = Decision.ALLOW if asks else Decision.DENY
+            yield replace(rule, tools=tools, tool_list=True, decision=decision)
+
+
+def _unsealed_among(rule: Rule) -> tuple[str, ...]:
+    if rule.mcp_name is not None:
+        return rule.tools
+    if not rule.tools or "*" in rule.tools:
+        return _UNSEALED
+    return tuple(each for each in rule.tools if each in _UNSEALED or each.startswith("mcp_"))
+
+
+def _let_through(seal: str, mode: ApprovalMode) -> Iterator[Rule]:
+    """Yield the rules that allow calls with the seal.
+
+    In plan mode, the rules cover only tools that the user can be asked about in that mode.
+    """
+    planning = mode is ApprovalMode.PLAN
+    tools = ("ask_user", "web_fetch") if planning else ("*",)
+    modes = () if planning else _OPEN_MODES
+
+    def rule(names: tuple[str, ...], priority: int, **more: object) -> Rule:
+        return Rule(
+            tools=names,
+            tool_list=len(names) > 1,
+            decision=Decision.ALLOW,
+            priority=priority,
+            modes=more.pop("modes", modes),  # type: ignore[arg-type]
+            **more,  # type: ignore[arg-type]
+        )
+
+    if not planning:
+        sign = seal_pattern(seal, shell=True)
+        yield rule((SHELL,), 999, args_pattern=sign, allow_redirection=True)
+    yield rule(tools, 999, args_pattern=seal_pattern(seal, shell=False))
+    if not planning:
+        yield from _unsealed_denies()
+    if planning:
+        yield rule((_MCP,), 0, annotations={"readOnlyHint": True})
+        yield rule(("activate_skill",), 0)
+    else:
+        yield rule(_UNSEALED, 0)
+
+
+def _unsealed_denies() -> Iterator[Rule]:
+    """Yield the rules that deny writes and commands without the seal.
+
+    They have a pattern for arguments, because otherwise the CLI would hide the tools. They come
+    after the rules that allow calls with the seal, and before the user's rules, whose files are
+    loaded later.
+    """
+    for tool, argument in SEALED.items():
+        yield Rule(
+            tools=(tool,),
+            decision=Decision.DENY,
+            priority=999,
+            args_pattern=f'"{argument}":',
+            modes=tuple(mode.in_rules for mode in _SEALING),
+            deny_message="gemtui did not let this call through.",
+        )

@@ -1,0 +1,1 @@
+"""Checkpoints of a run's project, and what they make possible: undo, fork, review."""

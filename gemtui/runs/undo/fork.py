@@ -1,0 +1,250 @@
+"""Fork a chat: create a new session with another one's history, up to a prompt.
+
+The fork is a file in the CLI's store like any other session, so the CLI lists and resumes it. When
+a fork is resumed, it is protected like every session (`gemtui/kept/resume_guard.py`). The original
+session is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from gemtui.checkpoints.store import open_store
+from gemtui.errors import CheckpointsUnreadable, ForkFailed
+from gemtui.files import make_folder, write_whole
+from gemtui.jsonout import encode, encode_array
+from gemtui.kept.vault import is_on, keep
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.sessions.catalog.summarise import is_resumable
+from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.vault_files import place_in_store
+from gemtui.sessions.read.load import whole_records
+from gemtui.sessions.read.record_facts import RecordKind
+from gemtui.sessions.read.replay import ReplayedMessage
+from gemtui.sessions.read.session_log import FORKED_FROM, SessionLog
+from gemtui.sessions.store.projects import path_hash, registered
+from gemtui.sessions.store.store import SessionKind
+from gemtui.text import counted
+from gemtui.transcript.content import typed
+from gemtui.transcript.parts import instant, objects, string
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A new chat, forked from another one.
+
+    * `session_id`: the value for `AgentOptions(resume=…)`; None if the history is empty. In that
+      case, start a chat without `resume`.
+    * `path`: the new session's file; None if `session_id` is None.
+    * `before`: the number, counted from 1, of the prompt before which the history was cut.
+    * `prompt`: the text of that prompt, to be edited and sent; None if nothing was cut.
+    * `project`: the folder where the session can be resumed; None if unknown.
+    """
+
+    session_id: str | None
+    path: Path | None
+    before: int
+    prompt: str | None
+    project: Path | None
+
+
+def fork_session(
+    session: Summary, home: Path, *, before: int | None = None, undo: int | None = None
+) -> Fork:
+    """Create a session with the history of another one up to a prompt.
+
+    `session`: a session in the store under `home`, or archived in the vault. `before`: the number,
+    counted from 1, of a prompt in the current conversation; that prompt and everything after it are
+    cut off. None, or one more than the number of prompts, keeps everything. `undo`: the id of the
+    undo that restored the files to this point, if any. If the CLI could not resume the remaining
+    history, no session is created and `session_id` is None.
+
+    The new session has no token counts, and statistics exclude its older part, because the original
+    session contains both. The original session's checkpoints also count as the new session's.
+
+    Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
+    new session; NotASession, SessionTooLarge, OSError.
+    """
+    with SessionLog(session.path) as log:
+        log.refresh()
+        entries = log.replay.entries
+        prompts = [at for at, entry in enumerate(entries) if _is_prompt(entry)]
+        before = len(prompts) + 1 if before is None else before
+        if not 1 <= before <= len(prompts) + 1:
+            there = counted(len(prompts), "prompt")
+            raise ForkFailed(f"{session.id} has {there}, so there is no prompt {before}")
+        cut = [*prompts, len(entries)][before - 1]
+        asked = entries[cut] if cut < len(entries) else None
+        times = [time for each in entries[: cut + 1] if (time := each.facts.outline.time)]
+        until = max(times, default=None) if asked else None
+        fork = Fork(
+            session_id=None,
+            path=None,
+            before=before,
+            prompt=None if asked is None else _text(log, asked),
+            project=None if session.project is None else Path(session.project),
+        )
+        past = entries[:cut]
+        if not any(is_resumable(each.facts.outline) for each in past if _is_message(each)):
+            return fork
+        made = _written(fork, log, past, session, home, until=until)
+    _share_checkpoints(made, session, undo)
+    return made
+
+
+def _share_checkpoints(fork: Fork, session: Summary, undo: int | None) -> None:
+    """Record that the fork uses its original session's checkpoints, if there are any.
+
+    Unreadable checkpoints are not reported here, because every undo reports them.
+    """
+    if fork.session_id is None or fork.project is None:
+        return
+    place, _, _ = project_of(fork.project)
+    if place.is_dir():
+        with suppress(CheckpointsUnreadable), open_store(place) as store, store.transaction():
+            store.add_fork(fork.session_id, session.id, undo)
+
+
+def _is_message(entry: ReplayedMessage) -> bool:
+    return entry.facts.kind is RecordKind.MESSAGE
+
+
+def _is_prompt(entry: ReplayedMessage) -> bool:
+    return _is_message(entry) and entry.facts.outline.prompt
+
+
+def _text(log: SessionLog, entry: ReplayedMessage) -> str:
+    (_, record) = next(whole_records(log, [entry]))
+    return "" if record is None else typed(record).text
+
+
+def _written(
+    fork: Fork,
+    log: SessionLog,
+    past: Sequence[ReplayedMessage],
+    session: Summary,
+    home: Path,
+    *,
+    until: datetime | None,
+) -> Fork:
+    chats, now = _chats(session, home), datetime.now(UTC)
+    make_folder(chats)
+    id, name = _new_name(chats, log.format, now)
+    header = {
+        "sessionId": id,
+        "projectHash": _project_hash(session),
+        "startTime": iso(now),
+        "lastUpdated": iso(now),
+        "kind": SessionKind.MAIN.value,
+        FORKED_FROM: session.id,
+    }
+    if directories := log.metadata.get("directories"):
+        header["directories"] = directories
+    records = _records(log, past, until)
+    write_whole(chats / name, _pieces(header, records, log.format), durable=True)
+    if is_on():
+        keep(chats / name)
+    return Fork(
+        session_id=id,
+        path=chats / name,
+        before=fork.before,
+        prompt=fork.prompt,
+        project=fork.project,
+    )
+
+
+def _records(
+    log: SessionLog, past: Sequence[ReplayedMessage], until: datetime | None
+) -> Iterator[Record]:
+    """Yield the records for the new session, with each tool result only once.
+
+    `until`: calls made later are left out, even if they are stored with an answer from before that
+    time. Records that only repeat a result are left out as well, because the CLI would send that
+    result to the model twice (assets/gemini-cli.md#ghosts).
+    """
+    given: set[str] = set()
+    for entry, record in whole_records(log, past):
+        if record is None:
+            raise ForkFailed(f"{log.path} changed while gemtui was reading it: try again")
+        if entry.facts.kind is RecordKind.REPLY:
+            if not given.issuperset(reply.id for reply in entry.facts.replies):
+                yield record
+            continue
+        record = {name: value for name, value in record.items() if name != "tokens"}
+        if "toolCalls" in record:
+            calls = objects(record["toolCalls"])
+            kept = [each for each in calls if until is None or not _is_later(each, until)]
+            given |= {string(each.get("id")) for each in kept if each.get("result")}
+            record["toolCalls"] = kept
+        yield record
+
+
+def _is_later(call: Record, until: datetime) -> bool:
+    time = instant(call.get("timestamp"))
+    return time is not None and time > until
+
+
+def _pieces(header: Record, records: Iterator[Record], format: str) -> Iterator[bytes]:
+    """Yield the new session's file in chunks of bytes, in the original's file format.
+
+    `header`: the record that names the session. `format`: "json" for the legacy format, or else one
+    record per line. The CLI version that wrote the original can read its format, and so can later
+    versions.
+    """
+    if format == "json":
+        head = encode(header).removesuffix(b"}") + b',"messages":'
+        yield from encode_array(records, head=head, tail=b"}\n")
+        return
+    yield encode(header) + b"\n"
+    for record in records:
+        yield encode(record) + b"\n"
+
+
+# --- location ------------------------------------------------------------------------------------
+
+
+def _chats(session: Summary, home: Path) -> Path:
+    """Return the folder where the CLI looks for a project's sessions.
+
+    `session`: a session of the project. Since version 0.29, the CLI's project registry names this
+    folder; old sessions may be in another one (assets/gemini-cli.md#places).
+    """
+    slug = (registered(home / "projects.json") or {}).get(session.project or "", "")
+    if slug and slug == Path(slug).name:
+        return home / "tmp" / slug / "chats"
+    path = place_in_store(session.path) if Flag.KEPT in session.flags else session.path
+    parts = path.relative_to(home / "tmp").parts if path.is_relative_to(home / "tmp") else ()
+    if not parts:
+        raise ForkFailed(
+            f"the project of {session.path} is unknown: copy the file to the chats folder of its "
+            f"project, in {home / 'tmp'}"
+        )
+    return home / "tmp" / parts[0] / "chats"
+
+
+def _project_hash(session: Summary) -> str:
+    stored = session.project_hash or (session.project and path_hash(session.project))
+    if not stored:
+        raise ForkFailed(f"the project of {session.path} is unknown, because its header is missing")
+    return stored
+
+
+def _new_name(chats: Path, format: str, now: datetime) -> tuple[str, str]:
+    """Return a new session id, and a file name whose id prefix no other file has.
+
+    `chats`: the folder for the file. `format`: the file name's extension. The prefix must be
+    unique, because the CLI removes all files with the same prefix at once
+    (assets/gemini-cli.md#clean-up).
+    """
+    taken = {path.stem[-8:] for path in chats.iterdir()}
+    while (id := str(uuid4()))[:8] in taken:
+        pass
+    return id, f"session-{now:%Y-%m-%dT%H-%M}-{id[:8]}.{format}"

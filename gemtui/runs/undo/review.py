@@ -1,0 +1,411 @@
+"""Review the changes made by a session or a run, hunk by hunk, and revert some."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gemtui.checkpoints.plan import Action, Step
+from gemtui.checkpoints.project_files import ProjectFiles
+from gemtui.checkpoints.review import (
+    NOBODY_KNOWS,
+    PERSON,
+    Contents,
+    HunkOwner,
+    OwnedChange,
+    OwnerKind,
+    PassingContents,
+    ReviewedFile,
+    ReviewHunk,
+    chosen_hunks,
+    dependent_hunks,
+    file_reviews,
+    missing,
+    owned_changes,
+    revert_steps,
+)
+from gemtui.checkpoints.states import UNKNOWN, FileState
+from gemtui.checkpoints.store import CheckpointStore, WritingCall, open_store
+from gemtui.checkpoints.undo import REVIEW, covered_calls, made_by_user, open_project
+from gemtui.errors import UndoError
+from gemtui.paths import hooked_dir
+from gemtui.runs.undo.checkpointing import project_of
+from gemtui.runs.undo.hooked_checkpoints import is_pending, take_hooked_checkpoints
+from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
+from gemtui.runs.undo.undo import NO_FILES, prompts_of, require_idle
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.text import counted
+from gemtui.transcript.model import ToolCall, excerpt
+
+_MOST_LINES = 2_000
+"""The most lines of a hunk that are printed."""
+_SUBJECT = 72
+"""The longest first line of a commit message, in characters."""
+_GONE = "this change is no longer in the files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewSubject:
+    """A session, or one of its runs, whose changes are reviewed.
+
+    `folder`: where the session worked; None if unknown. `run`: the run's id; "" for the whole
+    session. `calls`, `prompts`: functions that return the recorded calls and the text of the
+    prompts; both may read files.
+    """
+
+    folder: Path | None
+    session: str
+    run: str = ""
+    calls: Callable[[], Sequence[PlacedCall]]
+    prompts: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The changes found by a review.
+
+    `complete`: whether all changes are known. `notes`: what is unknown, one sentence each.
+    """
+
+    session: str
+    files: tuple[ReviewedFile, ...]
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nothing(self) -> str:
+        """The message to show if no file is known to differ from its earlier contents."""
+        if self.complete:
+            return "All files have their earlier contents."
+        return " ".join(("No changes are known.", *self.notes[:1]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value that `gemtui review --json` prints."""
+        return {
+            "version": 1,
+            "session": self.session,
+            "files": [_file(each) for each in self.files],
+            "complete": self.complete,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reverted:
+    """The result of reverting hunks.
+
+    * `hunks`: the ids of the reverted hunks.
+    * `steps`: what was done to each file.
+    * `left`: what was left alone, as pairs of an id or path and the reason.
+    * `built_on`: hunks that were kept although they modified lines that a reverted hunk had
+      introduced, as pairs of the id and a line for the user.
+    * `checkpoint`: the id of the checkpoint taken beforehand; None if nothing was done.
+    """
+
+    hunks: tuple[str, ...]
+    steps: tuple[Step, ...]
+    left: tuple[tuple[str, str], ...]
+    built_on: tuple[tuple[str, str], ...] = ()
+    checkpoint: int | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files that the revert changed, or would change."""
+        return [os.fsdecode(e.path) for e in self.steps if e.action is not Action.KEEP]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `gemtui review --revert --json` prints in addition to the review."""
+        return {
+            "reverted": list(self.hunks),
+            "left": [{"what": what, "why": why} for what, why in self.left],
+            "built_on": [id for id, _ in self.built_on],
+            "checkpoint": self.checkpoint,
+        }
+
+
+def subject_of(session: Summary) -> ReviewSubject:
+    """Return what to pass to `review` or `revert` for a whole stored session."""
+    return ReviewSubject(
+        folder=None if session.project is None else Path(session.project),
+        session=session.id,
+        calls=lambda: placed_calls(session),
+        prompts=lambda: [each.text for each in prompts_of(session)],
+    )
+
+
+def subject_of_run(
+    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
+) -> ReviewSubject:
+    """Return what to pass to `review` or `revert` for a single run.
+
+    `calls`: the calls that the run has made so far.
+    """
+    placed = [PlacedCall(each, 1, each.id) for each in calls]
+    return ReviewSubject(
+        folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
+    )
+
+
+def review(subject: ReviewSubject) -> Review:
+    """Return the changes by a session or run that are still in the current files.
+
+    The changes are taken from checkpoints; for calls without any, from the session's record.
+    Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
+    """
+    folder = subject.folder
+    if folder is None or not folder.is_dir():
+        return Review(session=subject.session, files=(), complete=False, notes=(NO_FILES,))
+    place, root, _ = project_of(folder)
+    late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
+    with _stored(place) as store, ProjectFiles(root) as files:
+        contents = PassingContents(store)
+        calls = _calls(subject, store)
+        record = _record(calls, root, store)
+        changes = _changes(subject, calls, record, store, contents)
+
+        def now_of(path: bytes, keeper: Contents) -> FileState:
+            return files.state(path, keeper)[0]
+
+        found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
+    notes = list(_notes(record))
+    return Review(
+        session=subject.session, files=found, complete=not record.left, notes=tuple(notes)
+    )
+
+
+def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
+    """Revert the selected hunks; ids of hunks that no longer exist are only reported.
+
+    `ids`: the ids of hunks, files or calls. A checkpoint is taken first, so that a redo can restore
+    the hunks. `dry_run`: only return what would be done. Raises UndoError while an agent is working
+    in the folder, OSError, CheckpointsUnreadable.
+    """
+    folder = subject.folder
+    if folder is None or not folder.is_dir():
+        raise UndoError(NO_FILES)
+    if not dry_run:
+        require_idle(folder)
+    place, root, own = project_of(folder)
+    with open_project(place, root, own) as project:
+        take_hooked_checkpoints(project, hooked_dir())
+        calls = _calls(subject, project.store)
+        record = _record(calls, root, project.store)
+        also = {each.path: UNKNOWN for each in record.changes}
+        files = list[ReviewedFile]()
+
+        def planned() -> list[Step]:
+            changes = _changes(subject, calls, record, project.store, project.store)
+            tree = project.store.states_around(changes)
+            steps, files[:] = revert_steps(changes, tree, project.store, ids)
+            return steps
+
+        change = partial(project.change, REVIEW, subject.session, planned, also=also)
+        done = change(dry_run=True)
+        if not dry_run and any(step.action is not Action.KEEP for step in done.steps):
+            done = change()
+    kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
+    done_files = [each for each in files if each.path not in kept]
+    hunks = chosen_hunks(done_files, ids)
+    stay = tuple(
+        (hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids)
+    )
+    left = [(id, _GONE) for id in missing(ids, files)]
+    left += [(os.fsdecode(path), why) for path, why in kept.items()]
+    return Reverted(
+        hunks=tuple(sorted(hunks)),
+        steps=done.steps,
+        left=tuple(left),
+        built_on=stay,
+        checkpoint=done.checkpoint,
+    )
+
+
+def is_idle(folder: Path) -> bool:
+    """Return whether no agent is working in a folder."""
+    try:
+        require_idle(folder)
+    except UndoError:
+        return False
+    return True
+
+
+@contextmanager
+def _stored(place: Path) -> Iterator[CheckpointStore | None]:
+    """Open a project's checkpoints; yield None if there are none."""
+    if place.is_dir():
+        with open_store(place) as store:
+            yield store
+    else:
+        yield None
+
+
+def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[PlacedCall]:
+    calls = subject.calls()
+    return calls if store is None else with_uses(calls, store)
+
+
+def _record(
+    calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
+) -> RecordedCalls:
+    """Return the changes of calls without checkpoints, as recorded by the session."""
+    record = RecordedCalls(root)
+    covered = frozenset[str]() if store is None else covered_calls(store)
+    for each in calls:
+        if each.use not in covered:
+            record.add(each.call)
+    return record
+
+
+def _changes(
+    subject: ReviewSubject,
+    calls: Sequence[PlacedCall],
+    record: RecordedCalls,
+    store: CheckpointStore | None,
+    contents: Contents,
+) -> dict[bytes, list[OwnedChange]]:
+    uses = {each.use for each in calls if each.use}
+
+    def mine(call: WritingCall) -> bool:
+        if subject.run:
+            return call.run == subject.run
+        return not made_by_user(call) and (call.session == subject.session or call.use in uses)
+
+    return owned_changes(store, mine, record.changes, contents)
+
+
+def _notes(record: RecordedCalls) -> Iterator[str]:
+    if record.changes:
+        number = counted(len(record.changes), "change")
+        yield f"{number} not covered by a checkpoint: reconstructed from the session's record"
+    yield from record.notes()
+
+
+# --- descriptions ---------------------------------------------------------------------------------
+
+
+def _file(file: ReviewedFile) -> dict[str, Any]:
+    return {
+        "id": file.id,
+        "path": os.fsdecode(file.path),
+        "change": file.change,
+        "hunks": [_hunk(each) for each in file.hunks],
+    }
+
+
+def _hunk(hunk: ReviewHunk) -> dict[str, Any]:
+    owner = hunk.owner
+    return {
+        "id": hunk.id,
+        "owner": owner.kind.value,
+        "tool": owner.tool,
+        "command": owner.command,
+        "call": owner.id or None,
+        "session": owner.session or None,
+        "text": hunk_text(hunk),
+        "changed": [each.id for each in hunk.changed if each.id],
+        "fixed": hunk.fixed or None,
+    }
+
+
+def owner_words(owner: HunkOwner) -> str:
+    """Describe the author of a change in a few words."""
+    if owner.kind is OwnerKind.PERSON:
+        return f"you ({owner.tool})" if owner.tool else "you"
+    if owner.kind is OwnerKind.UNKNOWN:
+        return "unknown"
+    return f"{owner.tool}: {excerpt(owner.command)}" if owner.command else owner.tool or "a tool"
+
+
+def changed_words(hunk: ReviewHunk) -> str:
+    """Return a clause that names the other authors whose lines a hunk changed.
+
+    Returns "" if there are none.
+    """
+    return (
+        f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
+        if hunk.changed
+        else ""
+    )
+
+
+def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:
+    """Return a line for the user about a hunk that was not reverted.
+
+    This happens when the hunk modified lines that a reverted hunk had introduced (see
+    `Reverted.built_on`).
+    """
+    place = f"{os.fsdecode(file.path)}:{hunk.now}"
+    return f"not reverted: {place}: {owner_words(hunk.owner)} {changed_words(hunk)}"
+
+
+def hunk_text(hunk: ReviewHunk) -> str:
+    """Format a hunk as in a unified diff; bytes that aren't UTF-8 become surrogates.
+
+    If it has more than 2,000 lines, only these are included, and a last line says how many are
+    missing.
+    """
+    lines = list(diff_lines(hunk))
+    told = [sign + line.decode("utf-8", "surrogateescape") for sign, line in lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        told.append(f"\\ {counted(len(lines) - _MOST_LINES, 'more line')}")
+    if hunk.about:
+        told.insert(0, hunk.about)
+    if hunk.removed or hunk.added:
+        above, below = len(hunk.above), len(hunk.below)
+        old, new = len(hunk.removed) + above + below, len(hunk.added) + above + below
+        head = f"@@ -{_span(hunk.before - above, old)} +{_span(hunk.now - above, new)} @@"
+        told.insert(0, head)
+    return "".join(line if line.endswith("\n") else line + "\n" for line in told)
+
+
+def _span(first: int, lines: int) -> str:
+    return f"{first if lines else max(0, first - 1)},{lines}"
+
+
+def diff_lines(hunk: ReviewHunk) -> Iterator[tuple[str, bytes]]:
+    """Yield (symbol, line) for each of a hunk's lines and its context.
+
+    The symbol is ` `, `-` or `+`, as in a unified diff.
+    """
+    yield from ((" ", line) for line in hunk.above)
+    yield from (("-", line) for line in hunk.removed)
+    yield from (("+", line) for line in hunk.added)
+    yield from ((" ", line) for line in hunk.below)
+
+
+class Comment(NamedTuple):
+    """A user's comment on a line of a change.
+
+    `place`: the file and line, such as `src/a.py:12`. `context`: the lines around it.
+    """
+
+    place: str
+    text: str
+    context: tuple[str, ...]
+
+
+def comments_prompt(comments: Sequence[Comment]) -> str:
+    """Return a prompt that contains the user's comments with their places and context."""
+    parts = []
+    for each in comments:
+        lines = "\n".join(f"    {line}" for line in each.context)
+        parts.append(f"{each.place}: {each.text}\n\n{lines}")
+    return "\n\n".join(["Comments on your changes:", *parts])
+
+
+def commit_message(prompts: Sequence[str]) -> str:
+    """Return a commit message made of a session's prompts: the first is the subject."""
+    if not prompts:
+        return ""
+    subject = excerpt(prompts[0])
+    if len(subject) > _SUBJECT:
+        subject = subject[: _SUBJECT - 1].rstrip() + "…"
+    body = [f"* {excerpt(each)}" for each in prompts[1:]]
+    if len(excerpt(prompts[0])) > _SUBJECT:
+        body.insert(0, f"* {excerpt(prompts[0])}")
+    return "\n".join([subject, *([""] if body else []), *body])

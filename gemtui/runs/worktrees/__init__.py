@@ -1,0 +1,1 @@
+"""Git worktrees for runs: created, listed, applied, and removed without starting programs."""

@@ -1,0 +1,1 @@
+"""All sessions: their summaries, cached, merged, listed, and found by what a user types."""

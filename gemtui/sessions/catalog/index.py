@@ -1,0 +1,629 @@
+"""The index of a store's sessions: loads the newest, then all, then changes.
+
+Methods are blocking and meant for worker threads; `load` may run in one thread while `update` runs
+in a different one. Summaries are cached (`cache.py`), so that the next start reads hardly any
+session files.
+"""
+
+from __future__ import annotations
+
+import stat
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.errors import SessionNotFound
+from gemtui.paths import current_folder, typed_path
+from gemtui.sessions.catalog import resolve
+from gemtui.sessions.catalog.cache import (
+    SUMMARIES,
+    Cache,
+    Head,
+    SessionLine,
+    head_of,
+    worth_keeping,
+)
+from gemtui.sessions.catalog.catalog import Catalog, Snapshot, Stamp
+from gemtui.sessions.catalog.summary import Known, Summary, Unread
+from gemtui.sessions.catalog.vault_files import in_tree, kept_at, store_with_kept, trees
+from gemtui.sessions.store.projects import Projects, folder_names
+from gemtui.sessions.store.repositories import ProjectFolders
+from gemtui.sessions.store.store import (
+    ChatFile,
+    Problem,
+    SessionKind,
+    Store,
+    StoreState,
+    file_anywhere,
+    name_of,
+    place_of,
+    refused,
+)
+
+if TYPE_CHECKING:
+    from gemtui.sessions.read.session_log import SessionLog
+
+HEAD = 64 * 1024
+"""Number of bytes that `quick` reads of each file: enough for the first prompt."""
+LOGS = 4
+"""Maximum number of growing session files that are kept open.
+
+When an open file grows, only the new bytes are read.
+"""
+_QUICK_LOOKS = 3
+"""Maximum number of files that `quick` reads per requested session.
+
+It reads more than one because many files are ghosts (empty files) or copies.
+"""
+_SAVE = 200
+_PUBLISH = 0.25
+
+
+def _nothing() -> None:
+    pass
+
+
+def never() -> bool:
+    """Return False; the default for `cancelled` arguments, which means never cancel."""
+    return False
+
+
+class Index:
+    """An index of the sessions under `home` (`~/.gemini`).
+
+    `cache`: gemtui's cache folder; None disables the cache.
+    """
+
+    def __init__(self, home: Path, *, cache: Path | None) -> None:
+        self.home = home
+        self._cache = Cache(cache, home, SUMMARIES)
+        self._store: Store | None = None
+        self._places: dict[str, ChatFile] = {}
+        self._projects = Projects(home)
+        self._catalog = Catalog(self._projects)
+        self._asked: set[str] = set()
+        self._unread: dict[str, tuple[Stamp | None, Problem]] = {}
+        self._too_large: dict[str, tuple[int, int]] = {}
+        self._logs: OrderedDict[str, SessionLog] = OrderedDict()
+        self._lock = threading.RLock()
+        self._updating = threading.Lock()
+
+    @property
+    def renewed(self) -> Problem | None:
+        """Why the cache was replaced by an empty one; None if it wasn't."""
+        return self._cache.renewed
+
+    def close(self) -> None:
+        """Close all open session logs and the cache."""
+        with self._updating:
+            for log in self._logs.values():
+                log.close()
+            self._logs.clear()
+            self._cache.close()
+
+    def expect(self, project: Path) -> None:
+        """Assign to `project` those sessions that name only the hash of its path.
+
+        `quick` and `find` do the same for their `project`.
+        """
+        names = folder_names(project)
+        with self._lock:
+            self._asked |= names
+            self._catalog.learn(names)
+
+    def add_known(self, known: Iterable[tuple[ChatFile, Summary]]) -> None:
+        """Add summaries that another index of the same store has already read."""
+        for place, summary in known:
+            self._take(place, summary)
+
+    def known(self) -> list[tuple[ChatFile, Summary]]:
+        """Return the files that have been read, fully or in part, with their summaries."""
+        with self._lock:
+            files = ((place, self._catalog.file(name)) for name, place in self._places.items())
+            return [(place, summary) for place, summary in files if summary is not None]
+
+    # --- quick, load, update -----------------------------------------------------------------
+
+    def quick(self, *, project: Path | None, limit: int) -> Snapshot:
+        """Read the newest sessions until `limit` can be listed; return a snapshot.
+
+        They are read from the cache, or else from the beginnings of their files; if a session has
+        only been read in part (`Summary.partial`), its counts are lower bounds. `project`: read
+        only this folder's sessions; None means those of all projects. The snapshot also has the
+        sessions that were read earlier.
+        """
+        store = self._scan()
+        scope = self._scope(store, project, read=False, worktrees=True)
+        mains = [place for place in scope if place.kind is SessionKind.MAIN]
+        newest = resolve.newest_files_first(mains)
+        shown = looked = 0
+        while shown < limit and looked < min(len(newest), _QUICK_LOOKS * limit):
+            some = newest[looked : looked + limit - shown]
+            self._read_all(self._not_cached(some, whole=False), upto=HEAD)
+            looked += len(some)
+            shown = self._visible(newest[:looked])
+        return self._snapshot(store)
+
+    def load(
+        self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
+    ) -> Snapshot:
+        """Read all files, newest first, and cache the results; return a snapshot.
+
+        `publish`: called a few times a second with an intermediate snapshot. `cancelled`: called
+        between files and within large ones; if it returns True, loading stops, but everything read
+        so far is kept.
+        """
+        store = self._scan()
+        self._catch_up(store, _Seldom(lambda: publish(self._snapshot(store))), cancelled)
+        return self._snapshot(store)
+
+    def update(self, paths: Iterable[Path], *, cancelled: Callable[[], bool] = never) -> Snapshot:
+        """Read files that changed, appeared, or vanished; return a new snapshot.
+
+        Only the new part of a log is read. If any of the paths is not a session's file, or has
+        become unreadable, the whole store is scanned again. If there are no paths, only the live
+        flags are updated. `cancelled`: as in `load`.
+        """
+        with self._updating:
+            wanted = set(paths)
+            files = {path for path in wanted if self._is_file(path)}
+            if self._store is None or wanted - files:
+                self._catch_up(self._scan(), _nothing, cancelled)
+            for path in files:
+                if not cancelled():
+                    self._follow(path, cancelled)
+            return self._snapshot(self._store or self._scan())
+
+    def find(self, wanted: str, *, project: Path | None = None) -> Summary:
+        """Return the session for a full id, a unique prefix, a file's path, or "latest".
+
+        `project`: consider only this folder's sessions; ignored if `wanted` is a path. Raises
+        SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path, also NotASession,
+        SessionTooLarge, or OSError.
+        """
+        if resolve.is_path(wanted):
+            return self._at(typed_path(wanted).absolute())
+        store = self._scan()
+        resolve.require_readable(store)
+        places = self._scope(store, project, read=True)
+        if wanted == resolve.LATEST:
+            found = resolve.latest(places, when=self._when, read=self.sessions_in)
+            if found is None:
+                raise resolve.nothing_stored(store, project)
+            return self._with_copies(found, store)
+        likely = [place for place in places if resolve.name_fits(place, wanted)]
+        matches = resolve.with_id_prefix(self.sessions_in(likely), wanted)
+        if not matches:
+            matches = resolve.with_id_prefix(self.sessions_in(places), wanted)
+        return self._with_copies(resolve.the_one(matches, wanted, store), store)
+
+    # --- single queries ----------------------------------------------------------------------
+
+    def files(self, project: Path | None = None) -> Sequence[ChatFile]:
+        """Return all session files as of the last scan, or only those of a project.
+
+        Sessions in a repository's worktrees belong to the repository. Raises StoreUnreadable.
+        """
+        store = self._store or self._scan()
+        resolve.require_readable(store)
+        return self._scope(store, project, read=True, worktrees=True)
+
+    def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
+        """Return the sessions that these files belong to, newest first.
+
+        Files that haven't been read yet are read now. Hidden sessions are included.
+        """
+        self._read_all(self._not_cached(files, whole=True))
+        with self._lock:
+            return self._catalog.sessions_of([file.name for file in files], _now())
+
+    def heads(self) -> list[tuple[ChatFile, Head]]:
+        """Return each session file of the store with its `Head` (a short summary).
+
+        Files whose `Head` isn't cached are read. A file that contains no session has a `Head` with
+        an empty `kind`. Unreadable files are left out.
+        """
+        files = self.files()
+        cached = heads = self._cache.heads(files)
+        if None in cached:
+            unknown = [file for file, head in zip(files, cached, strict=True) if head is None]
+            self._read_all(self._not_cached(unknown, whole=True))
+            read = {file.name: self._head(file) for file in unknown}
+            heads = [
+                read[file.name] if head is None else head
+                for file, head in zip(files, cached, strict=True)
+            ]
+        if heads != cached:
+            self._cache.put_heads(files, heads)
+        return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
+
+    def lines(self) -> dict[str, SessionLine]:
+        """Return the cached JSON of sessions, by the path of their file.
+
+        Files that have changed since they were cached are left out.
+        """
+        files = self.files()
+        lines = zip(files, self._cache.lines(files), strict=True)
+        return {file.name: line for file, line in lines if line is not None}
+
+    def put_lines(self, lines: Mapping[str, SessionLine]) -> None:
+        """Replace the cached JSON of all sessions.
+
+        `lines`: the JSON by the path of the session's file.
+        """
+        files = self.files()
+        self._cache.put_lines(files, [lines.get(file.name) for file in files])
+
+    def project_of(self, file: ChatFile, project_hash: str | None) -> str | None:
+        """Return the project a file belongs to; None if unknown.
+
+        It is determined by the folder the file is in, or else by `project_hash`, the hash in the
+        session's header.
+        """
+        return self._projects.root_of(file.project_key, project_hash)
+
+    def learn_projects(self, heads: Iterable[tuple[ChatFile, Head]]) -> None:
+        """Collect paths that may be the folders of projects known only by a hash.
+
+        These are the folders named in session headers. If a folder under `tmp` is still named by
+        the hash of an unknown project, the paths of files that its sessions wrote are collected as
+        well. `heads`: the result of `Index.heads`.
+        """
+        named = chain.from_iterable(head.directories for _, head in heads if head.directories)
+        with self._lock:
+            self._catalog.learn(named)
+        unknown = self._projects.unknown_hashes()
+        if unknown:
+            files = [file for file in self.files() if file.project_key in unknown]
+            self._read_all(self._not_cached(files, whole=True))
+
+    def _head(self, file: ChatFile) -> Head | None:
+        """Return the `Head` of a file that has been read; None if it could not be read."""
+        with self._lock:
+            known = self._catalog.file(file.name)
+            if known is not None:
+                return head_of(known)
+            stamp, _ = self._unread.get(file.name, (None, None))
+            return Head() if stamp == file.stamp else None
+
+    def unreadable(self, heads: Sequence[tuple[ChatFile, Head]]) -> int:
+        """Return how many files and folders are unreadable or invalid.
+
+        `heads`: the result of `Index.heads`.
+        """
+        problems = () if self._store is None else self._store.problems
+        unread = [file.name for file, head in heads if not head.kind]
+        return len(problems) + len(self._unread.keys() | unread)
+
+    # --- finding -----------------------------------------------------------------------------
+
+    def _at(self, path: Path) -> Summary:
+        """Return the session in the file at `path`, inside or outside the store.
+
+        Other files of the same session are ignored.
+        """
+        place = None
+        with suppress(OSError):
+            place = place_of(path, self.home)
+        place = place or file_anywhere(path)
+        if place is None:
+            raise SessionNotFound(
+                f"{path} does not exist or is not a regular file", searched=(path,)
+            )
+        from gemtui.sessions.catalog.summarise import summarise
+        from gemtui.sessions.read.session_log import SessionLog
+
+        with SessionLog(path) as log:
+            log.refresh()
+            summary = summarise(log, place)
+        self._scan()
+        alone = Catalog(self._projects)
+        alone.put(place.stamp, summary)
+        return alone.sessions(_now())[0]
+
+    def _with_copies(self, session: Summary, store: Store) -> Summary:
+        """Return a session with all its copies, reading the files that may be copies."""
+        likely = [place for place in store.files() if resolve.name_fits(place, session.id)]
+        found = self.sessions_in(likely)
+        return next((each for each in found if set(session.names) <= set(each.names)), session)
+
+    # --- scanning and reading ----------------------------------------------------------------
+
+    def _scan(self) -> Store:
+        """Scan the store again, and forget files that no longer exist."""
+        store = store_with_kept(self.home)
+        projects = Projects(
+            self.home, {*store.keys(), *(each.project_key for each in store.files())}
+        )
+        projects.learn([*_here(), *self._asked])
+        with self._lock:
+            self._store = store
+            self._places = {place.name: place for place in store.files()}
+            if not projects.says_the_same(self._projects):
+                self._projects = projects
+                self._catalog.use(projects)
+            self._catalog.drop_all_but(self._places)
+            for path in self._unread.keys() - self._places.keys():
+                del self._unread[path]
+        return store
+
+    def _scope(
+        self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
+    ) -> Sequence[ChatFile]:
+        """Return the session files of a project.
+
+        `worktrees`: also those of the project's git worktrees. In some folders, the project is
+        named only in the sessions themselves. If `read` is true, those sessions are read;
+        otherwise, only those in the catalog are considered.
+        """
+        if project is None:
+            return store.files()
+        self.expect(project)
+        names = folder_names(project)
+        self._projects.learn(names)
+        folders: Container[str | None] = ProjectFolders(project) if worktrees else names
+        keys, unplaced = self._projects.keys_in(folders), self._projects.unplaced()
+        missing = self._not_cached(
+            [place for place in store.files() if place.project_key in unplaced], whole=False
+        )
+        if read:
+            self._read_all(missing, upto=HEAD)
+        return [
+            place
+            for place in store.files()
+            if place.project_key in keys
+            or (place.project_key in unplaced and self._root_of(place) in folders)
+        ]
+
+    def _when(self, place: ChatFile) -> float:
+        """Return an upper bound for the time of a session's last update.
+
+        `place`: the session's file. The time is in seconds since 1970. It is exact if the whole
+        file has been read.
+        """
+        known = self._catalog.file(place.name)
+        if known is None or known.partial:
+            return resolve.latest_update(place)
+        return known.when.timestamp()
+
+    def _root_of(self, place: ChatFile) -> str | None:
+        known = self._catalog.file(place.name)
+        return None if known is None else self._projects.root_of("", known.project_hash)
+
+    def _catch_up(
+        self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
+    ) -> None:
+        missing = self._not_cached(resolve.newest_files_first(store.files()), whole=True)
+        if missing:
+            say()
+        self._read_all(missing, say, cancelled)
+        if not cancelled():
+            self._cache.keep_only(store.files())
+
+    def _not_cached(self, places: Iterable[ChatFile], *, whole: bool) -> list[ChatFile]:
+        """Load summaries of files from the cache; return the files that must be read.
+
+        Files whose summaries are already known are skipped. `whole`: a summary counts only if the
+        whole file was read.
+        """
+        with self._lock:
+            missing = [place for place in places if not self._knows(place, whole=whole)]
+        cached = self._cache.get(missing)
+        for place in missing:
+            if place.name in cached:
+                self._take(place, cached[place.name])
+        return [place for place in missing if place.name not in cached]
+
+    def _read_all(
+        self,
+        places: Sequence[ChatFile],
+        say: Callable[[], None] = _nothing,
+        cancelled: Callable[[], bool] = never,
+        *,
+        upto: int | None = None,
+    ) -> None:
+        """Read files, and cache the results that were read in full."""
+        if not places:
+            return
+        from gemtui.sessions.catalog.read_files import read_files
+
+        unsaved: list[tuple[ChatFile, Known]] = []
+        for place, known in read_files(places, upto=upto, cancelled=cancelled):
+            self._take(place, known)
+            unsaved += worth_keeping(place, known)
+            if len(unsaved) >= _SAVE:
+                self._cache.put(unsaved)
+                unsaved = []
+            say()
+        self._cache.put(unsaved)
+
+    def _follow(self, path: Path, cancelled: Callable[[], bool]) -> None:
+        """Read the new part of a file; forget the file if it no longer exists."""
+        try:
+            place = place_of(path, self.home)
+        except OSError as error:
+            if (known_place := self._places.get(str(path))) is not None:
+                self._take(known_place, refused(path, error))
+            return
+        self._turn_to_kept(path)
+        if place is None:
+            self._forget(str(path))
+            return
+        if self._is_still_too_large(place):
+            self._places[place.name] = place
+            return
+        if self._catalog.knows(place.name, place.stamp, whole=True):
+            return  # the contents are the same, for example after a rename
+        from gemtui.sessions.catalog.summarise import read_file
+        from gemtui.sessions.read.session_log import SessionLog
+
+        log = self._logs.pop(place.name, None) or SessionLog(path)
+        known = read_file(log, place, cancelled=cancelled)
+        if cancelled():
+            log.close()
+            return
+        self._places[place.name] = place
+        self._take(place, known)
+        self._cache.put(worth_keeping(place, known))
+        if isinstance(known, Summary) and known.format == "jsonl":
+            self._logs[place.name] = log
+            if len(self._logs) > LOGS:
+                self._logs.popitem(last=False)[1].close()
+        else:
+            log.close()
+
+    def _turn_to_kept(self, path: Path) -> None:
+        """Use the vault's copies of a session file that the store has lost.
+
+        The vault is the folder in which gemtui saves sessions that Gemini CLI may delete. Copies
+        whose content is still in the store are removed from the index. `path`: the file's path in
+        the store.
+        """
+        kept = {place.name: place for place in kept_at(path, self.home)}
+        for name in {str(in_tree(tree, path)) for tree in trees()} - kept.keys():
+            self._forget(name)
+        self._read_all(self._not_cached(kept.values(), whole=True))
+        with self._lock:
+            self._places |= kept
+
+    def _is_file(self, path: Path) -> bool:
+        """Return whether a path has the name of a session file and is not a folder.
+
+        The file may have been deleted since.
+        """
+        try:
+            return name_of(path, self.home) is not None and not stat.S_ISDIR(path.lstat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
+        except (OSError, ValueError):
+            return False
+
+    # --- known files -------------------------------------------------------------------------
+
+    def _is_still_too_large(self, place: ChatFile) -> bool:
+        """Return whether to skip a file because it was too large when last read.
+
+        It is skipped until it is replaced or shrinks.
+        """
+        inode, size = self._too_large.get(place.name, (place.inode, place.size + 1))
+        return inode == place.inode and size <= place.size
+
+    def _knows(self, place: ChatFile, *, whole: bool) -> bool:
+        unread = self._unread.get(place.name)
+        if (unread is not None and unread[0] == place.stamp) or self._is_still_too_large(place):
+            return True
+        return self._catalog.knows(place.name, place.stamp, whole=whole)
+
+    def _take(self, place: ChatFile, known: Known | Problem | None) -> None:
+        """Store the result of reading a file.
+
+        If a session can't be read at the moment, its earlier summary is kept, because old CLI
+        versions rewrite their files in place, so a file may be incomplete for a moment. A summary
+        for which only the beginning of the file was read is not kept. If the system denies access,
+        a problem is recorded, and reading the file is tried again later.
+        """
+        with self._lock:
+            self._too_large.pop(place.name, None)
+            if isinstance(known, Summary):
+                self._unread.pop(place.name, None)
+                self._catalog.put(place.stamp, known)
+                return
+            if isinstance(known, Unread) and known.too_large:
+                self._too_large[place.name] = place.inode, place.size
+            if self._is_head(place.name):
+                self._catalog.drop(place.name)
+            match known:
+                case None:
+                    self._forget(place.name)
+                case Problem():
+                    self._unread[place.name] = None, known
+                case Unread() if self._catalog.file(place.name) is None:
+                    problem = Problem(
+                        path=place.path, line=None, what=known.what, too_large=known.too_large
+                    )
+                    self._unread[place.name] = place.stamp, problem
+                case Unread():
+                    self._unread.pop(place.name, None)
+
+    def _is_head(self, path: str) -> bool:
+        """Return whether only the first part of a file has been read."""
+        known = self._catalog.file(path)
+        return known is not None and known.partial
+
+    def _forget(self, path: str) -> None:
+        with self._lock:
+            self._catalog.drop(path)
+            self._places.pop(path, None)
+            self._unread.pop(path, None)
+            self._too_large.pop(path, None)
+            log = self._logs.pop(path, None)
+        if log is not None:
+            log.close()
+
+    def _visible(self, places: Iterable[ChatFile]) -> int:
+        files = (self._catalog.file(place.name) for place in places)
+        return len({each.id for each in files if each is not None and not each.hidden})
+
+    def _snapshot(self, store: Store) -> Snapshot:
+        with self._lock:
+            refused = sum(self._catalog.file(path) is None for path in self._unread)
+            done, total = len(self._catalog) + refused, len(self._places)
+            return Snapshot(
+                sessions=self._catalog.sessions(_now()),
+                done=done,
+                total=total,
+                complete=done >= total and self._catalog.whole,
+                unreadable=(*store.problems, *(each[1] for each in self._unread.values())),
+                state=self._state(store),
+                looked=store.looked,
+                cache=self._cache.problem,
+                renewed=self._cache.renewed,
+            )
+
+    def _state(self, store: Store) -> StoreState:
+        """Return the store's state, which is OK if the index has any session files.
+
+        This includes files in the vault, which may remain when the CLI's own store is gone.
+        """
+        if self._places:
+            return StoreState.OK
+        return StoreState.EMPTY if store.state is StoreState.OK else store.state
+
+
+class _Seldom:
+    """Calls a function at most four times a second, and less often if it is slow.
+
+    The calls take at most a fifth of the total time.
+    """
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._next = 0.0
+
+    def __call__(self) -> None:
+        start = time.monotonic()
+        if start >= self._next:
+            self._call()
+            end = time.monotonic()
+            self._next = end + max(_PUBLISH, 4 * (end - start))
+
+
+def _here() -> list[str]:
+    """Return the current folder in a list, or an empty list if it has been removed.
+
+    It may be the folder of a project known only by a hash.
+    """
+    try:
+        return [str(current_folder())]
+    except OSError:
+        return []
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,661 @@
+"""The logic of the session list, without the screen: scope, search, and order.
+
+`Listing` keeps results that are costly to compute (sanitized strings, the sort order) from one
+snapshot to the next, so that a key press while searching 10,000 sessions takes a few milliseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, tzinfo
+from enum import StrEnum
+from functools import cached_property, lru_cache
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+
+from gemtui.moments import period
+from gemtui.sessions.catalog.days import Days
+from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.repositories import ProjectFolders, repository_of
+from gemtui.sessions.store.store import SessionKind
+from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+
+
+class Sort(StrEnum):
+    """The property by which the session list is sorted."""
+
+    UPDATED = "updated"
+    STARTED = "started"
+    TITLE = "title"
+    PROJECT = "project"
+    TOKENS = "tokens"
+    TOOLS = "tools"
+    FAILURES = "failures"
+
+    @property
+    def words(self) -> str:
+        """The default order in words, such as "newest first"."""
+        return _WORDS[self][0]
+
+
+_WORDS = {
+    Sort.UPDATED: ("newest first", "oldest first"),
+    Sort.STARTED: ("last started first", "first started first"),
+    Sort.TITLE: ("by title", "by title, Z first"),
+    Sort.PROJECT: ("by project", "by project, Z first"),
+    Sort.TOKENS: ("most tokens first", "fewest tokens first"),
+    Sort.TOOLS: ("most tool calls first", "fewest tool calls first"),
+    Sort.FAILURES: ("most failures first", "fewest failures first"),
+}
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """The settings of a session list: its search, order, and scope.
+
+    `reverse`: sort in the opposite of the natural order of `sort` (newest, most, or A first).
+    `everywhere`: show the sessions of all projects. `hidden`: show hidden sessions. `folded`: the
+    keys of folded groups, which show only their heading.
+    """
+
+    query: str = ""
+    sort: Sort = Sort.UPDATED
+    reverse: bool = False
+    grouped: bool = False
+    everywhere: bool = False
+    hidden: bool = False
+    folded: frozenset[str] = frozenset()
+
+    @property
+    def by_day(self) -> bool:
+        """Whether sessions are sorted by time and not grouped, so days can have headings."""
+        return self.sort in (Sort.UPDATED, Sort.STARTED) and not self.grouped
+
+    @property
+    def order(self) -> str:
+        """The order in words, such as "oldest first" if `reverse` is true."""
+        return _WORDS[self.sort][self.reverse]
+
+
+# --- search ----------------------------------------------------------------------------------
+
+
+class ListQuery:
+    """A search for sessions: words that must all occur, and words that must not.
+
+    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), including fields.
+    `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
+    covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
+    also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last
+    use. `today` and `yesterday` match the day, or match as words. `now`: a timezone-aware time;
+    None means the current time.
+
+    `note`: a message for the user if a part of the query is searched as words but was probably
+    meant as something else; otherwise None. `of_messages`: fields such as `in:prompt` that only a
+    full-text search supports; they are also searched as words.
+    """
+
+    def __init__(self, text: str, now: datetime | None = None) -> None:
+        now = now or datetime.now().astimezone()
+        asked = parse_query(_NOT.sub(_minus, text), now=now)
+        self._fields = tuple(filter(can_tell, asked.fields))
+        self._before, self._after = asked.before, asked.after
+        words = [(term.text, not term.excluded) for term in asked.terms]
+        others = (each for each in asked.fields if not can_tell(each))
+        of_messages = [(f"{each.field}:{each.value}", not each.excluded) for each in others]
+        words += of_messages
+        self.note, self.of_messages = asked.note, tuple(word for word, _ in of_messages)
+        self.wanted = tuple(word for word, wanted in words if wanted)
+        self.unwanted = tuple(word for word, wanted in words if word and not wanted)
+        self._days = {each: day for each in self.wanted if (day := _day(each, now)) is not None}
+
+    def __bool__(self) -> bool:
+        times = self._before or self._after
+        return bool(self.wanted or self.unwanted or self._fields or times)
+
+    @property
+    def for_archived(self) -> bool:
+        """Whether the query asks for archived sessions (otherwise hidden from lists)."""
+        return Narrowed(field=Field.IS, value="archived") in self._fields
+
+    def select(self, entries: Iterable[ListEntry]) -> list[ListEntry]:
+        """Return the entries that match, in their original order."""
+        narrowed = self._fields or self._before or self._after
+        found = [each for each in entries if self._fits(each)] if narrowed else list(entries)
+        for word in self.wanted:
+            if word in self._days:
+                start, end = self._days[word]
+                has = {id(each) for each in _having(word, found, True)}
+                found = [
+                    each for each in found if start <= each.summary.when < end or id(each) in has
+                ]
+            else:
+                found = _having(word, found, True)
+        for word in self.unwanted:
+            found = _having(word, found, False)
+        return found
+
+    def _fits(self, entry: ListEntry) -> bool:
+        when, before, after = entry.summary.when, self._before, self._after
+        in_time = (before is None or when < before) and (after is None or when >= after)
+        return in_time and all(fits(each, entry.summary, entry.mark) for each in self._fields)
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the (start, end) of each required word found in a string, in order.
+
+        The spans don't overlap.
+        """
+        return [match.span() for match in self._pattern.finditer(text)] if self.wanted else []
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self.wanted, key=len, reverse=True)
+        return re.compile("|".join(map(_any_case, longest_first)))
+
+
+_DAYS = ("today", "yesterday")
+_NOT = re.compile(r'"[^"]*"|(?<!\S)!')
+"""Matches a phrase, or a `!` that excludes the word after it.
+
+A `!` at the end, with no word after it yet, means nothing.
+"""
+
+
+def _minus(match: re.Match[str]) -> str:
+    if match[0] != "!":
+        return match[0]
+    return "-" if match.string[match.end() :][:1].strip() else ""
+
+
+def _day(word: str, now: datetime) -> tuple[datetime, datetime] | None:
+    return period(word, now) if word in _DAYS else None
+
+
+def _having(word: str, entries: list[ListEntry], wanted: bool) -> list[ListEntry]:
+    word = composed(word)
+    if _minds_case(word):
+        return [entry for entry in entries if (word in entry.plain) is wanted]
+    return [entry for entry in entries if (word.lower() in entry.lower) is wanted]
+
+
+def _minds_case(word: str) -> bool:
+    return word != word.lower() and not word.startswith("#")
+
+
+def _any_case(word: str) -> str:
+    pattern = either_form(word)
+    return pattern if _minds_case(word) else f"(?i:{pattern})"
+
+
+# --- rows ------------------------------------------------------------------------------------
+
+
+class ListEntry:
+    """One session, with its strings prepared for display and search.
+
+    `key`: unique in a listing, and stable for the session in later listings. `project`: a short
+    label, unique among projects, followed by `@` and the worktree's name if there is one. `group`:
+    the same for all sessions of a project. `title`: the user's name for the session, or else its
+    own title. `unseen`: text that is searched but not shown in a row. `plain`: the searched text,
+    composed. `lower`: the same in lower case.
+    """
+
+    __slots__ = (
+        "archived", "group", "hidden", "key", "lower", "mark", "models", "pinned", "plain",
+        "project", "summary", "tags", "title", "unseen",
+    )  # fmt: skip
+
+    def __init__(
+        self, summary: Summary, project: Clean, key: str, mark: Mark | None = None
+    ) -> None:
+        self.summary = summary
+        self.key = key
+        self.mark = mark
+        self.group = group_of(summary)
+        self.pinned = mark is not None and mark.pinned
+        self.archived = mark is not None and mark.archived
+        self.hidden = summary.hidden or self.archived
+        title = clean_line(summary.title)
+        self.title = title if mark is None or mark.name is None else clean_line(mark.name)
+        self.tags = () if mark is None else tuple(clean_line(f"#{tag}") for tag in mark.tags)
+        self.project = project
+        self.models = tuple(short_model(model) for model in summary.models)
+        note = () if mark is None or mark.note is None else clean(mark.note).split("\n")
+        self.unseen = (*(() if title == self.title else (title,)), *map(clean_line, note))
+        shown = (self.title, project, *self.models, *self.tags)
+        self.plain = composed("\n".join((*shown, *self.unseen, summary.id)))
+        self.lower = self.plain.lower()
+
+
+class SessionRow(Struct, frozen=True):
+    """A session in the list; if `depth` > 0, it is shown under its parent session."""
+
+    entry: ListEntry
+    depth: int = 0
+
+    @property
+    def key(self) -> str:
+        """The row's key, which is the same in every snapshot."""
+        return self.entry.key
+
+
+class Heading(Struct, frozen=True):
+    """The heading of a project, or of the pinned sessions (`ALL_PINNED`).
+
+    `count`: how many of its sessions match the search. They are shown unless the heading is
+    `folded`.
+    """
+
+    group: str
+    name: Clean
+    count: int
+    folded: bool
+
+    @property
+    def key(self) -> str:
+        """The heading's key, which is the same in every snapshot."""
+        return f"project {self.group}"
+
+
+class DayHeading(Struct, frozen=True):
+    """The heading of a day or month, of the pinned sessions, or of all unpinned ones.
+
+    `count`: the number of sessions under the heading. The cursor skips this row.
+    """
+
+    name: str
+    count: int
+
+    @property
+    def key(self) -> str:
+        """The heading's key, which is the same in every snapshot."""
+        return f"day {self.name}"
+
+
+Row = SessionRow | Heading | DayHeading
+PINNED, NOT_PINNED = Clean("Pinned"), Clean("Others")
+ALL_PINNED = ""
+"""The group of pinned sessions; it differs from every project's group."""
+
+
+class Rows(Struct, frozen=True, kw_only=True):
+    """The rows to show, and counts of the sessions not shown.
+
+    `shown`: how many sessions match, including those in folded groups. `total`: how many sessions
+    the whole store has; hidden ones are counted only if the view shows them. `concealed`: how many
+    hidden sessions in this scope are not shown. `elsewhere`: how many matches other projects have,
+    counted only if nothing in this scope matches.
+    """
+
+    rows: tuple[Row, ...] = ()
+    shown: int = 0
+    total: int = 0
+    concealed: int = 0
+    elsewhere: int = 0
+
+
+# --- the listing -----------------------------------------------------------------------------
+
+
+class _Prepared(NamedTuple):
+    """The entries of `sessions`, by key, and what they were created from."""
+
+    sessions: Sequence[Summary]
+    marks: Mapping[str, Mark]
+    labels: dict[str, Clean]
+    entries: dict[str, ListEntry]
+
+
+def _entry(
+    summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark]
+) -> ListEntry:
+    group, folder = group_of(summary), summary.project
+    label = labels[group]
+    if folder not in (None, group):
+        label = clean_line(f"{label}@{PurePath(folder or '').name}")
+    return ListEntry(summary, label, key, marks.get(summary.id))
+
+
+class Listing:
+    """A store's sessions, arranged according to a `View`.
+
+    `project`: the folder to which the list can be limited; None if there is no such folder.
+    """
+
+    def __init__(self, project: Path | None = None) -> None:
+        self.project = None if project is None else str(project)
+        self._folders = None if project is None else ProjectFolders(project)
+        self._labels: dict[str, Clean] = {}
+        self._marks: Mapping[str, Mark] = MappingProxyType({})
+        self._entries: dict[str, ListEntry] = {}
+        self._ordered: tuple[tuple[Sort, bool], list[ListEntry]] | None = None
+        self._prepared: _Prepared | None = None
+
+    def prepare(self, sessions: Sequence[Summary]) -> None:
+        """Do most of the work of the next `replace_all`, if it gets these same sessions.
+
+        Blocking, and meant for a worker thread: 10,000 new sessions take 0.1 s.
+        """
+        self._prepared = self._entries_of(sessions)
+
+    def replace_all(self, sessions: Sequence[Summary]) -> None:
+        """Replace the sessions, which must be sorted newest first, as in a snapshot."""
+        prepared = self._prepared
+        if prepared is None or prepared.sessions is not sessions:  # it may be for the next call
+            prepared = self._entries_of(sessions)
+        else:
+            self._prepared = None
+            if prepared.marks is not self._marks:
+                prepared = self._entries_of(sessions)
+        self._labels, self._entries = prepared.labels, prepared.entries
+        self._ordered = None
+
+    def _entries_of(self, sessions: Sequence[Summary]) -> _Prepared:
+        """Create the entries of sessions; those of unchanged sessions are reused."""
+        marks, labels = self._marks, project_labels(sessions)
+        old = self._entries if labels == self._labels else {}
+        entries = {
+            key: entry
+            if (entry := old.get(key)) is not None
+            and entry.summary is summary
+            and entry.mark == marks.get(summary.id)
+            else _entry(summary, key, labels, marks)
+            for key, summary in _keyed(sessions)
+        }
+        return _Prepared(sessions, marks, labels, entries)
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Replace the user's marks on sessions, such as names and tags.
+
+        `marks`: the marks by session id.
+        """
+        old, self._marks = self._marks, marks
+        changed = {id for id in old.keys() | marks.keys() if old.get(id) != marks.get(id)}
+        for key, entry in self._entries.items():
+            if entry.summary.id in changed:
+                self._entries[key] = _entry(entry.summary, key, self._labels, marks)
+        self._ordered = None
+
+    def arrange(self, view: View, days: Days | None = None) -> Rows:
+        """Return the rows for a view.
+
+        `days`: adds day headings if the view is sorted by day; None adds no headings.
+        """
+        ordered = self._in_order(view)
+        scoped = [entry for entry in ordered if self._in_scope(entry, view)]
+        found = _matching(scoped, view)
+        rows = _below_parents(found) if view.hidden else [SessionRow(entry) for entry in found]
+        return Rows(
+            rows=tuple(_below_headings(rows, view, days)),
+            shown=len(found),
+            total=len(_open(ordered, view)),
+            concealed=len(scoped) - len(_open(scoped, view)),
+            elsewhere=0 if found else len(_matching(ordered, view)),
+        )
+
+    def summaries(self, keys: Collection[str]) -> tuple[Summary, ...]:
+        """Return the sessions with these row keys, even if their rows are not shown now.
+
+        Sessions are in the order of the last `replace_all`, newest first.
+        """
+        entries = self._entries.items() if keys else ()
+        return tuple(entry.summary for key, entry in entries if key in keys)
+
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """Return those of the keys that belong to sessions in the store."""
+        return {key for key in keys if key in self._entries}
+
+    def _in_order(self, view: View) -> list[ListEntry]:
+        wanted = (view.sort, view.reverse)
+        if self._ordered is None or self._ordered[0] != wanted:
+            self._ordered = (wanted, _sort(self._entries.values(), *wanted))
+        return self._ordered[1]
+
+    def _in_scope(self, entry: ListEntry, view: View) -> bool:
+        return view.everywhere or self._folders is None or entry.summary.project in self._folders
+
+
+def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
+    """Yield each session and each of its copies with a key.
+
+    The key is the session id; for copies, checkpoints, and sessions that share an id, it is the
+    path of the file.
+    """
+    ids = Counter(summary.id for summary in sessions)
+    for summary in sessions:
+        lasting = not _is_copy(summary) and summary.kind is not SessionKind.CHECKPOINT
+        yield summary.id if lasting and ids[summary.id] == 1 else summary.name, summary
+        for copy in summary.copies:
+            yield copy.name, copy
+
+
+def _is_copy(summary: Summary) -> bool:
+    return Flag.DUPLICATE in summary.flags
+
+
+def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
+    if view.hidden:
+        return entries
+    if ListQuery(view.query).for_archived:
+        return [entry for entry in entries if not entry.summary.hidden]
+    return [entry for entry in entries if not entry.hidden]
+
+
+def _matching(entries: list[ListEntry], view: View) -> list[ListEntry]:
+    return ListQuery(view.query).select(_open(entries, view))
+
+
+def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
+    """Return rows in which subagents and copies follow their parent session.
+
+    A subagent or copy whose parent session isn't listed gets a row of its own.
+    """
+    mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
+    children: defaultdict[str, list[ListEntry]] = defaultdict(list)
+    for entry in entries:
+        above = _belongs_to(entry.summary)
+        children[above if above in mains else ""].append(entry)
+    rows: list[SessionRow] = []
+    while children:
+        # once the top-level rows are done, only sessions that are each other's parents are left
+        waiting = [(entry, 0) for entry in reversed(children.pop("", []) or _any_of(children))]
+        while waiting:
+            entry, depth = waiting.pop()
+            rows.append(SessionRow(entry, depth))
+            below = [] if _is_copy(entry.summary) else children.pop(entry.summary.id, [])
+            waiting += [(child, depth + 1) for child in reversed(below)]
+    return rows
+
+
+def _belongs_to(summary: Summary) -> str | None:
+    return summary.id if _is_copy(summary) else summary.parent
+
+
+def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
+    return children.pop(next(iter(children)))
+
+
+def _below_headings(rows: Sequence[SessionRow], view: View, days: Days | None) -> Iterator[Row]:
+    """Yield rows under their headings; pinned sessions and their children come first."""
+    pinned, others = _parted(rows)
+    if pinned and view.grouped:
+        folded = ALL_PINNED in view.folded
+        yield Heading(ALL_PINNED, PINNED, len(pinned), folded)
+        pinned = [] if folded else pinned
+    elif pinned:
+        yield DayHeading(PINNED, len(pinned))
+    yield from pinned
+    if view.grouped:
+        yield from _grouped(others, view.folded)
+    elif view.by_day and days is not None:
+        yield from _by_day(others, _PROPERTY[view.sort], days)
+    else:
+        if pinned and others:
+            yield DayHeading(NOT_PINNED, len(others))
+        yield from others
+
+
+def _parted(rows: Sequence[SessionRow]) -> tuple[list[SessionRow], list[SessionRow]]:
+    pinned: list[SessionRow] = []
+    others: list[SessionRow] = []
+    part = others
+    for row in rows:
+        if not row.depth:
+            part = pinned if row.entry.pinned else others
+        part.append(row)
+    return pinned, others
+
+
+def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row]:
+    """Yield rows under a heading for each project, in order of first occurrence."""
+    groups: defaultdict[str, list[SessionRow]] = defaultdict(list)
+    group = ""
+    for row in rows:
+        group = group if row.depth else row.entry.group
+        groups[group].append(row)
+    for group, members in groups.items():
+        yield Heading(group, _heading(members[0].entry), len(members), group in folded)
+        if group not in folded:
+            yield from members
+
+
+def _by_day(
+    rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
+) -> list[Row]:
+    """Return rows that are sorted by `time` under a heading for each day or month.
+
+    Children stay under the same heading as their parent session.
+    """
+    tops = [at for at, row in enumerate(rows) if not row.depth]
+    below: list[Row] = []
+    place = 0
+    while place < len(tops):
+        when = time(rows[tops[place]].entry)
+        name, after = "Time unknown", len(tops)
+        if when is not None:
+            span = days.span_of(when)
+            name = span.name
+            after = bisect_left(
+                tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
+            )
+        below.append(DayHeading(name, after - place))
+        below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
+        place = after
+    return below
+
+
+class DayCount(Struct, frozen=True):
+    """The number of sessions on one day of a list, and the key of the day's first row."""
+
+    day: date
+    count: int
+    first: str
+
+
+def days_of(rows: Iterable[Row], sort: Sort, tz: tzinfo | None) -> list[DayCount]:
+    """Count the sessions of each day in a list sorted by time, in the list's order.
+
+    Pinned sessions are left out. `sort`: which time the list is sorted by. `tz`: the time zone, as
+    for `Days`.
+    """
+    found: dict[date, DayCount] = {}
+    for row in rows:
+        if isinstance(row, SessionRow) and not row.depth and not row.entry.pinned:
+            when = _PROPERTY[sort](row.entry)
+            if when is not None:
+                day = when.astimezone(tz).date()
+                known = found.get(day) or DayCount(day, 0, row.key)
+                found[day] = DayCount(day, known.count + 1, known.first)
+    return list(found.values())
+
+
+def _heading(entry: ListEntry) -> Clean:
+    unknown = entry.summary.project is None
+    return entry.project if unknown else short_path(Path(entry.group))
+
+
+# --- order -----------------------------------------------------------------------------------
+
+
+_PROPERTY: dict[Sort, Callable[[ListEntry], Any]] = {
+    Sort.UPDATED: lambda entry: entry.summary.when,
+    Sort.STARTED: lambda entry: entry.summary.started,
+    Sort.TITLE: lambda entry: entry.title.casefold() or None,
+    Sort.PROJECT: lambda entry: entry.project.casefold(),
+    Sort.TOKENS: lambda entry: entry.summary.tokens.total,
+    Sort.TOOLS: lambda entry: entry.summary.tool_calls,
+    Sort.FAILURES: lambda entry: entry.summary.failed_calls,
+}
+_A_FIRST = {Sort.TITLE, Sort.PROJECT}
+
+
+def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListEntry]:
+    """Return sorted entries.
+
+    Entries whose value is unknown come last, even if `reverse` is true. Entries with equal values
+    stay sorted newest first.
+    """
+    value = _PROPERTY[sort]
+    pairs = [(value(entry), entry) for entry in entries]
+    known = [pair for pair in pairs if pair[0] is not None]
+    known.sort(key=lambda pair: pair[0], reverse=reverse is (sort in _A_FIRST))
+    return [entry for _, entry in known] + [entry for found, entry in pairs if found is None]
+
+
+# --- names -----------------------------------------------------------------------------------
+
+
+def group_of(summary: Summary) -> str:
+    """Return a key shared by all sessions of one project.
+
+    A repository and its worktrees are one project.
+    """
+    return summary.project_key if summary.project is None else repository_of(summary.project)
+
+
+def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
+    """Return a short label for each project, by the key from `group_of`.
+
+    The label is the name of the project's folder. If two projects have the same name, the label
+    also includes the parent folder's name.
+    """
+    folders = {
+        (group := group_of(summary)): None if summary.project is None else group
+        for summary in sessions
+    }
+    by_name: defaultdict[str, list[str]] = defaultdict(list)
+    for group, folder in folders.items():
+        by_name[_name(group, folder)].append(group)
+    return {
+        group: clean_line(name if len(groups) == 1 else _longer_name(group, folders[group]))
+        for name, groups in by_name.items()
+        for group in groups
+    }
+
+
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+def _name(group: str, folder: str | None) -> str:
+    if folder is None:
+        return f"{group[:8]}…" if _HASH.fullmatch(group) else group
+    return PurePath(folder).name or folder
+
+
+def _longer_name(group: str, folder: str | None) -> str:
+    return group if folder is None else "/".join(PurePath(folder).parts[-2:])
+
+
+@lru_cache
+def short_model(model: str) -> Clean:
+    """Return a model's name without its usual prefix, such as `2.5-pro`."""
+    return clean_line(model.removeprefix("models/").removeprefix("gemini-"))

@@ -1,0 +1,305 @@
+"""The query language: parses what a user types into the search field.
+
+    parser "falls apart" -draft tool:shell after:7d is:failed in:answer
+
+All words must occur in one message or tool call, `-` excludes a word, and fields narrow the search.
+No query is rejected: if a part can't be parsed, the query is searched as words, and `Query.note`
+says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gemtui.moments import period
+from gemtui.text import composed, or_list
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+    from gemtui.sessions.catalog.summary import Summary
+
+LONGEST = 1000
+"""Number of characters of a query that are used; the rest is ignored."""
+
+
+class Field(StrEnum):
+    """A field that narrows the search, as it is typed before the colon."""
+
+    PROJECT = "project"
+    TOOL = "tool"
+    FILE = "file"
+    MODEL = "model"
+    TAG = "tag"
+    BEFORE = "before"
+    AFTER = "after"
+    IS = "is"
+    IN = "in"
+
+
+MARKED = ("pinned", "archived")
+"""The user's own marks on a session, as values of `is:`."""
+CHOICES: Mapping[Field, tuple[str, ...]] = {
+    Field.IS: ("failed", "thought", *MARKED),
+    Field.IN: ("prompt", "answer", "thought", "tool"),
+}
+"""The accepted values of those fields that accept only certain values."""
+
+
+class Term(Struct, frozen=True, kw_only=True):
+    """Words that must occur next to each other, in this order.
+
+    `text`: the words as typed. `quoted`: match exactly, even if there are few or no hits. `prefix`:
+    the last word may be incomplete. `excluded`: the words must not occur.
+    """
+
+    text: str
+    quoted: bool = False
+    prefix: bool = False
+    excluded: bool = False
+
+
+class Narrowed(Struct, frozen=True, kw_only=True):
+    """A condition on a field, such as `tool:shell`.
+
+    `value`: in lower case for the fields in CHOICES. `excluded`: whether the condition is negated,
+    as in `-tool:shell`.
+    """
+
+    field: Field
+    value: str
+    excluded: bool = False
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """A parsed query.
+
+    `before`: match only messages older than this time. `after`: match only messages from this time
+    on. `note`: a message for the user if part of the query may have been interpreted differently
+    from what they meant; otherwise None.
+    """
+
+    text: str
+    terms: tuple[Term, ...] = ()
+    fields: tuple[Narrowed, ...] = ()
+    before: datetime | None = None
+    after: datetime | None = None
+    note: str | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether the query has any condition."""
+        return bool(self.terms or self.fields or self.before or self.after)
+
+
+_ITEM = re.compile(
+    r"""(?P<minus>-(?=[^\s-]))? (?:(?P<field>[A-Za-z]+):(?=\S))?
+        (?:"(?P<quoted>[^"]*)" | (?P<plain>\S+))""",
+    re.VERBOSE,
+)
+_FIELDS = frozenset(map(str, Field))
+
+
+def parse_query(text: str, *, now: datetime) -> Query:
+    """Parse a query; never raises.
+
+    `now`: a timezone-aware time, the reference for values such as `after:7d`. Days begin at
+    midnight in its time zone.
+    """
+    text = text.encode(errors="replace").decode()  # sessions contain no lone surrogates
+    if len(text) > LONGEST:
+        return replace(
+            parse_query(text[:LONGEST], now=now),
+            text=text,
+            note=f"the query is too long: only the first {LONGEST:,} characters are searched",
+        )
+    try:
+        return _parsed(text, now)
+    except _Malformed as error:
+        ends = not text[-1:].isspace()
+        found = text.replace('"', " ").split()
+        terms = [Term(text=word, prefix=ends and word is found[-1]) for word in found]
+        return Query(text=text, terms=tuple(terms), note=f"{error} (searched as words)")
+
+
+class _Malformed(Exception):
+    """Raised if a part of a query looks like a field or a phrase but is invalid."""
+
+
+def _parsed(text: str, now: datetime) -> Query:
+    terms: list[Term] = []
+    fields: list[Narrowed] = []
+    times: dict[Field, datetime] = {}
+    doubt = None
+    if text.count('"') % 2:
+        raise _Malformed('a closing quotation mark " is missing')
+    for match in _ITEM.finditer(text):
+        name = (match["field"] or "").lower()
+        excluded = match["minus"] is not None
+        if name not in _FIELDS:
+            terms += _terms(match, name, ends=match.end() == len(text))
+            doubt = doubt or _mistyped(name)
+            continue
+        field, value = Field(name), _value(match)
+        if field in (Field.BEFORE, Field.AFTER) and not excluded:
+            bound = _time(field, value, now)
+            times[field] = (min if field is Field.BEFORE else max)(bound, times.get(field, bound))
+        else:
+            fields.append(_narrowed(field, value, excluded))
+    return Query(
+        text=text,
+        terms=tuple(terms),
+        fields=tuple(fields),
+        before=times.get(Field.BEFORE),
+        after=times.get(Field.AFTER),
+        note=doubt,
+    )
+
+
+def _terms(match: re.Match[str], name: str, *, ends: bool) -> Iterator[Term]:
+    """Yield the search terms for a word or phrase in the query.
+
+    `name`: the text before a colon in the query if that isn't a field's name; it is searched as a
+    word. `ends`: whether the word is at the end of the query, where it may be incomplete.
+    """
+    excluded = match["minus"] is not None
+    plain, quoted = match["plain"], match["quoted"]
+    if quoted is not None:
+        if name:
+            yield Term(text=name, excluded=excluded)
+        if quoted.strip():
+            yield Term(text=quoted, quoted=True, excluded=excluded)
+        return
+    if plain.rstrip(":").lower() in _FIELDS and plain.endswith(":"):
+        raise _Malformed(f"{plain} needs a word after it")
+    whole = f"{match['field']}:{plain}" if name else plain
+    yield Term(text=whole, prefix=ends and not excluded, excluded=excluded)
+
+
+def _mistyped(name: str) -> str | None:
+    """Return a note about a misspelled field; None if `name` resembles no field."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
+    return (
+        f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words"
+        if near
+        else None
+    )
+
+
+def _value(match: re.Match[str]) -> str:
+    value = match["quoted"] if match["quoted"] is not None else match["plain"]
+    if not value.strip():
+        raise _Malformed(f"{match['field']}: needs a value")
+    return value
+
+
+def _narrowed(field: Field, value: str, excluded: bool) -> Narrowed:
+    choices = CHOICES.get(field)
+    if choices is not None and (value := value.lower()) not in choices:
+        raise _Malformed(f"{field}:{value} is not valid; use {or_list(choices)}")
+    if field in (Field.BEFORE, Field.AFTER):
+        raise _Malformed(f"-{field}: can't be used to exclude")
+    return Narrowed(field=field, value=value, excluded=excluded)
+
+
+# --- times ---------------------------------------------------------------------------------------
+
+
+def _time(field: Field, value: str, now: datetime) -> datetime:
+    """Parse a field's date or period; return the time at which it starts.
+
+    A day, month, or year starts at its midnight; a period such as `7d` starts that long before
+    `now`. `field`: the field with this value, for the error message. Raises _Malformed.
+    """
+    found = period(value, now)
+    if found is None:
+        raise _Malformed(
+            f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d"
+        )
+    return found[0]
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+def is_of_sessions(narrowed: Narrowed) -> bool:
+    """Return whether a field is a condition on whole sessions, not on single messages.
+
+    This is true of `project:`, `model:`, `tag:`, `is:pinned`, and `is:archived`.
+    """
+    if narrowed.field is Field.IS:
+        return narrowed.value in MARKED
+    return narrowed.field in (Field.PROJECT, Field.MODEL, Field.TAG)
+
+
+def can_tell(narrowed: Narrowed) -> bool:
+    """Return whether `fits` can evaluate a field from a session's summary.
+
+    It can't evaluate `in:` or `is:thought`, because summaries don't contain these facts.
+    """
+    return narrowed.field is not Field.IN and narrowed.value != "thought"
+
+
+def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
+    """Return whether a session satisfies a field's condition.
+
+    `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
+    `tool:` and `is:failed`), a session matches if it contains such a call.
+    """
+    value = composed(narrowed.value).lower()
+    match narrowed.field:
+        case Field.PROJECT:
+            found = value in composed(session.project or session.project_key).lower()
+        case Field.MODEL:
+            found = any(value in model.lower() for model in session.models)
+        case Field.TOOL:
+            found = any(value in tool.lower() for tool in session.tools)
+        case Field.FILE:
+            found = any(value in composed(path).lower() for path in session.files_written)
+        case Field.TAG:
+            found = mark is not None and value.removeprefix("#") in mark.tags
+        case Field.IS if value == "failed":
+            found = session.failed_calls > 0
+        case Field.IS if value in MARKED:
+            found = mark is not None and getattr(mark, value)
+        case _:
+            found = not narrowed.excluded
+    return found is not narrowed.excluded
+
+
+# --- completing ----------------------------------------------------------------------------------
+
+
+_BEGUN = re.compile(r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):)?(?P<begun>[^\s":]*)$')
+
+
+def query_completions(text: str, values: Mapping[Field, Sequence[str]]) -> list[str]:
+    """Return whole queries that complete the field or value at the end of `text`.
+
+    `values`: the known values of each field, the most likely first. Values in CHOICES are built in.
+    """
+    match = _BEGUN.search(text)
+    if match is None or text.count('"') % 2:
+        return []
+    name, begun = match["field"], match["begun"].lower()
+    if name is None:
+        ways = [f"{field}:" for field in Field] if begun else []
+    elif name.lower() in _FIELDS:
+        field = Field(name.lower())
+        ways = list(CHOICES.get(field, ())) or [_quoted(each) for each in values.get(field, ())]
+    else:
+        return []
+    head = text[: match.start("begun")]
+    fitting = [way for way in ways if way.strip('"').lower().startswith(begun)]
+    return [head + way for way in fitting if way.lower() != begun]
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if re.search(r"\s", value) else value

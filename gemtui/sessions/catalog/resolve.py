@@ -1,0 +1,156 @@
+"""Find the session that a command-line argument names."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import ChatFile, SessionKind, Store, StoreState
+from gemtui.transcript.parts import instant
+
+LATEST = "latest"
+"""The argument that names the newest session in place of an id."""
+_SHORT = 8
+_PEEK = 4096
+_UPDATED = re.compile(rb'"lastUpdated"\s*:\s*"([^"]{1,40})"')
+
+
+def is_path(wanted: str) -> bool:
+    """Return whether an argument names a file rather than an id."""
+    return "/" in wanted or wanted.endswith((".json", ".jsonl"))
+
+
+def newest_files_first(places: Iterable[ChatFile]) -> list[ChatFile]:
+    """Return files by modification time, newest first."""
+    return sorted(places, key=lambda place: place.mtime_ns, reverse=True)
+
+
+def name_fits(place: ChatFile, wanted: str) -> bool:
+    """Return whether a file's name is compatible with this session id or prefix.
+
+    The name of a main session's file contains only the first eight characters of its id, so a file
+    whose name fits may still contain a different session.
+    """
+    if place.kind is SessionKind.MAIN:
+        return not place.name_id or place.name_id.startswith(wanted[:_SHORT])
+    return place.path.stem.startswith(wanted)
+
+
+def latest(
+    places: Iterable[ChatFile],
+    *,
+    when: Callable[[ChatFile], float],
+    read: Callable[[Sequence[ChatFile]], Sequence[Summary]],
+) -> Summary | None:
+    """Return the session that was updated last, ignoring those that lists hide.
+
+    `when`: returns the latest time, in seconds since the epoch, at which the session in a file may
+    have been updated. Files are read in batches of 1, 2, 4, and so on. Reading stops at the first
+    file that can't be newer than the newest session found so far.
+    """
+    mains = [(when(place), place) for place in places if place.kind is SessionKind.MAIN]
+    rest = sorted(mains, key=lambda pair: pair[0], reverse=True)
+    best: Summary | None = None
+    count = 1
+    while rest and (best is None or rest[0][0] > best.when.timestamp()):
+        some, rest = rest[:count], rest[count:]
+        listed = [each for each in read([place for _, place in some]) if not each.hidden]
+        best = max([*listed, *([best] if best else [])], key=lambda each: each.when, default=None)
+        count *= 2
+    return best
+
+
+def latest_update(place: ChatFile) -> float:
+    """Return the latest of a file's modification time and the updates recorded in it.
+
+    The result is in seconds since 1970. Only both ends of the file are read, because a log records
+    its last update at the end and a legacy file at the beginning. The modification time alone may
+    be wrong, for example after restoring a backup or a git checkout.
+    """
+    said = [moment for found in _UPDATED.findall(_ends(place)) if (moment := _moment(found))]
+    return max([place.mtime_ns / 1e9, *said])
+
+
+def _moment(text: bytes) -> float | None:
+    time = instant(text.decode("ascii", "replace"))
+    return None if time is None else time.timestamp()
+
+
+def _ends(place: ChatFile) -> bytes:
+    """Return the first and last bytes of a file; b"" if the file can't be read."""
+    try:
+        handle = os.open(place.name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        starts = sorted({0, max(0, place.size - _PEEK)})
+        return b"\n".join(os.pread(handle, _PEEK, start) for start in starts)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)
+
+
+def with_id_prefix(sessions: Iterable[Summary], wanted: str) -> list[Summary]:
+    """Return the sessions whose id begins with `wanted`.
+
+    If an id equals `wanted`, only the sessions with that id are returned.
+    """
+    found = [each for each in sessions if wanted and each.id.startswith(wanted)]
+    return [each for each in found if each.id == wanted] or found
+
+
+def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
+    """Return the only session found; hidden ones count only if no other was found.
+
+    `wanted`: the id or prefix that was searched, for the error message. Raises SessionNotFound or
+    SessionAmbiguous.
+    """
+    choice = [each for each in found if not each.hidden] or found
+    if not choice:
+        raise not_found(
+            (
+                f"no session has the id {wanted}: list all sessions with gemtui sessions "
+                "--everywhere"
+            ),
+            store,
+        )
+    if len(choice) == 1:
+        return choice[0]
+    same = all(each.id == wanted for each in choice)
+    message = (
+        f"{len(choice)} projects have a session {wanted}: give its project or its file"
+        if same
+        else f"{len(choice)} sessions have an id that starts with {wanted}: give more characters"
+    )
+    ids = Counter(each.id for each in choice)
+    names = (each.id if ids[each.id] == 1 else each.name for each in choice)
+    raise SessionAmbiguous(message, candidates=tuple(names))
+
+
+def not_found(message: str, store: Store) -> SessionNotFound:
+    """Return a SessionNotFound with a message and the locations that were searched."""
+    return SessionNotFound(message, searched=store.looked)
+
+
+def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
+    """Return the error to raise if there is no session in the store or the project."""
+    if project is not None:
+        what = f"no sessions of {project}: list all sessions with gemtui sessions --everywhere"
+    else:
+        what = f"no sessions in {store.tmp} yet: Gemini CLI stores them there once you use it"
+    return not_found(what, store)
+
+
+def require_readable(store: Store) -> None:
+    """Raise StoreUnreadable if the store exists but none of it can be read."""
+    if store.state is StoreState.UNREADABLE:
+        raise StoreUnreadable(
+            f"{store.home} can't be read: give yourself permission to read the folder",
+            path=store.home,
+        )

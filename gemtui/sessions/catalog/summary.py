@@ -1,0 +1,208 @@
+"""The summary of a session for lists."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from gemtui.sessions.store.store import SessionKind
+from gemtui.transcript.model import Usage
+
+
+class Flag(StrEnum):
+    """A property of a session, with the names that `gemtui sessions --json` uses."""
+
+    LIVE = "live"
+    """The session was written to within the last minute. Copies are never live."""
+    GHOST = "ghost"
+    """The file is empty, but another file with its id is not.
+
+    See assets/gemini-cli.md#ghosts.
+    """
+    EMPTY = "empty"
+    """The session has no conversation, only notices from the CLI if anything."""
+    FAILED_PROMPT = "failed_prompt"
+    """All prompts failed and were removed again, but the log still has their text."""
+    BURIED = "buried"
+    """The log holds messages that were later replaced by different ones and never restored."""
+    TORN = "torn"
+    """The last line is truncated, or a legacy file was read half-written."""
+    DUPLICATE = "duplicate"
+    """The file is a copy; another file with the same id is the one in use."""
+    KEPT = "kept"
+    """Gemini CLI no longer has the file, or has it damaged, but the vault has it."""
+
+    __hash__ = str.__hash__  # faster than an enum's; lists hash thousands
+
+    @property
+    def word(self) -> str:
+        """The property in words, for display."""
+        return _WORDS.get(self, self.value)
+
+
+_WORDS = {
+    Flag.FAILED_PROMPT: "failed prompt",
+    Flag.BURIED: "replaced messages",
+    Flag.TORN: "incomplete",
+    Flag.DUPLICATE: "copy",
+}
+
+
+class TitleSource(StrEnum):
+    """Where a session's title comes from."""
+
+    NAME = "name"
+    SUMMARY = "summary"
+    PROMPT = "prompt"
+    FAILED_PROMPT = "failed_prompt"
+    NONE = "none"
+
+
+NO_TITLE = "(empty)"
+UNKNOWN = Usage()
+_HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
+
+
+class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
+    """The facts about a session that lists show.
+
+    * `title`: raw and untrusted, on one line, 200 characters at most.
+    * `names`: the absolute paths of the session's files: the one in use, then those of `copies`.
+    * `size` (bytes), `modified`: of the file in use.
+    * `started`, `updated`: as recorded in the session; None if unknown.
+    * `messages`: how many there are after replay, without session context and tool replies.
+      `spoken`: how many of them a person or the model wrote.
+    * `tool_failures`: how many calls have a recorded status that is a failure. `failed_calls`: the
+      same, plus calls with a nonzero exit code or refused by the tool, as marked in a transcript.
+    * `tokens`: the sums for all messages.
+    * `partial`: whether only the first part was read, so that counts are lower bounds.
+    * `problems`: how many lines or other parts of the file could not be read.
+    * `copies`: the session's other files.
+    * `directories`, `project_hash`: as in the header, for finding the project.
+    * `waits`: whether a tool call was in flight at the last write, as far as the log shows.
+    * `resumable`: whether the CLI can resume the session.
+    * `has_header`: whether the file names the session and its project; the CLI removes files that
+      don't (assets/gemini-cli.md#clean-up).
+    * `ended_badly`: whether calls in its last message failed, with nothing after them.
+    * `tools`: the names of the called tools.
+    """
+
+    id: str
+    title: str
+    title_source: TitleSource
+    project: str | None
+    project_key: str
+    kind: SessionKind
+    parent: str | None = None
+    format: Literal["jsonl", "json"]
+    names: tuple[str, ...]
+    size: int
+    modified: datetime
+    started: datetime | None = None
+    updated: datetime | None = None
+    models: tuple[str, ...] = ()
+    prompts: int = 0
+    messages: int = 0
+    spoken: int = 0
+    tool_calls: int = 0
+    tool_failures: int = 0
+    failed_calls: int = 0
+    tokens: Usage = UNKNOWN
+    files_written: tuple[str, ...] = ()
+    flags: frozenset[Flag] = frozenset()
+    partial: bool = False
+    problems: int = 0
+    copies: tuple[Summary, ...] = ()
+    directories: tuple[str, ...] = ()
+    project_hash: str | None = None
+    waits: bool = False
+    resumable: bool = False
+    has_header: bool = True
+    ended_badly: bool = False
+    tools: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The absolute path of the file in use."""
+        return self.names[0]
+
+    @property
+    def path(self) -> Path:
+        """The path of the file in use."""
+        return Path(self.names[0])
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The paths of all files: first the one in use, then those of `copies`."""
+        return tuple(map(Path, self.names))
+
+    @property
+    def when(self) -> datetime:
+        """The sort key of lists: the last update, or else the file's modification time."""
+        return self.updated or self.modified
+
+    @property
+    def hidden(self) -> bool:
+        """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
+
+        A ghost is an empty file that a resume left behind. Lists hide such sessions by default.
+        """
+        return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the SESSION object of `gemtui sessions --json`.
+
+        Times are in ISO 8601 UTC, or null if unknown.
+        """
+        return {
+            "id": self.id,
+            "title": self.title,
+            "title_source": self.title_source.value,
+            "project": self.project,
+            "project_key": self.project_key,
+            "project_hash": self.project_hash,
+            "kind": self.kind.value,
+            "parent": self.parent,
+            "format": self.format,
+            "files": list(self.names),
+            "size": self.size,
+            "started": iso(self.started),
+            "updated": iso(self.updated),
+            "models": list(self.models),
+            "prompts": self.prompts,
+            "messages": self.messages,
+            "tool_calls": self.tool_calls,
+            "tool_failures": self.tool_failures,
+            "failed_calls": self.failed_calls,
+            "tokens": asdict(self.tokens),
+            "files_written": list(self.files_written),
+            "flags": [flag.value for flag in Flag if flag in self.flags] if self.flags else [],
+        }
+
+
+def iso(when: datetime | None) -> str | None:
+    """Format a time for JSON reports: ISO 8601 in UTC, with milliseconds and `Z`."""
+    if when is None:
+        return None
+    utc = when if when.tzinfo is UTC else when.astimezone(UTC)
+    return utc.isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"
+
+
+class Unread(Struct, frozen=True, kw_only=True, array_like=True, tag=True):
+    """A file without a summary, because it can't be read as a session.
+
+    `what`: the reason, for example that the file is too large. It isn't read again until it
+    changes.
+    """
+
+    what: str
+    too_large: bool = False
+
+
+Known = Summary | Unread
+"""The result of reading a file, valid until the file changes."""

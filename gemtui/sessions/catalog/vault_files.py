@@ -1,0 +1,157 @@
+"""Session files that exist only in the vault, presented as files of the store.
+
+The vault is the folder in which gemtui saves the sessions that Gemini CLI may delete. It contains
+several trees: `0`, `1`, … for files that are never replaced, `copy` for files that are updated, and
+`replaced-0`, … for damaged versions that a restore replaced with better ones. Each tree mirrors
+absolute paths, as in `0/home/ada/.gemini/tmp/app/chats/session-….jsonl`. So every tree has the
+layout of the CLI's own store, and the same rules identify its files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from gemtui.paths import vault_dir
+from gemtui.sessions.read.versions import holds_all
+from gemtui.sessions.store.belongings import belongings, project_folder
+from gemtui.sessions.store.store import ChatFile, Store, place_of
+
+COPIES = "copy"
+"""The tree for files that could not be hard-linked, or that the CLI overwrites."""
+REPLACED = "replaced-"
+"""Prefix of the trees for versions that a restore has replaced; no list shows them."""
+TEMPORARY = (".new-", ".hook-", ".put-")
+"""Prefixes of temporary files, written by the vault, the hook, and restores."""
+
+
+def store_with_kept(home: Path) -> Store:
+    """Return the CLI's store together with the files in the vault, gemtui's archive."""
+    store = Store(home)
+    if found := trees():
+        store.add(tuple(_not_in_store(store, found)))
+    return store
+
+
+def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
+    there = {place.name: place for place in store.files()}
+    for tree in trees:
+        for name, inode in files_below(f"{tree}{store.tmp}"):
+            known = there.get(name.removeprefix(str(tree)))
+            if known is not None and known.inode == inode:
+                continue
+            kept = _kept_file(tree, Path(name), store.home)
+            if kept is not None and not (known and _is_superseded(known, kept)):
+                yield kept
+
+
+def kept_at(path: Path, home: Path) -> tuple[ChatFile, ...]:
+    """Return the copies of a session file in the vault, gemtui's archive of sessions.
+
+    A copy is left out if the store still has its content. `path`: the file's path in the store.
+    """
+    there = None
+    with suppress(OSError):
+        there = place_of(path, home)
+    found = []
+    for tree in trees():
+        kept = _kept_file(tree, in_tree(tree, path), home)
+        if kept is None or (there and there.inode == kept.inode):
+            continue
+        if there is None or not _is_superseded(there, kept):
+            found.append(kept)
+    return tuple(found)
+
+
+def trees() -> list[Path]:
+    """Return the existing trees of the vault; the tree of updated copies comes last.
+
+    The vault is gemtui's archive of sessions. Each tree mirrors absolute paths.
+    """
+    with suppress(OSError), os.scandir(vault_dir()) as entries:
+        numbers = sorted(int(entry.name) for entry in entries if entry.name.isdecimal())
+        return [vault_dir() / each for each in (*map(str, numbers), COPIES)]
+    return []
+
+
+def replaced_trees() -> list[Path]:
+    """Return the vault's existing trees of replaced versions."""
+    with suppress(OSError), os.scandir(vault_dir()) as entries:
+        names = (entry.name for entry in entries)
+        return [vault_dir() / name for name in names if name.startswith(REPLACED)]
+    return []
+
+
+def in_tree(tree: Path, path: Path) -> Path:
+    """Return the path of the copy of a file in one of the vault's trees.
+
+    `path`: the file's original, absolute path. The copy need not exist.
+    """
+    return Path(f"{tree}{path}")
+
+
+def place_in_store(kept: Path) -> Path:
+    """Return the original path of a file in the vault.
+
+    `kept`: the file's path in the vault, which ends with the original path.
+    """
+    return Path("/", *kept.relative_to(vault_dir()).parts[1:])
+
+
+def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield the vault's copies of a session's tool outputs and plans.
+
+    Each item is (path in the vault, original path). `place`: the session's file in the store. `id`:
+    must be safe as a folder name (`is_plain_id`). `trees`: the vault's trees to search.
+    """
+    project = project_folder(place)
+    folders = () if project is None else belongings(project, id)
+    for tree in trees:
+        for folder in folders:
+            for name, _ in files_below(f"{tree}{folder}"):
+                if not is_temporary(name):
+                    yield Path(name), Path(name.removeprefix(str(tree)))
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether the name of a file in the vault has a prefix in `TEMPORARY`."""
+    return os.path.basename(name).startswith(TEMPORARY)  # noqa: PTH119
+
+
+def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
+    with suppress(OSError):
+        kept = place_of(path, in_tree(tree, home))
+        return None if kept is None else kept._replace(kept=True)
+    return None
+
+
+def _is_superseded(there: ChatFile, kept: ChatFile) -> bool:
+    """Return whether the file in the store has everything in its copy `kept` in the vault.
+
+    The contents are compared only if the file has changed since it was copied.
+    """
+    if (there.size, there.mtime_ns) == (kept.size, kept.mtime_ns):
+        return True
+    with suppress(OSError):
+        return holds_all(there.path, kept.path)
+    return False
+
+
+def files_below(folder: str) -> Iterator[tuple[str, int]]:
+    """Yield every file under a folder, with its inode. Never raises.
+
+    This is a generator because there may be 10,000 files.
+    """
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        yield entry.path, entry.inode()
+        except OSError:
+            continue

@@ -1,0 +1,346 @@
+"""The files of the CLI's store, found only by name and `stat`.
+
+Other programs may write into `chats/`. Anything other than a regular file (a folder named like a
+session, a FIFO, or a symbolic link) is reported and not opened. Unreadable files are reported as
+well.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from gemtui.files import open_folder
+from gemtui.sessions.store.projects import registered
+from gemtui.transcript.parts import EARLIEST, LATEST
+
+
+class SessionKind(StrEnum):
+    """The kind of a stored file, with the names that `gemtui sessions --json` uses."""
+
+    MAIN = "main"
+    SUBAGENT = "subagent"
+    CHECKPOINT = "checkpoint"
+
+    __hash__ = str.__hash__  # faster than an enum's; lists hash thousands
+
+
+class StoreState(StrEnum):
+    """Whether the store is available."""
+
+    MISSING = "missing"
+    """The folder doesn't exist, because the CLI has not stored a session yet."""
+    NO_FOLDER = "no_folder"
+    """The folder's path is taken by something else, so the CLI can't store sessions."""
+    EMPTY = "empty"
+    UNREADABLE = "unreadable"
+    """The operating system denies access to all of the store."""
+    OK = "ok"
+
+
+class ChatFile(NamedTuple):
+    """A file that may hold a session, as described by its name and `stat`.
+
+    `name`: the absolute path. `project_key`: the name of the folder under `tmp`; "" for a file
+    outside the store. `name_id`: the part of the file name that identifies the session: the first
+    eight characters of a session's id, the whole id of a subagent, the tag of a checkpoint, or "".
+    `parent`: for a subagent, the id of the session that its folder is named after. `size`: in
+    bytes. `mode`: as in `stat`. `kept`: whether the file is in the vault, gemtui's archive, but not
+    in the store (`vault_files.py`).
+
+    This is a plain tuple with a string for the path, because a store may have 10,000 files, and a
+    list can't be shown before all of them are known.
+    """
+
+    name: str
+    project_key: str
+    kind: SessionKind
+    name_id: str
+    size: int
+    mtime_ns: int
+    inode: int
+    parent: str | None = None
+    mode: int = 0
+    kept: bool = False
+
+    @property
+    def path(self) -> Path:
+        """The path of the file."""
+        return Path(self.name)
+
+    @property
+    def modified(self) -> datetime:
+        """The modification time, clamped to valid times."""
+        seconds = self.mtime_ns / 1e9
+        if _FIRST < seconds < _LAST:
+            return datetime.fromtimestamp(seconds, UTC)
+        return LATEST if seconds > 0 else EARLIEST
+
+    @property
+    def stamp(self) -> tuple[int, ...]:
+        """A value that stays equal while the file and its permissions are unchanged."""
+        return stamp_of(self)
+
+
+stamp_of: Callable[[ChatFile], tuple[int, ...]] = attrgetter("inode", "size", "mtime_ns", "mode")
+"""`ChatFile.stamp` as a function, which is faster for many files."""
+_SESSION = re.compile(
+    r"session-(?:(?:\d{4}-\d\d-\d\dT\d\d-\d\d|\d{10,})-(.{1,8})|.+)\.jsonl?", re.DOTALL
+)
+_SUBAGENT = re.compile(r"(.+)\.jsonl?", re.DOTALL)
+_CHECKPOINT = re.compile(r"checkpoint-(.+)\.json", re.DOTALL)
+_NAMES = {
+    SessionKind.MAIN: _SESSION,
+    SessionKind.SUBAGENT: _SUBAGENT,
+    SessionKind.CHECKPOINT: _CHECKPOINT,
+}
+_new = tuple.__new__
+"""Creates a ChatFile in a third of the time that its constructor takes."""
+
+
+_FIRST, _LAST = EARLIEST.timestamp(), LATEST.timestamp()
+
+
+class Store:
+    """The store at one moment; creating an instance scans the store once.
+
+    `looked`: the locations that were searched. `problems`: locations that are unreadable, or that
+    contain something other than the expected file or folder.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.tmp = home / "tmp"
+        self._problems: list[Problem] = []
+        self._files: list[ChatFile] = []
+        self._folders: dict[str, Path] = {}
+        self._real: set[str] = set()
+        self._blocked = self._closed = False
+        self._in_the_way()
+        folders: list[os.DirEntry[str]] = []
+        with self._noting(self.tmp), os.scandir(self.tmp) as entries:
+            folders.extend(entries)
+        for folder in sorted(folders, key=lambda entry: entry.name):
+            self._project(folder)
+        self._registry()
+        self.problems = tuple(self._problems)
+        self.looked = (self.tmp, *(path / "chats" for path in self._folders.values()))
+        self.state = self._state()
+
+    def files(self) -> tuple[ChatFile, ...]:
+        """Return all files that may hold a session, even a subagent or checkpoint."""
+        return tuple(self._files)
+
+    def keys(self) -> tuple[str, ...]:
+        """Return the names of the project folders under `tmp`."""
+        return tuple(self._folders)
+
+    def add(self, files: Iterable[ChatFile]) -> None:
+        """Add files from elsewhere, such as the vault (gemtui's archive of sessions)."""
+        self._files += files
+
+    def _state(self) -> StoreState:
+        if self._files:
+            return StoreState.OK
+        if self._blocked:
+            return StoreState.NO_FOLDER
+        if self._closed:
+            return StoreState.UNREADABLE
+        return StoreState.EMPTY if os.path.isdir(self.tmp) else StoreState.MISSING  # noqa: PTH112
+
+    def _in_the_way(self) -> None:
+        """Record a problem if something other than a folder is at the store's path."""
+        for place in (self.home, self.tmp):
+            if os.path.exists(place) and not os.path.isdir(place):  # noqa: PTH110, PTH112
+                self._blocked = True
+                self._note(place, "is not a folder")
+                return
+
+    def _project(self, folder: os.DirEntry[str]) -> None:
+        real = self._real_path(folder)
+        if real is None or real in self._real:
+            return
+        self._real.add(real)
+        path = Path(folder.path)
+        found = len(self._files)
+        others = self._add(path, folder.name, SessionKind.CHECKPOINT)
+        if any(entry.name == "chats" for entry in others):
+            self._chats(path / "chats", folder.name)
+        elif found == len(self._files):
+            return
+        self._folders[folder.name] = path
+
+    def _real_path(self, entry: os.DirEntry[str]) -> str | None:
+        """Return the resolved path of a folder or a link to one, or None.
+
+        A broken link is recorded as a problem.
+        """
+        try:
+            if entry.is_dir():
+                return os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+            entry.stat()
+        except OSError as error:
+            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+        return None
+
+    def _chats(self, chats: Path, key: str) -> None:
+        if os.path.exists(chats) and not os.path.isdir(chats):  # noqa: PTH110, PTH112
+            self._note(chats, "is not a folder")
+            return
+        for entry in self._add(chats, key, SessionKind.MAIN):
+            if self._is_real_folder(entry):
+                self._add(chats / entry.name, key, SessionKind.SUBAGENT, entry.name)
+
+    def _add(
+        self, folder: Path, key: str, kind: SessionKind, parent: str | None = None
+    ) -> list[os.DirEntry[str]]:
+        """Add the files in a folder that may be sessions; return all its other entries.
+
+        Files are looked up by name in the open folder, which is faster than by path. `key`: the
+        name of the project's folder under `tmp`. `kind`: the kind of session that is stored in this
+        folder. `parent`: the id of the session to which subagents in this folder belong.
+        """
+        match_name, status, add = _NAMES[kind].fullmatch, os.stat, self._files.append
+        others: list[os.DirEntry[str]] = []
+        with self._noting(folder), open_folder(folder) as handle, os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                match = match_name(name)
+                if match is None:
+                    others.append(entry)
+                    continue
+                try:
+                    info = status(name, dir_fd=handle, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    self._note(Path(entry.path), f"can't be read: {error.strerror}")
+                    continue
+                if stat.S_ISREG(info.st_mode):
+                    add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
+                else:
+                    self._note(Path(entry.path), f"is {_form(info.st_mode)} and not a session file")
+                    others.append(entry)
+        return others
+
+    def _is_real_folder(self, entry: os.DirEntry[str]) -> bool:
+        try:
+            return entry.is_dir(follow_symlinks=False)
+        except OSError as error:
+            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+            return False
+
+    @contextmanager
+    def _noting(self, folder: Path) -> Iterator[None]:
+        """Record a problem if a folder can't be read; ignore missing folders."""
+        try:
+            yield
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            self._closed = True
+            self._note(folder, f"can't be read: {error.strerror}")
+
+    def _registry(self) -> None:
+        """Record a problem if the project registry is corrupt."""
+        path = self.home / "projects.json"
+        if os.path.lexists(path) and registered(path) is None:
+            self._note(
+                path, "is not a list of projects, so the names of some projects may be missing"
+            )
+
+    def _note(self, path: Path, what: str) -> None:
+        self._problems.append(Problem(path=path, line=None, what=what))
+
+
+def _form(mode: int) -> str:
+    """Return a phrase for the type of a directory entry that is not a regular file."""
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISLNK(mode):
+        return "a symbolic link"
+    return "a FIFO" if stat.S_ISFIFO(mode) else "a device or socket"
+
+
+def place_of(path: Path, home: Path) -> ChatFile | None:
+    """Return the ChatFile for a path in the store; None if it isn't a session file.
+
+    Only the name and `stat` are checked. Raises OSError if `stat` fails for any reason other than a
+    missing file.
+    """
+    named = name_of(path, home)
+    try:
+        info = path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    if named is None or not stat.S_ISREG(info.st_mode):
+        return None
+    return _chat_file(str(path), *named, info)
+
+
+def file_anywhere(path: Path) -> ChatFile | None:
+    """Return the ChatFile for a regular file outside the store, which has no project.
+
+    Returns None if the path is not a regular file.
+    """
+    try:
+        info = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    return _chat_file(str(path), "", SessionKind.MAIN, "", None, info)
+
+
+def _chat_file(
+    name: str, key: str, kind: SessionKind, name_id: str, parent: str | None, info: os.stat_result
+) -> ChatFile:
+    size, time, inode, mode = info.st_size, info.st_mtime_ns, info.st_ino, info.st_mode
+    return _new(ChatFile, (name, key, kind, name_id, size, time, inode, parent, mode, False))
+
+
+def name_of(path: Path, home: Path) -> tuple[str, SessionKind, str, str | None] | None:
+    """Return (project key, kind, name id, parent) from a path, without a `stat`.
+
+    Returns None for paths at which the CLI stores no session.
+    """
+    tmp = home / "tmp"
+    match path.relative_to(tmp).parts if path.is_relative_to(tmp) else ():
+        case (key, "chats", name):
+            kind, parent = SessionKind.MAIN, None
+        case (key, "chats", str() as folder, name):
+            kind, parent = SessionKind.SUBAGENT, folder
+        case (key, name):
+            kind, parent = SessionKind.CHECKPOINT, None
+        case _:
+            return None
+    found = _NAMES[kind].fullmatch(name)
+    return None if found is None else (key, kind, found[1] or "", parent)
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """A problem in a file; `line` is 1-based, or None for the whole file.
+
+    `too_large`: whether the file exceeds gemtui's limit, in which case other programs may be able
+    to read it.
+    """
+
+    path: Path
+    line: int | None
+    what: str
+    too_large: bool = False
+
+
+def refused(path: Path, error: OSError) -> Problem:
+    """Return a Problem that says why the system refuses to open a path."""
+    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")

@@ -1,0 +1,309 @@
+"""Watch the store for changes.
+
+The watch uses the system's events if possible; otherwise it polls every two seconds and reports
+why. The store may not exist yet, may vanish, and may come back; while it is missing, its nearest
+existing parent folder is watched. If the system refuses to watch a folder, watchfiles doesn't
+report that, and it ignores all folders listed after an unreadable one. So every folder is passed to
+watchfiles explicitly, and again whenever a folder appears, vanishes, or changes its permissions.
+Each time, gemtui also tests whether the system would still watch one more folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import math
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from watchfiles import Change, awatch
+
+from gemtui.sessions.store.store import Store, name_of
+
+_NETWORK = frozenset(
+    {"9p", "afpfs", "afs", "ceph", "cifs", "fuse.sshfs", "glusterfs", "lustre", "macfuse", "nfs"}
+    | {"nfs4", "osxfuse", "smb3", "smbfs", "vboxsf", "webdav"}
+)
+
+
+def network_file_system(path: Path) -> str | None:
+    """Return the type of the network or shared file system that `path` is on.
+
+    Returns None if the file system is local or its type can't be determined.
+    """
+    import psutil  # takes 20 ms, needed only for watching
+
+    try:
+        real = os.path.realpath(path)
+        partitions = psutil.disk_partitions(all=True)
+    except OSError:
+        return None
+    mounts = [(each.mountpoint.rstrip("/") + "/", each.fstype) for each in partitions]
+    above = [mount for mount in mounts if (real + "/").startswith(mount[0])]
+    kind = max(above, key=lambda mount: len(mount[0]), default=("", ""))[1]
+    return kind if kind in _NETWORK else None
+
+
+STEP = 20
+"""Milliseconds without changes after which changes are reported.
+
+This is also the interval of checks.
+"""
+GATHER = 200
+"""Milliseconds after which changes are reported even if more keep arriving."""
+GLANCE = 500
+"""Milliseconds between checks for changes that cause no event."""
+POLL = 2.0
+"""Seconds between two scans when polling; more if a scan takes long."""
+_LOOK_SHARE = 20
+
+Mode = Literal["events", "polling"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """Files and folders in the store that changed, appeared, or vanished.
+
+    The path `~/.gemini/tmp` itself means that anything may have changed. `reason`: why the store is
+    polled; None if it is watched by events.
+    """
+
+    paths: frozenset[Path]
+    mode: Mode
+    reason: str | None = None
+
+
+async def watch(home: Path, *, stop: asyncio.Event) -> AsyncGenerator[Changed]:
+    """Yield every change to the CLI's store under `home`, until `stop` is set.
+
+    The first `Changed` is yielded once the watch is active, and names the whole store. Earlier
+    changes are not reported. A missing or unwatchable store is not an error. Cancelling the
+    iteration also sets `stop`.
+    """
+    kind = await asyncio.to_thread(network_file_system, home / "tmp")
+    reason = f"the store is on a network file system ({kind})" if kind else None
+    while reason is None and not stop.is_set():
+        try:
+            async with aclosing(_by_events(home, stop)) as changes:
+                async for changed in changes:
+                    yield changed
+        except (OSError, RuntimeError, ValueError) as error:  # watchfiles raises RuntimeErrors
+            reason = _why_not(error, home / "tmp")
+    if reason is not None:
+        async with aclosing(_by_looking(home, stop, reason)) as changes:
+            async for changed in changes:
+                yield changed
+
+
+# --- events --------------------------------------------------------------------------------------
+
+
+async def _by_events(home: Path, stop: asyncio.Event) -> AsyncGenerator[Changed]:
+    """Yield changes reported by the system, until the folders to watch change.
+
+    That is the case as soon as one of the store's folders appears, vanishes, is replaced, or
+    changes its permissions. Raises OSError if not all folders can be watched.
+    """
+    tmp, registry = home / "tmp", home / "projects.json"
+    root = _nearest(tmp)
+    base, folder, known = root.resolve(), _identity(root), _identity(registry)
+    there = root == tmp
+    first = True
+    folders = await asyncio.to_thread(_folders, base) if there else [base]
+    async with aclosing(_batches(folders, home, stop, there=there)) as batches:
+        async for batch in batches:
+            paths = {_named(tmp, path, base) for path in batch} if there else set()
+            if first:
+                await asyncio.to_thread(_require_room, base)
+            if (now := _identity(registry)) != known:
+                known = now
+                paths.add(registry)
+            moved = _nearest(tmp) != root or _identity(root)[:2] != folder[:2]
+            others = any(_is_folder(path, home) for path in paths)
+            if first or moved:
+                paths.add(tmp)
+            first = False
+            if paths:
+                yield Changed(paths=frozenset(paths), mode="events")
+            if moved or others:
+                return
+
+
+def _folders(tmp: Path) -> list[Path]:
+    """Return the accessible folders whose entries make up the store."""
+    if sys.platform == "darwin":
+        return [tmp]  # on macOS, a watch includes all subfolders
+    found = [tmp]
+    for project in _inside(tmp):
+        chats = project / "chats"
+        found += (project, chats, *_inside(chats)) if os.path.isdir(chats) else (project,)  # noqa: PTH112
+    return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+
+
+def _named(tmp: Path, path: Path, base: Path) -> Path:
+    """Return the path inside `tmp` for a path that was reported under `base`.
+
+    `base`: the resolved path of `tmp`. If the reported name was truncated or is undecodable,
+    returns `tmp` itself, which means that anything may have changed.
+    """
+    return tmp if "\ufffd" in path.name else tmp / path.relative_to(base)
+
+
+async def _batches(
+    folders: list[Path], home: Path, stop: asyncio.Event, *, there: bool
+) -> AsyncGenerator[set[Path]]:
+    """Yield changed paths reported by the system, and an empty set every half second.
+
+    `there`: whether `folders` are the store's own. If not, the only folder is the nearest existing
+    parent of the missing store.
+    """
+    try:
+        async with aclosing(
+            awatch(
+                *folders,
+                watch_filter=_filter(folders[0], home) if there else None,
+                recursive=there and sys.platform == "darwin",
+                step=STEP,
+                debounce=GATHER,
+                rust_timeout=GLANCE,
+                yield_on_timeout=True,
+                ignore_permission_denied=True,
+                stop_event=stop,
+            )
+        ) as events:
+            async for batch in events:
+                yield {Path(path) for _, path in batch}
+    except FileNotFoundError:
+        if all(map(os.path.isdir, folders)):
+            raise
+        yield set()
+
+
+def _filter(base: Path, home: Path) -> Callable[[Change, str], bool]:
+    """Return a filter for the paths that may hold a session or identify a project."""
+
+    def concerns(_change: Change, name: str) -> bool:
+        path = home / "tmp" / Path(name).relative_to(base)
+        named = name_of(path, home) is not None or path.name == ".project_root"
+        return named or _is_folder(path, home)
+
+    return concerns
+
+
+def _is_folder(path: Path, home: Path) -> bool:
+    """Return whether a path may be a folder whose state affects the stored sessions."""
+    match path.relative_to(home).parts:
+        case ("tmp",) | ("tmp", _) | ("tmp", _, "chats"):
+            return True
+        case ("tmp", _, "chats", name):
+            return "." not in name
+        case _:
+            return False
+
+
+def _require_room(folder: Path) -> None:
+    """Raise OSError (ENOSPC) if the system can't watch one more folder.
+
+    The only way to find out is to add a watch, here on `folder`. Only Linux has such a limit.
+    """
+    if sys.platform != "linux":
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    handle = libc.inotify_init1(os.O_CLOEXEC)
+    if handle < 0:
+        return
+    try:
+        refused = libc.inotify_add_watch(handle, os.fsencode(folder), _IN_CREATE) < 0
+        if refused and ctypes.get_errno() == errno.ENOSPC:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+    finally:
+        os.close(handle)
+
+
+_IN_CREATE = 0x100
+
+
+def _nearest(path: Path) -> Path:
+    """Return the path, or its nearest existing parent folder."""
+    return next((each for each in (path, *path.parents) if os.path.isdir(each)), Path("/"))  # noqa: PTH112
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return (device, inode, size, modification time) of a path; () if it is missing."""
+    try:
+        info = path.stat()
+    except OSError:
+        return ()
+    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _why_not(error: Exception, tmp: Path) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    text = str(error)
+    if number == errno.ENOSPC or "os error 28" in text or "watch limit" in text:
+        return (
+            "the system's limit of watched folders has been reached (fs.inotify.max_user_watches)"
+        )
+    if number == errno.EMFILE or "os error 24" in text:
+        return "too many files are open or watched (fs.inotify.max_user_instances)"
+    return f"{tmp} can't be watched ({text})"
+
+
+# --- scanning ------------------------------------------------------------------------------------
+
+
+async def _by_looking(home: Path, stop: asyncio.Event, reason: str) -> AsyncGenerator[Changed]:
+    """Yield changes found by comparing names, sizes, and modification times."""
+    before: dict[Path, tuple[int, ...]] | None = None
+    while True:
+        start = time.monotonic()
+        now = await asyncio.to_thread(_look, home)
+        pause = max(POLL, _LOOK_SHARE * (time.monotonic() - start))
+        changes = frozenset({home / "tmp"}) if before is None else _differences(before, now, home)
+        before = now
+        if changes:
+            word = f"checking for changes every {math.ceil(pause)} s, because {reason}"
+            yield Changed(paths=changes, mode="polling", reason=word)
+        if await _set_within(stop, pause):
+            return
+
+
+async def _set_within(stop: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(stop.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _look(home: Path) -> dict[Path, tuple[int, ...]]:
+    found: dict[Path, tuple[int, ...]] = {each.path: each.stamp for each in Store(home).files()}
+    return found | {home / "projects.json": _identity(home / "projects.json")}
+
+
+def _differences(
+    before: dict[Path, tuple[int, ...]], now: dict[Path, tuple[int, ...]], home: Path
+) -> frozenset[Path]:
+    """Return the changed paths, plus the whole store's path if files came or went.
+
+    The store's path is included because folders and project markers may then also have changed.
+    """
+    paths = {path for path in before.keys() | now.keys() if before.get(path) != now.get(path)}
+    if before.keys() != now.keys():
+        paths.add(home / "tmp")
+    return frozenset(paths)

@@ -1,0 +1,1 @@
+"""The files that sessions have written, and patches made from those changes."""

@@ -1,0 +1,253 @@
+"""The files written by tool calls of stored sessions, with times and changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path, PurePath
+
+import msgspec.msgpack
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from gemtui.calls.paths import recorded_paths
+from gemtui.sessions.catalog.cache import CachedRows
+from gemtui.sessions.catalog.index import never
+from gemtui.sessions.catalog.read_cached import read_cached, read_log
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import Message, ToolCall, ToolStatus
+from gemtui.transcript.tools import WRITING, kind_of, named_file
+
+
+class Write(Struct, frozen=True, array_like=True, gc=False):
+    """A recorded call to a tool that writes a file.
+
+    `name`: the path, which may be relative. `message`, `block`: the id of the message with the
+    call, and the call's index in it. `time`: when the result arrived, or else when the answer with
+    the call was written. `added`, `removed`: how many lines the call changed or would have changed;
+    None if unknown.
+    """
+
+    name: str
+    message: str
+    block: int
+    call: str
+    tool: str
+    status: ToolStatus
+    time: datetime | None
+    added: int | None
+    removed: int | None
+    is_new: bool
+
+
+class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
+    """A call to a tool that writes a file, in a session of the store.
+
+    `path`: absolute if the session's folder is known. `session`: the id of the user's session.
+    `source`: that session, or one of its subagents, which have their own files. `change`: the
+    change the call made or would have made; None if unknown or not read.
+    """
+
+    path: PurePath
+    session: str
+    source: Summary
+    change: DiffDisplay | None = None
+
+    @property
+    def written(self) -> bool:
+        """Whether the call actually wrote the file."""
+        return self.status is ToolStatus.SUCCESS
+
+    @property
+    def when(self) -> datetime:
+        """The time to sort by: that of the call, or else of its session."""
+        return self.time or self.source.when
+
+
+WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
+    file="writes.sqlite3",
+    version=3,
+    application=0x67656F00,
+    decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
+)
+
+
+def recorded_writes(
+    sessions: Sequence[Summary],
+    *,
+    home: Path,
+    cache: Path | None,
+    since: datetime | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    cancelled: Callable[[], bool] = never,
+) -> Iterator[RecordedWrite | Problem]:
+    """Yield the file writes of all sessions, without their changes.
+
+    Yields a Problem for each session that can't be read. A session is read only if it has written
+    files and isn't in the cache in its current state. `since`: leave out earlier writes. `home`,
+    `cache`, and `cancelled`: as in `read_cached`. `progress`: called with the number of sessions
+    read and the total.
+    """
+    wrote = [each for each in sessions if _may_have_written(each, since)]
+    found = read_cached(
+        wrote,
+        WRITES,
+        lambda log, _: _without_changes(log),
+        home=home,
+        cache=cache,
+        program="gemtui.sessions.writes.read_writes",
+        progress=lambda done: progress(done, len(wrote)),
+        cancelled=cancelled,
+    )
+    for session, writes in found:
+        if isinstance(writes, Problem):
+            yield writes
+        else:
+            yield from _since(since, (_recorded(each, session) for each in writes))
+
+
+def writes_in(path: Path) -> tuple[Write, ...] | Problem:
+    """Return the file writes in a session's file, or why it can't be read.
+
+    The changes of the writes are not included.
+    """
+    return read_log(path, _without_changes)
+
+
+def _without_changes(log: SessionLog) -> tuple[Write, ...]:
+    return tuple(write for write, _ in _writes(log))
+
+
+def recorded_changes(
+    sessions: Iterable[Summary],
+    *,
+    since: datetime | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    cancelled: Callable[[], bool] = never,
+) -> Iterator[RecordedWrite | Problem]:
+    """Yield the sessions' file writes with their changes.
+
+    Yields a Problem for each session that can't be read. Every session with writes is read, without
+    using the cache. The arguments are the same as for `recorded_writes`.
+    """
+    wrote = [each for each in sessions if _may_have_written(each, since)]
+    for done, session in enumerate(wrote, 1):
+        if cancelled():
+            return
+        found = read_log(session.path, lambda log: list(_writes(log)), cancelled)
+        if isinstance(found, Problem):
+            yield found
+        else:
+            yield from _since(since, (_recorded(each, session, change) for each, change in found))
+        progress(done, len(wrote))
+
+
+def change_of(
+    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
+) -> DiffDisplay | Problem | None:
+    """Return the change a call made or would have made; None if unknown.
+
+    The change is read from the call's session.
+    """
+
+    def change(log: SessionLog) -> DiffDisplay | None:
+        found = _writes(log, of_message=write.message)
+        return next((change for each, change in found if each.block == write.block), None)
+
+    return read_log(write.source.path, change, cancelled)
+
+
+def writes_by_file(writes: Iterable[RecordedWrite]) -> dict[PurePath, list[RecordedWrite]]:
+    """Return the writes to each file, oldest first; the file written last comes first.
+
+    Files without a successful write are left out.
+    """
+    found: dict[PurePath, list[RecordedWrite]] = {}
+    for each in writes:
+        found.setdefault(each.path, []).append(each)
+    for tries in found.values():
+        tries.sort(key=lambda write: write.when)
+    written = (tries for tries in found.values() if any(each.written for each in tries))
+    latest = sorted(written, key=lambda tries: tries[-1].when, reverse=True)
+    return {tries[0].path: tries for tries in latest}
+
+
+def wrote_first(sessions: Iterable[Summary], path: PurePath) -> list[Summary]:
+    """Return all sessions, those that wrote the file at `path` before the rest.
+
+    Whether a session wrote the file is taken from its summary.
+    """
+
+    def wrote(session: Summary) -> bool:
+        names = (name for name in session.files_written if name.endswith(path.name))
+        return any(normalized_path(session.project, name) == path for name in names)
+
+    return sorted(sessions, key=lambda each: not wrote(each))
+
+
+def _may_have_written(session: Summary, since: datetime | None) -> bool:
+    recent = since is None or session.when >= since or session.modified >= since
+    return recent and (bool(session.files_written) or session.partial)
+
+
+def _since(since: datetime | None, writes: Iterable[RecordedWrite]) -> Iterator[RecordedWrite]:
+    return (each for each in writes if since is None or each.when >= since)
+
+
+def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None) -> RecordedWrite:
+    owner = session.parent if session.kind is SessionKind.SUBAGENT else None
+    return RecordedWrite(
+        *astuple(write),
+        path=normalized_path(session.project, write.name),
+        session=owner or session.id,
+        source=session,
+        change=change,
+    )
+
+
+def normalized_path(project: str | None, name: str) -> PurePath:
+    """Return the normalized path of the file that a call names.
+
+    `project`: the folder of the call's session; if it is None, a relative name stays relative.
+    """
+    return PurePath(os.path.normpath(PurePath(project or "", name)))
+
+
+def _writes(
+    log: SessionLog, *, of_message: str | None = None
+) -> Iterator[tuple[Write, DiffDisplay | None]]:
+    """Yield the calls in a session that write a file, with their changes.
+
+    `of_message`: the id of the only message to read; None means all messages. Calls that a fork
+    inherited are left out, because they belong to the original session.
+    """
+    transcript = transcript_of(log)
+    for place, outline in enumerate(transcript.outlines):
+        if outline.calls and of_message in (None, outline.id):
+            message = transcript.read(place)
+            for number, block in enumerate(message.blocks):
+                if isinstance(block, ToolCall) and kind_of(block.name) in WRITING:
+                    change = block.display if isinstance(block.display, DiffDisplay) else None
+                    write = _write(message, number, block, change)
+                    if write.name and not log.is_inherited(write.time):
+                        yield write, change
+
+
+def _write(message: Message, number: int, call: ToolCall, change: DiffDisplay | None) -> Write:
+    return Write(
+        name=named_file(call, lambda asked: recorded_paths(asked)[0]),
+        message=message.id,
+        block=number,
+        call=call.id,
+        tool=call.name,
+        status=call.status,
+        time=call.time or message.time,
+        added=change.added if change else None,
+        removed=change.removed if change else None,
+        is_new=change is not None and change.is_new,
+    )
