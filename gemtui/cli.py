@@ -182,11 +182,7 @@ class Root(click.Group):
         return name, command.load() if isinstance(command, LaterCommand) else command, rest
 
     def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Create the context as click does, but exit quietly if stdout is closed.
 
@@ -208,9 +204,7 @@ class Root(click.Group):
 def _app_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--ascii", is_flag=True, help="Draw with ASCII characters only."),
-        click.option(
-            "--demo", is_flag=True, help="Try gemtui on sample sessions; nothing is saved."
-        ),
+        click.option("--demo", is_flag=True, help="Try gemtui on sample sessions; nothing is saved."),
         click.option(
             "--session",
             metavar="ID",
@@ -239,12 +233,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 )
 @_app_options
 @click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Print the version.",
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
 )
 @click.pass_context
 def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> int:
@@ -255,9 +244,7 @@ def root(ctx: click.Context, session: str | None, demo: bool, ascii: bool) -> in
     if ctx.invoked_subcommand is None:
         return _open(None, session, demo, ascii)
     if ctx.invoked_subcommand != PROGRAM and (session or demo or ascii):
-        raise click.UsageError(
-            "--session, --demo and --ascii work only for the app, not with a command"
-        )
+        raise click.UsageError("--session, --demo and --ascii work only for the app, not with a command")
     return 0
 
 
@@ -283,9 +270,7 @@ class Folder(click.Command):
 def folder(ctx: click.Context, path: Path, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app on the project of PATH."""
     before = ctx.parent.params if ctx.parent is not None else {}
-    return _open(
-        path, session or before["session"], demo or before["demo"], ascii or before["ascii"]
-    )
+    return _open(path, session or before["session"], demo or before["demo"], ascii or before["ascii"])
 
 
 def _no_folder(path: Path) -> str:
@@ -301,9 +286,7 @@ def _no_folder(path: Path) -> str:
 def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> int:
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
         if stream is None or not stream.isatty():
-            raise click.UsageError(
-                f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID"
-            )
+            raise click.UsageError(f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID")
     from gemtui.commands import app
 
     return app.run(path, session=session, demo=demo, ascii=ascii)
@@ -321,12 +304,7 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
 @cursor_option
 @since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
-@click.option(
-    "--until",
-    metavar="DATE",
-    type=Moment(end=True),
-    help="Show only sessions last used on or before DATE.",
-)
+@click.option("--until", metavar="DATE", type=Moment(end=True), help="Show only sessions last used on or before DATE.")
 @click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
 @json_option
 def sessions(
@@ -378,9 +356,7 @@ def sessions(
 @project_option()
 @everywhere_option
 @click.option(
-    "--dropped",
-    is_flag=True,
-    help="Search rewound, replaced, and failed messages instead of the current ones.",
+    "--dropped", is_flag=True, help="Search rewound, replaced, and failed messages instead of the current ones."
 )
 @click.option(
     "--limit",
@@ -391,11 +367,7 @@ def sessions(
     help="Show only the best N matches.",
 )
 @cursor_option
-@click.option(
-    "--index",
-    is_flag=True,
-    help="Update the index first; useful if you never open the app.",
-)
+@click.option("--index", is_flag=True, help="Update the index first; useful if you never open the app.")
 @json_option
 def search(
     query: tuple[str, ...],
@@ -449,19 +421,11 @@ def search(
     help="Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders.",
 )
 @click.option(
-    "--dropped",
-    is_flag=True,
-    help="Include rewound, replaced, and failed messages; json always includes them.",
+    "--dropped", is_flag=True, help="Include rewound, replaced, and failed messages; json always includes them."
 )
 @project_option("Choose only among the sessions of this folder.")
 def show(
-    id: str,
-    format: str,
-    output: Path | None,
-    project: Path | None,
-    dropped: bool,
-    redact: bool,
-    force: bool,
+    id: str, format: str, output: Path | None, project: Path | None, dropped: bool, redact: bool, force: bool
 ) -> None:
     """Print one session.
 
@@ -472,17 +436,9 @@ def show(
     from gemtui.export_formats import Format
 
     if dropped and format == Format.UNIFIED:
-        raise click.UsageError(
-            "--dropped: the unified format can't represent dropped messages: use --format json"
-        )
+        raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
     command.run(
-        id,
-        format=Format(format),
-        output=output,
-        project=project,
-        dropped=dropped,
-        redacted=redact,
-        force=force,
+        id, format=Format(format), output=output, project=project, dropped=dropped, redacted=redact, force=force
     )
 
 
@@ -493,8 +449,7 @@ def show(
     "--redact",
     is_flag=True,
     help=(
-        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; "
-        "don't write raw files."
+        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; don't write raw files."
     ),
 )
 @json_option
@@ -514,16 +469,9 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
 @click.argument("path", required=False, type=click.Path(path_type=Path))
 @project_option()
 @everywhere_option
-@click.option(
-    "--session",
-    metavar="ID",
-    shell_complete=session_ids,
-    help="Use only this session, with its subagents.",
-)
+@click.option("--session", metavar="ID", shell_complete=session_ids, help="Use only this session, with its subagents.")
 @since_option("Leave out writes before DATE, such as 2026-11-20 or 7d.")
-@click.option(
-    "--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`."
-)
+@click.option("--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`.")
 @json_option
 def files(
     path: Path | None,
@@ -543,37 +491,24 @@ def files(
     code 1 if there are no files.
     """
     require_one("--project", project is not None, "--everywhere", everywhere)
-    require_one(
-        "--session", session is not None, "--project or --everywhere", project or everywhere
-    )
+    require_one("--session", session is not None, "--project or --everywhere", project or everywhere)
     require_one("--patch", as_patch, "--json", as_json)
     from gemtui.commands import files as command
 
     return command.run(
-        path,
-        project=project,
-        everywhere=everywhere,
-        session=session,
-        since=since,
-        as_patch=as_patch,
-        as_json=as_json,
+        path, project=project, everywhere=everywhere, session=session, since=since, as_patch=as_patch, as_json=as_json
     )
 
 
 @root.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
-    "--at",
-    metavar="TIME",
-    type=Moment(),
-    help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d.",
+    "--at", metavar="TIME", type=Moment(), help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d."
 )
 @output_option()
 @force_option
 @json_option
-def recover(
-    path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool
-) -> int:
+def recover(path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
     """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
 
     For each line, stderr says whether it is known or guessed, and which call it comes from. A known
@@ -653,11 +588,7 @@ def run(**words: Any) -> int:
 
 for _place, _name, _words in (
     ("runs", "runs", "List, show, answer, and stop runs."),
-    (
-        "worktrees",
-        "worktrees",
-        "List, compare, and remove worktrees of runs, or apply their changes.",
-    ),
+    ("worktrees", "worktrees", "List, compare, and remove worktrees of runs, or apply their changes."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),

@@ -103,10 +103,7 @@ class SessionTooLarge(GemtuiError):
         of: str = "bytes",
         way_out: str = "resume it once in Gemini CLI to turn it into a .jsonl log",
     ) -> None:
-        super().__init__(
-            f"{path} is too large: it has {size:,} {of}, but gemtui reads at most {limit:,}: "
-            f"{way_out}"
-        )
+        super().__init__(f"{path} is too large: it has {size:,} {of}, but gemtui reads at most {limit:,}: {way_out}")
         self.path, self.size, self.limit = path, size, limit
 
 

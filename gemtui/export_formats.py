@@ -62,12 +62,7 @@ def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) 
     from gemtui.transcript.export import to_html, to_markdown, to_text
     from gemtui.transcript.export_replay import to_replay
 
-    writers = {
-        Format.TEXT: to_text,
-        Format.MARKDOWN: to_markdown,
-        Format.HTML: to_html,
-        Format.REPLAY: to_replay,
-    }
+    writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html, Format.REPLAY: to_replay}
     transcript = transcript_of(log, dropped=True)
     return writers[format](transcript, summary, dropped=dropped)
 

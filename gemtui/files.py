@@ -37,9 +37,7 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
             pieces.append(piece)
             left -= len(piece)
     if left <= 0:
-        raise OSError(
-            errno.EFBIG, f"larger than {most:,} bytes, which is too large to read", str(path)
-        )
+        raise OSError(errno.EFBIG, f"larger than {most:,} bytes, which is too large to read", str(path))
     return b"".join(pieces)
 
 
@@ -81,12 +79,7 @@ def _require_file(path: Path, mode: int) -> None:
 
 
 def write_whole(
-    path: Path,
-    pieces: Iterable[bytes],
-    *,
-    durable: bool = False,
-    special: bool = False,
-    over: bool = True,
+    path: Path, pieces: Iterable[bytes], *, durable: bool = False, special: bool = False, over: bool = True
 ) -> None:
     """Write `pieces` to `path`, replacing its contents only when complete.
 

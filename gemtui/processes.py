@@ -28,9 +28,7 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
-def helper(
-    *words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1
-) -> subprocess.Popen[bytes]:
+def helper(*words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1) -> subprocess.Popen[bytes]:
     """Start the current Python as a helper process, in a new session.
 
     `words`: the arguments for Python. `stdin`, `stdout`, `bufsize`: as in `Popen`. The helper's
@@ -47,9 +45,7 @@ def helper(
     )
 
 
-def at_terminal(
-    words: Sequence[str], *, program: str | None = None, folder: Path | None = None
-) -> int:
+def at_terminal(words: Sequence[str], *, program: str | None = None, folder: Path | None = None) -> int:
     """Run a program in the terminal and return its exit code.
 
     If a signal ended the program, the exit code is the negative signal number. `words`: the

@@ -216,9 +216,7 @@ def _check(config: Mapping[str, Any]) -> None:
     """
     for key, value in config.items():
         if key not in _CHECKS:
-            warnings.warn(
-                f"unknown config key {key!r}: the keys are {', '.join(_CHECKS)}", stacklevel=3
-            )
+            warnings.warn(f"unknown config key {key!r}: the keys are {', '.join(_CHECKS)}", stacklevel=3)
         elif value is not None and (problem := _CHECKS[key](value)):
             raise OptionError(f"{key} {problem}, got: {value!r}")
     for at, name in enumerate(config.get("allowed_tools") or ()):

@@ -50,9 +50,7 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
         with suppress(FileNotFoundError):
             if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
                 raise Damaged(f"{path.name}{journal} is not a file")
-    return sqlite3.connect(
-        path, timeout=wait, isolation_level=None, check_same_thread=not any_thread
-    )
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=not any_thread)
 
 
 def application_and_version(database: sqlite3.Connection) -> tuple[int, int]:

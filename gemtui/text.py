@@ -41,9 +41,7 @@ _COLOUR = r"(?:\x1b\[|\x9b)[0-9:;]*+m(?:(?:\x1b\[|\x9b)0?K)?"
 COLOUR = re.compile(_COLOUR)
 """Matches the colour codes that `clean` removes."""
 _LINE_END = re.compile(f"\r\n|[{_LINE_ENDS}]")
-_HARMFUL = (
-    f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
-)
+_HARMFUL = f"(?P<line_end>{_LINE_END.pattern})|(?P<kept>{_FLAG})|[{_CONTROLS}{_BIDI}{_TAGS}{_SURROGATES}]"
 # these large patterns are compiled when they are first used; most commands need none of them
 _HARMFUL_OR_COLOUR = f"(?P<dropped>{_COLOUR})|{_HARMFUL}"
 
@@ -103,10 +101,7 @@ _IGNORABLE = (
 )
 # spaces that look like U+0020 but don't separate words in a shell
 _ODD_BLANKS = "\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-_EMOJI = (
-    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299"
-    "\U0001f000-\U0001faff"
-)
+_EMOJI = "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 # joiners inside emoji and between letters of joining scripts; emoji variants; keycaps
 _JOINED = f"\u0600-\u061b\u061d-\u10ff{_EMOJI}"
 _SHAPES = (
@@ -229,10 +224,9 @@ def _widths(text: str) -> list[int]:
     joined = False
     for char in text:
         if char == "\ufe0f":
-            width = int(bool(widths) and widths[-1] == 1)
+            widths.append(int(bool(widths) and widths[-1] == 1))
         else:
-            width = 0 if joined else _width(char)
-        widths.append(width)
+            widths.append(0 if joined else _width(char))
         joined = char == "\u200d"
     return widths
 

@@ -110,9 +110,7 @@ def find_worktree(wanted: str) -> Worktree:
     else:
         found = [each for each in known if wanted in (each.name, each.branch)]
         found = found or [
-            each
-            for each in known
-            if wanted and (each.name.startswith(wanted) or each.branch.startswith(wanted))
+            each for each in known if wanted and (each.name.startswith(wanted) or each.branch.startswith(wanted))
         ]
     if not found:
         raise WorktreeNotFound(f"no worktree is named {wanted!r}: gemtui worktrees lists them")

@@ -19,12 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.deep import some_of
 
-pytest_plugins = [
-    "tests.fake_cli",
-    "tests.foreign_folder",
-    "tests.real_cli",
-    "tests.real_stories",
-]
+pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.real_stories"]
 
 DATA = Path(__file__).parent / "data"
 A_WHILE = 600
@@ -32,10 +27,7 @@ _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
 
 settings.register_profile(
-    "busy",
-    max_examples=some_of(100),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
+    "busy", max_examples=some_of(100), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy")
 

@@ -77,11 +77,7 @@ PANES = {
         Where.DRAWING,
     ),
 }
-NAMES = {
-    Where.APP: "Any place",
-    Where.SESSIONS: "List and transcript",
-    Where.RUN_LIST: "List of runs",
-}
+NAMES = {Where.APP: "Any place", Where.SESSIONS: "List and transcript", Where.RUN_LIST: "List of runs"}
 
 
 def documents() -> list[Path]:
@@ -125,9 +121,7 @@ def commands() -> Iterator[str]:
         yield from _options(command, context)
 
 
-def _commands(
-    command: click.Command, names: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def _commands(command: click.Command, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     yield names, command
     if isinstance(command, click.Group):
         for name, each in command.commands.items():
@@ -154,9 +148,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 def _inline(words: str) -> str:
     """Words that stand in Markdown as they are."""
     pieces = words.split("`")
-    return "`".join(
-        p if at % 2 else re.sub(r"([*~<\[])", r"\\\1", p) for at, p in enumerate(pieces)
-    )
+    return "`".join(p if at % 2 else re.sub(r"([*~<\[])", r"\\\1", p) for at, p in enumerate(pieces))
 
 
 def _cell(words: str) -> str:

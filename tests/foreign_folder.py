@@ -10,17 +10,7 @@ from pathlib import Path
 import pytest
 
 MODULES = (
-    *(
-        "click",
-        "gemtui",
-        "msgspec",
-        "orjson",
-        "platformdirs",
-        "psutil",
-        "pygments",
-        "regress",
-        "send2trash",
-    ),
+    *("click", "gemtui", "msgspec", "orjson", "platformdirs", "psutil", "pygments", "regress", "send2trash"),
     *("textual", "tomlkit", "tree_sitter", "watchfiles"),
     *("asyncio", "json", "selectors", "signal", "struct", "subprocess", "token", "types", "uuid"),
 )

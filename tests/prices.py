@@ -19,11 +19,7 @@ from typing import Any
 from gemtui.agent.capabilities import MODELS
 
 TABLE = Path(__file__).parents[1] / "gemtui/stats/prices.toml"
-_NAMES = {
-    "input": "input_cost_per_token",
-    "output": "output_cost_per_token",
-    "cached": "cache_read_input_token_cost",
-}
+_NAMES = {"input": "input_cost_per_token", "output": "output_cost_per_token", "cached": "cache_read_input_token_cost"}
 _LONG = "_above_200k_tokens"
 
 

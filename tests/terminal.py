@@ -36,13 +36,7 @@ class Terminal:
     """
 
     def __init__(
-        self,
-        words: Sequence[str],
-        *,
-        environ: Mapping[str, str],
-        folder: Path,
-        columns: int = 120,
-        rows: int = 36,
+        self, words: Sequence[str], *, environ: Mapping[str, str], folder: Path, columns: int = 120, rows: int = 36
     ) -> None:
         self.raw = bytearray()
         self._screen = _Screen(columns, rows)
@@ -136,10 +130,7 @@ class Terminal:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)

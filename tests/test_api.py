@@ -106,9 +106,7 @@ def test_the_newest_is_that_of_the_project_one_is_in(
     chats = store / "tmp/older/chats"
     chats.mkdir()
     began = "2020-01-01T00:00:00Z"
-    header = (
-        f'{{"sessionId":"0dd0-1","projectHash":"x","startTime":"{began}","lastUpdated":"{began}"}}'
-    )
+    header = f'{{"sessionId":"0dd0-1","projectHash":"x","startTime":"{began}","lastUpdated":"{began}"}}'
     prompt = '{"id":"a","type":"user","timestamp":"2020-01-01T00:00:01Z","content":"Old"}'
     (chats / "session-2020-01-01T00-00-0dd0-1.jsonl").write_text(f"{header}\n{prompt}\n")
     monkeypatch.chdir(folder)
@@ -131,9 +129,7 @@ def test_an_empty_id_names_no_session(store: Path) -> None:
         load_session("", home=store)
 
 
-def test_a_home_that_nobody_has_is_an_empty_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_nobody_has_is_an_empty_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert list_sessions(home="~nobody-has-this-name", project="~nor-this") == []
     with pytest.raises(SessionNotFound):

@@ -148,9 +148,7 @@ def test_a_file_is_written_over_where_no_new_one_can_stand_in_its_place(tmp_path
         shutil.rmtree(shared)
 
 
-def test_a_durable_file_and_its_name_are_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_durable_file_and_its_name_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced, real = list[str](), os.fsync
 
     def fsync(handle: int) -> None:

@@ -62,10 +62,7 @@ class Walk:
 
 def copied(raw: bytes) -> list[str]:
     """What we ourselves put on the clipboard."""
-    return [
-        base64.b64decode(found).decode()
-        for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)
-    ]
+    return [base64.b64decode(found).decode() for found in re.findall(rb"\x1b\]52;c;([A-Za-z0-9+/=]*)\x07", raw)]
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
@@ -73,11 +70,7 @@ def test_nothing_that_a_session_says_reaches_the_terminal(
     store: list[str], tmp_path: Path, columns: int, rows: int
 ) -> None:
     with Terminal(
-        [sys.executable, "-m", "gemtui"],
-        environ=os.environ,
-        folder=tmp_path,
-        columns=columns,
-        rows=rows,
+        [sys.executable, "-m", "gemtui"], environ=os.environ, folder=tmp_path, columns=columns, rows=rows
     ) as terminal:
         walk = Walk(terminal)
         terminal.shows("evil␛]52", "? keys")
@@ -157,15 +150,9 @@ def surroundings(fake_cli: FakeCli, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(120, 36), (80, 24)])
-def test_nothing_around_us_reaches_the_terminal(
-    surroundings: Path, columns: int, rows: int
-) -> None:
+def test_nothing_around_us_reaches_the_terminal(surroundings: Path, columns: int, rows: int) -> None:
     with Terminal(
-        [sys.executable, "-m", "gemtui"],
-        environ=os.environ,
-        folder=surroundings,
-        columns=columns,
-        rows=rows,
+        [sys.executable, "-m", "gemtui"], environ=os.environ, folder=surroundings, columns=columns, rows=rows
     ) as terminal:
         walk = Walk(terminal)
         terminal.shows("? keys")
@@ -217,10 +204,7 @@ def test_nothing_around_us_reaches_the_terminal(
 def gemtui(*words: str) -> tuple[int, bytes, bytes]:
     """Exit code, answer, and what was said beside it."""
     done = subprocess.run(
-        [sys.executable, "-m", "gemtui", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
+        [sys.executable, "-m", "gemtui", *words], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -237,9 +221,7 @@ def gemtui(*words: str) -> tuple[int, bytes, bytes]:
         (("show", "evil0000", "--output", f"/nowhere/{hostile.FILE_NAME}/x"), 2),
     ],
 )
-def test_nothing_hostile_in_what_the_commands_print(
-    store: list[str], words: tuple[str, ...], code: int
-) -> None:
+def test_nothing_hostile_in_what_the_commands_print(store: list[str], words: tuple[str, ...], code: int) -> None:
     given, answer, said = gemtui(*words)
     output = answer + said
     assert (given, hostile.CONTROLS.findall(output)) == (code, [])

@@ -14,10 +14,7 @@ from gemtui.transcript.model import Text
 
 
 def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
-    assert loads(rb'{"a": ["cut \ud83d", "\uDE00"], "\ud83d": 1}') == {
-        "a": ["cut \ufffd", "\ufffd"],
-        "\ufffd": 1,
-    }
+    assert loads(rb'{"a": ["cut \ud83d", "\uDE00"], "\ud83d": 1}') == {"a": ["cut \ufffd", "\ufffd"], "\ufffd": 1}
     assert loads(rb'["\ud83d\ude00", "\ud83d"]') == ["😀", "\ufffd"]
     assert loads(rb'["\\ud83d"]') == ["\\ud83d"]
 
@@ -31,9 +28,7 @@ def test_half_a_surrogate_pair_becomes_the_replacement_character() -> None:
         (rb'["\ud83d\ude00"' + b', "\xff"]', ["😀", "\ufffd"]),
     ],
 )
-def test_a_byte_that_is_no_utf8_becomes_the_replacement_character(
-    data: bytes, value: object
-) -> None:
+def test_a_byte_that_is_no_utf8_becomes_the_replacement_character(data: bytes, value: object) -> None:
     assert loads(data) == value
 
 
@@ -44,9 +39,7 @@ def test_integers_beyond_64_bits_become_floats() -> None:
     assert type(loads(rb'[18446744073709551616, "\ud83d"]')[0]) is float
 
 
-@pytest.mark.parametrize(
-    "data", [b"{", b"", rb'{"a": "\ud83d"', b'["\\ud83d", \xff]', b"[1] [2]", b"\xff"]
-)
+@pytest.mark.parametrize("data", [b"{", b"", rb'{"a": "\ud83d"', b'["\\ud83d", \xff]', b"[1] [2]", b"\xff"])
 def test_what_is_no_json_is_refused(data: bytes) -> None:
     with pytest.raises(orjson.JSONDecodeError):
         loads(data)
@@ -60,8 +53,7 @@ def test_deep_nesting_is_refused() -> None:
 def test_a_session_whose_summary_was_cut_inside_an_emoji_is_read(tmp_path: Path) -> None:
     path = tmp_path / "session-2026-11-20T10-00-cafe0000.jsonl"
     path.write_bytes(
-        rb'{"sessionId":"cafe0000","projectHash":"x","kind":"main","summary":"Party \ud83c"}'
-        + b"\n"
+        rb'{"sessionId":"cafe0000","projectHash":"x","kind":"main","summary":"Party \ud83c"}' + b"\n"
         rb'{"id":"u","timestamp":"2026-11-20T10:00:00.000Z","type":"user",'
         rb'"content":[{"text":"Bring \ud83c"}]}' + b"\n"
     )

@@ -45,23 +45,15 @@ def test_what_is_no_import_is_covered() -> None:
 @pytest.mark.parametrize("changed", ["gemtui/runs/adapter.py", "tests/data/policy/cases.jsonl"])
 def test_one_changed_file_changes_the_digest(changed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before, content = covered.digest(GATE), covered._content
-    monkeypatch.setattr(
-        covered,
-        "_content",
-        lambda file: "other" if file == ROOT / changed else content(file),
-    )
+    monkeypatch.setattr(covered, "_content", lambda file: "other" if file == ROOT / changed else content(file))
     assert covered.digest(GATE) != before
 
 
-def _left_out(
-    monkeypatch: pytest.MonkeyPatch, settled: set[str], *, args: Sequence[str] = ("tests",)
-) -> list[str]:
+def _left_out(monkeypatch: pytest.MonkeyPatch, settled: set[str], *, args: Sequence[str] = ("tests",)) -> list[str]:
     """Return what is left out of four tests of two modules; a.py's second is run each time."""
     left: list[str] = []
     config: Any = SimpleNamespace(
-        args=args,
-        stash={},
-        hook=SimpleNamespace(pytest_deselected=lambda items: left.extend(i.nodeid for i in items)),
+        args=args, stash={}, hook=SimpleNamespace(pytest_deselected=lambda items: left.extend(i.nodeid for i in items))
     )
 
     def test(nodeid: str, fixtures: Sequence[str] = REAL, *, every_run: bool = False) -> Any:
@@ -72,11 +64,7 @@ def _left_out(
             get_closest_marker=lambda _: object() if every_run else None,
         )
 
-    items = [
-        test("a.py::one"),
-        test("a.py::two", every_run=True),
-        test("a.py::three", ("tmp_path",)),
-    ]
+    items = [test("a.py::one"), test("a.py::two", every_run=True), test("a.py::three", ("tmp_path",))]
     items.append(test("b.py::four"))
     monkeypatch.setattr(real_stories, "_is_settled", lambda module: module in settled)
     kept = list(items)

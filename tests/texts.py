@@ -35,11 +35,7 @@ def texts(source: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr) and id(node) not in inside:
             found.append((node.lineno, node.col_offset, "".join(map(_part, node.values))))
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in inside | alone
-        ):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside | alone:
             found.append((node.lineno, node.col_offset, node.value))
     for *_, text in sorted(found):
         if _PROSE.search(text) and not _STYLE.search(text):

@@ -100,13 +100,7 @@ class Approval:
     shown: str = ""
 
     @classmethod
-    def allow(
-        cls,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        rules: str = "",
-        shown: str = "",
-    ) -> Approval:
+    def allow(cls, arguments: Mapping[str, Any] | None = None, *, rules: str = "", shown: str = "") -> Approval:
         """Return an approval.
 
         `arguments`: replace the call's arguments; None keeps them. `rules`, `shown`: as in the

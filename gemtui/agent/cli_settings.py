@@ -14,12 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.settings import (
-    load_settings,
-    read_settings,
-    settings_places,
-    system_settings_path,
-)
+from gemtui.agent.settings import load_settings, read_settings, settings_places, system_settings_path
 from gemtui.files import is_file, path_exists
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.file.policy_files import SkipReason, policy_entries
@@ -56,9 +51,7 @@ class CliSettings:
     """The CLI's folder, which relative paths in settings refer to."""
 
     @classmethod
-    def read(
-        cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True
-    ) -> CliSettings:
+    def read(cls, environ: Mapping[str, str], project: Path | None, *, expand: bool = True) -> CliSettings:
         """Read the settings of the machine, the user and, unless it is None, of a project.
 
         Callers use `gemtui.agent.trust.folder_settings`, which decides whether the project counts.

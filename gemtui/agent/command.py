@@ -248,9 +248,7 @@ def require_text(prompt: str, command: Command, cwd: Path) -> None:
     try:
         prompt.encode()
     except UnicodeEncodeError as error:
-        raise OptionError(
-            f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it to UTF-8"
-        ) from None
+        raise OptionError(f"the prompt is not valid UTF-8 (character {error.start + 1}): convert it to UTF-8") from None
     variables = (f"{name}={value}" for name, value in command.environ.items())
     for text in (f"cwd: {cwd}", *command.argv, *variables):
         if _UNSAYABLE.search(text):
@@ -273,9 +271,7 @@ def _mode(options: AgentOptions, machine: Machine) -> list[str]:
     if mode is None or (mode is ApprovalMode.DEFAULT and settled):
         return []
     if mode.value not in machine.capabilities.approval_modes:
-        raise OptionError(
-            f"this version of Gemini CLI has no approval mode {mode.value}: update it"
-        )
+        raise OptionError(f"this version of Gemini CLI has no approval mode {mode.value}: update it")
     return [f"--approval-mode={mode.value}"]
 
 
@@ -306,9 +302,7 @@ def _policy_files(ruled: Sequence[Rule], options: AgentOptions, machine: Machine
     return {name: rules_to_toml(part) for name, part in pairs if part}
 
 
-def _policies(
-    options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path
-) -> Iterable[str]:
+def _policies(options: AgentOptions, machine: Machine, files: Mapping[str, str], folder: Path) -> Iterable[str]:
     """Return the `--policy` flags, with the user's files between gemtui's two files.
 
     gemtui's first file denies and its second one allows. The user's policies have to be passed
@@ -336,9 +330,7 @@ def _settings_text(options: AgentOptions, machine: Machine) -> str:
 
     See assets/gemini-cli.md#settings.
     """
-    ours: dict[str, Any] = {
-        "general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}
-    }
+    ours: dict[str, Any] = {"general": {"sessionRetention": {"enabled": False}, "enableAutoUpdate": False}}
     if options.approval_mode is ApprovalMode.DEFAULT:
         ours["general"]["defaultApprovalMode"] = "default"
     if options.max_turns is not None:
@@ -377,10 +369,7 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
     if any(rule.decision is Decision.ASK_USER for rule in ruled) and not options.asks:
         yield "headless runs can't ask, so “ask” means deny, except for safe shell commands"
     for name in unknown_tools(options.tools):
-        yield (
-            f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI "
-            "has such a tool"
-        )
+        yield (f"gemtui knows no tool called {name!r}: the name has no effect unless your Gemini CLI has such a tool")
     if options.tools.asks_unnamed:
         yield (
             "no approval mode is set, so file writes, shell commands and network access need "
@@ -388,8 +377,7 @@ def _notes(options: AgentOptions, machine: Machine, ruled: Sequence[Rule]) -> It
         )
     if options.approval_mode is ApprovalMode.PLAN and _requests_allow(options):
         yield (
-            "in plan mode, options that allow tools have no effect, because they would permit "
-            "writes and shell commands"
+            "in plan mode, options that allow tools have no effect, because they would permit writes and shell commands"
         )
     if machine.settings_unread is not None:
         yield from _unread_notes(options, machine.settings_unread)
@@ -401,9 +389,7 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
     The note says what gemtui does instead. `why`: why the CLI ignores the run's settings file.
     """
     if options.max_turns is not None:
-        yield (
-            f"gemtui itself counts turns and stops the run after {options.max_turns}, because {why}"
-        )
+        yield (f"gemtui itself counts turns and stops the run after {options.max_turns}, because {why}")
     if options.resume:
         yield (
             "Gemini CLI's session cleanup can't be turned off for this run and may delete the "
@@ -413,9 +399,5 @@ def _unread_notes(options: AgentOptions, why: str) -> Iterable[str]:
 
 def _requests_allow(options: AgentOptions) -> bool:
     levels = options.permissions
-    allowed = levels is not None and "allow" in (
-        levels.file_write,
-        levels.shell_execute,
-        levels.network_access,
-    )
+    allowed = levels is not None and "allow" in (levels.file_write, levels.shell_execute, levels.network_access)
     return allowed or bool(options.approved_tools)

@@ -138,16 +138,7 @@ class Done(Struct, frozen=True, kw_only=True):
 
 
 Payload = (
-    Init
-    | Prompted
-    | TextSaid
-    | TextDelta
-    | Thinking
-    | ToolUse
-    | ToolResult
-    | ErrorSaid
-    | PermissionRequest
-    | Done
+    Init | Prompted | TextSaid | TextDelta | Thinking | ToolUse | ToolResult | ErrorSaid | PermissionRequest | Done
 )
 
 _TYPES: dict[type[Any], str] = {

@@ -18,14 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from gemtui.agent.approval import (
-    Approval,
-    ApprovalRequest,
-    Difference,
-    HookedCall,
-    PassedCall,
-    Settled,
-)
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, HookedCall, PassedCall, Settled
 from gemtui.agent.options import Approve
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.tail import STEP
@@ -234,9 +227,7 @@ class GateFolder:
         return self.path / f"{kind}-{number}.json"
 
 
-async def answer_questions(
-    gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]
-) -> None:
+async def answer_questions(gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]) -> None:
     """Answer a run's questions by calling `approve` for each, until cancelled.
 
     `approve` may be called for several questions at once. `late`: called with each question to
@@ -258,17 +249,12 @@ async def answer_questions(
 
 
 async def _answer(
-    gate: GateFolder,
-    request: ApprovalRequest,
-    approve: Approve,
-    late: Callable[[ApprovalRequest], object],
+    gate: GateFolder, request: ApprovalRequest, approve: Approve, late: Callable[[ApprovalRequest], object]
 ) -> None:
     try:
         answer = await approve(request)
         if not isinstance(answer, Approval):
-            answer = Approval.deny(
-                f"the approval callback returned {type(answer).__name__} instead of an Approval"
-            )
+            answer = Approval.deny(f"the approval callback returned {type(answer).__name__} instead of an Approval")
     except Exception as error:
         answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
     while (counts := await asyncio.to_thread(_write, gate, request.number, answer)) is None:
@@ -287,9 +273,6 @@ def _write(gate: GateFolder, number: int, answer: Approval) -> bool | None:
             return gate.answer(number, answer)
         except (TypeError, ValueError):  # arguments that can't be serialised as JSON
             return gate.answer(
-                number,
-                Approval.deny(
-                    "the approval callback returned arguments that can't be written as JSON"
-                ),
+                number, Approval.deny("the approval callback returned arguments that can't be written as JSON")
             )
     return None

@@ -41,11 +41,7 @@ from gemtui.agent.run_folder import (
     RunFolder,
     open_private,
 )
-from gemtui.agent.settings import (
-    settings_problems,
-    settings_unread,
-    system_settings,
-)
+from gemtui.agent.settings import settings_problems, settings_unread, system_settings
 from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.tail import STEP, tail
@@ -165,9 +161,7 @@ class GeminiRun:
                     yield event
             while self.asks and self.gate.has_question(asked + 1):
                 asked += 1
-                for event in stream.question_events(
-                    await asyncio.to_thread(self.gate.question, asked)
-                ):
+                for event in stream.question_events(await asyncio.to_thread(self.gate.question, asked)):
                     yield event
             looks = 0 if chunk else looks + 1
             if looks % _OWNER_LOOK == _OWNER_LOOK - 1:
@@ -216,9 +210,7 @@ class GeminiRun:
         except OSError:
             return ""
 
-    async def owned_events(
-        self, abort: asyncio.Event | None = None
-    ) -> AsyncGenerator[AgentEvent, None]:
+    async def owned_events(self, abort: asyncio.Event | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Yield the same events as `events`, and end the run when iteration stops.
 
         Setting `abort` ends the run as well. The iterator finishes once all of the run's processes
@@ -379,12 +371,7 @@ class UnguardedAdapter:
         return command
 
     def start(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        id: str | None = None,
-        about: About | None = None,
+        self, prompt: str, options: AgentOptions, *, id: str | None = None, about: About | None = None
     ) -> GeminiRun:
         """Start a run, which continues even if its events are not read.
 
@@ -447,9 +434,7 @@ class UnguardedAdapter:
         request = folder.request()
         return None if request is None else GeminiRun(folder, request, guard=self._guard)
 
-    async def begin(
-        self, prompt: str, options: AgentOptions, *, id: str | None = None
-    ) -> GeminiRun:
+    async def begin(self, prompt: str, options: AgentOptions, *, id: str | None = None) -> GeminiRun:
         """Start a run on a background thread; raises the same errors as `start`.
 
         If the task is cancelled while the run is starting, this method ends the run and waits for
@@ -467,9 +452,7 @@ class UnguardedAdapter:
         finally:
             thread.shutdown(wait=False)
 
-    async def run(
-        self, prompt: str, options: AgentOptions | None = None
-    ) -> AsyncGenerator[AgentEvent, None]:
+    async def run(self, prompt: str, options: AgentOptions | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Run a prompt and yield its events: `init` first, `done` last.
 
         Setting `options.abort`, cancelling the task or closing the iterator ends the run's whole
@@ -514,9 +497,7 @@ def _too_late(request: ApprovalRequest, before: AgentEvent) -> AgentEvent:
 
     `before`: the event that follows it.
     """
-    said = ErrorSaid(
-        message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE
-    )
+    said = ErrorSaid(message=f"{request.tool_name}: {ELSEWHERE}", recoverable=True, code=ANSWERED_ELSEWHERE)
     return Event(payload=said, timestamp=before.timestamp, session_id=before.session_id)
 
 
@@ -536,15 +517,11 @@ async def _on_set(event: asyncio.Event | None, act: Callable[[], None]) -> None:
 
 def unstarted(error: Exception, options: AgentOptions) -> list[AgentEvent]:
     """Return the events for a run that couldn't start: `init`, `error` and `done`."""
-    stream = Stream(
-        cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume
-    )
+    stream = Stream(cwd=str(options.cwd or current_folder()), model=options.model, resumed=options.resume)
     return list(stream.finish(Ending(code=None, problem=str(error))))
 
 
-def _about(
-    prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities
-) -> About:
+def _about(prompt: str, options: AgentOptions, command: Command, capabilities: Capabilities) -> About:
     """Return the facts to show in the list of runs and on screens that follow the run."""
     return {
         "prompt": prompt[:2000],
@@ -572,9 +549,7 @@ def _with_more(about: About, more: About | None) -> About:
     return {**about, **more, "notes": [*more.get("notes", ()), *about.get("notes", ())]}
 
 
-def _supervise(
-    folder: RunFolder, environ: Mapping[str, str], guard: Guard | None
-) -> subprocess.Popen[bytes]:
+def _supervise(folder: RunFolder, environ: Mapping[str, str], guard: Guard | None) -> subprocess.Popen[bytes]:
     """Start the run's supervisor in its own session, so that it outlives this process."""
     program = "gemtui.agent.supervise" if guard is None else guard.supervisor
     words = open_private(folder.path / "supervisor.txt")

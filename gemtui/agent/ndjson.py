@@ -93,9 +93,7 @@ class NdjsonReader:
 
     def _cut(self, line: bytes) -> Malformed:
         raw = line[: self._limit].decode("utf-8", "replace")
-        return Malformed(
-            error=f"line longer than {self._limit:,} bytes; the rest was dropped", raw=raw
-        )
+        return Malformed(error=f"line longer than {self._limit:,} bytes; the rest was dropped", raw=raw)
 
 
 async def read_ndjson(

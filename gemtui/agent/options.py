@@ -21,14 +21,7 @@ from gemtui.agent.run_option import Kept, OptionKind, RunOption, option_kind
 from gemtui.errors import OptionError
 from gemtui.files import is_folder
 from gemtui.paths import typed_path
-from gemtui.policy.file.levels import (
-    CAPABILITIES,
-    Level,
-    PermissionPolicy,
-    Permissions,
-    approval_mode,
-    check_tools,
-)
+from gemtui.policy.file.levels import CAPABILITIES, Level, PermissionPolicy, Permissions, approval_mode, check_tools
 from gemtui.policy.model.rules import ApprovalMode
 
 Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
@@ -147,8 +140,7 @@ class AgentOptions:
     ask: Annotated[
         bool,
         RunOption(
-            help="Ask in this terminal before each call that needs approval. Requires gemtui's "
-            "extension.",
+            help="Ask in this terminal before each call that needs approval. Requires gemtui's extension.",
             flags=("--ask",),
             group=_TOOLS,
             label="Ask me",
@@ -164,10 +156,7 @@ class AgentOptions:
             group=_TOOLS,
             label="When I'm away",
             hint="how to handle approval requests while gemtui is closed",
-            choices={
-                Away.WAIT: "wait for my answer, for days if necessary",
-                Away.REFUSE: "deny the call",
-            },
+            choices={Away.WAIT: "wait for my answer, for days if necessary", Away.REFUSE: "deny the call"},
             needs="ask",
             brief="denies requests while I'm away",
         ),
@@ -316,10 +305,7 @@ class AgentOptions:
     idle_timeout: Annotated[
         float | None,
         RunOption(
-            help=(
-                "Stop the run if it prints nothing for this long: seconds, or a value such as 90s, "
-                "10m or 2h."
-            ),
+            help=("Stop the run if it prints nothing for this long: seconds, or a value such as 90s, 10m or 2h."),
             flags=("--idle-timeout",),
             metavar="S",
             group=_ENDS,
@@ -347,8 +333,7 @@ class AgentOptions:
         bool,
         RunOption(
             help=(
-                "If the quota is used up, wait until it is renewed and continue, provided the "
-                "renewal time is known."
+                "If the quota is used up, wait until it is renewed and continue, provided the renewal time is known."
             ),
             flags=("--wait-for-quota",),
             group=_ENDS,
@@ -358,33 +343,23 @@ class AgentOptions:
             brief="waits for the quota",
         ),
     ] = False
-    extensions: Annotated[
-        tuple[str, ...], RunOption(help="The extensions to enable.", kept=Kept.QUEUE)
-    ] = ()
-    mcp_servers: Annotated[
-        tuple[str, ...], RunOption(help="The MCP servers to enable.", kept=Kept.QUEUE)
-    ] = ()
+    extensions: Annotated[tuple[str, ...], RunOption(help="The extensions to enable.", kept=Kept.QUEUE)] = ()
+    mcp_servers: Annotated[tuple[str, ...], RunOption(help="The MCP servers to enable.", kept=Kept.QUEUE)] = ()
     environment: Annotated[
-        Mapping[str, str],
-        RunOption(help="Environment variables to add to the process.", kept=Kept.NOWHERE),
+        Mapping[str, str], RunOption(help="Environment variables to add to the process.", kept=Kept.NOWHERE)
     ] = field(default_factory=dict)
     prompt_in_argv: Annotated[
         bool,
         RunOption(
-            help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on "
-            "stdin.",
+            help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on stdin.",
             kept=Kept.QUEUE,
         ),
     ] = False
     approve: Annotated[
-        Approve | None,
-        RunOption(
-            help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE
-        ),
+        Approve | None, RunOption(help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE)
     ] = None
     abort: Annotated[
-        asyncio.Event | None,
-        RunOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE),
+        asyncio.Event | None, RunOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE)
     ] = None
 
     if TYPE_CHECKING:
@@ -536,9 +511,7 @@ def with_values(options: AgentOptions, values: Mapping[str, Any]) -> AgentOption
     `values`: maps names of options and permission levels to their new values.
     """
     levels = {
-        name: level
-        for name in CAPABILITIES
-        if (level := values.get(name, option_value(options, name))) is not None
+        name: level for name in CAPABILITIES if (level := values.get(name, option_value(options, name))) is not None
     }
     others = {name: value for name, value in values.items() if name not in CAPABILITIES}
     permissions = PermissionPolicy(**levels) if levels else None
@@ -571,9 +544,7 @@ def parse_seconds(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) *([smh]?)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(
-            f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h"
-        )
+        raise OptionError(f"{text.strip()!r} is not a duration: give seconds, or a value such as 90s, 10m or 2h")
     return float(found[1]) * _UNITS[found[2]]
 
 
@@ -586,9 +557,7 @@ def dollars(text: str) -> float:
     """Parse an amount of US dollars: `2`, `0.50`, `$2`. Raises OptionError."""
     found = re.fullmatch(r"\$? ?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)", text.strip(), re.ASCII)
     if found is None:
-        raise OptionError(
-            f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50"
-        )
+        raise OptionError(f"{text.strip()!r} is not an amount of money: give US dollars, such as 2 or 0.50")
     return float(found[1])
 
 

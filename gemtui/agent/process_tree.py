@@ -156,10 +156,7 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
 
 
 def end_processes(
-    find: Callable[[], set[psutil.Process]],
-    *,
-    grace: float = 0.0,
-    at_once: Callable[[], bool] = lambda: False,
+    find: Callable[[], set[psutil.Process]], *, grace: float = 0.0, at_once: Callable[[], bool] = lambda: False
 ) -> int:
     """End the processes that `find` returns, and their descendants.
 

@@ -151,9 +151,7 @@ class PromptQueue:
 
     def messages(self) -> list[RunMessage]:
         """Return all messages so far, in order."""
-        found = (
-            self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD))
-        )
+        found = (self._read(f"word-{each}.json", RunMessage) for each in sorted(self._numbers(_WORD)))
         return [each for each in found if each is not None]
 
     def delivery(self, word: RunMessage) -> Delivered | None:

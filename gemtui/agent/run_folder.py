@@ -353,9 +353,7 @@ class RunFolder:
                 more.write(bytes(4096))
         except OSError as error:
             reserve.unlink(missing_ok=True)
-            words = (
-                f"\ngemtui: {error.strerror}: the rest of this run's output could not be saved\n"
-            )
+            words = f"\ngemtui: {error.strerror}: the rest of this run's output could not be saved\n"
             with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
                 said.write(words.encode())
 

@@ -33,11 +33,7 @@ OPTION_REASON: Final = (
 )
 """The message to the model that says why such a search is denied."""
 DENY_OPTION: Final = Rule(
-    tools=(_SEARCH,),
-    decision=Decision.DENY,
-    priority=999,
-    args_pattern='"pattern":"-',
-    deny_message=OPTION_REASON,
+    tools=(_SEARCH,), decision=Decision.DENY, priority=999, args_pattern='"pattern":"-', deny_message=OPTION_REASON
 )
 
 
@@ -76,14 +72,10 @@ def denies_options(
 
 
 def _restricts_commands(rules: Iterable[Rule]) -> bool:
-    return any(
-        rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules
-    )
+    return any(rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules)
 
 
-def _may_search_with_git(
-    options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]
-) -> bool:
+def _may_search_with_git(options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]) -> bool:
     cwd = options.cwd or current_folder()
     folders = (cwd, *options.include_directories, *settings.added_folders(cwd))
     temporary = gemini_home(environ)

@@ -130,9 +130,7 @@ def _problem(path: Path) -> str | None:
         return None
     except OSError as error:
         why = f"{path} can't be read: {error.strerror}"
-        return (
-            f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
-        )
+        return f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
     return None
 
 

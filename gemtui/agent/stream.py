@@ -61,12 +61,7 @@ class Limit(StrEnum):
     @classmethod
     def of(cls, word: str | None) -> Limit | None:
         """Return the limit named in an exit record; None if the word names no limit."""
-        words = {
-            "timeout": cls.TIMEOUT,
-            "idle": cls.IDLE,
-            "turns": cls.TURNS,
-            "budget": cls.BUDGET,
-        }
+        words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS, "budget": cls.BUDGET}
         return words.get(word or "")
 
 
@@ -290,9 +285,7 @@ class Stream:
         substitutes = shell and shell_output.substitutes(string(use.input.get("command")))
         self._uses[id] = _Use(use.name, at, substitutes)
         self._turns.calls(id)
-        payload = ToolUse(
-            tool_name=use.name, tool_use_id=id, input=use.input, description=use.description
-        )
+        payload = ToolUse(tool_name=use.name, tool_use_id=id, input=use.input, description=use.description)
         self._say(payload, at)
 
     def _made_id(self) -> str:
@@ -311,14 +304,7 @@ class Stream:
         self._turns.has_result(id)
         duration = None if use.began is None else max(0, at - use.began)
         self._say(
-            ToolResult(
-                tool_use_id=id,
-                tool_name=name,
-                status=status,
-                output=result.output,
-                duration_ms=duration,
-            ),
-            at,
+            ToolResult(tool_use_id=id, tool_name=name, status=status, output=result.output, duration_ms=duration), at
         )
 
     def _next_prompt(self, event: Part) -> Prompted | None:
@@ -433,9 +419,7 @@ class Stream:
             return self._last_error.message
         return (self._result and self._result.text) or self._answer or None
 
-    def _say(
-        self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None
-    ) -> None:
+    def _say(self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         self._said.append(
             cast(
                 AgentEvent,

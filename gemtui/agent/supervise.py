@@ -25,16 +25,7 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.guardian import guarded
-from gemtui.agent.run_folder import (
-    KILLED,
-    RUN_TAG,
-    Abort,
-    Exit,
-    Owner,
-    Request,
-    RunFolder,
-    open_private,
-)
+from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Owner, Request, RunFolder, open_private
 from gemtui.agent.turn_counter import TurnWatch
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
@@ -199,9 +190,7 @@ class Supervisor:
             self._problem = str(error)
         else:
             with suppress(OSError):  # the CLI may have filled the disk already
-                self.folder.write_owner(
-                    Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid)
-                )
+                self.folder.write_owner(Owner(pid=os.getpid(), began=psutil.Process().create_time(), cli=child.pid))
             code = self._watch(child)
         self._finish(code, started)
 
@@ -261,9 +250,7 @@ class Supervisor:
         if not self._killed:
             self._wait_for_group(child.pid)
             self._ended_others += process_tree.end_processes(
-                self._left,
-                grace=self.request.grace,
-                at_once=lambda: self._how() is Abort.KILL,
+                self._left, grace=self.request.grace, at_once=lambda: self._how() is Abort.KILL
             )
         if self._how() is None:
             self._look_at_budget()
@@ -425,12 +412,7 @@ class Supervisor:
         return len(others)
 
     def _wait_for(
-        self,
-        targets: set[psutil.Process],
-        child: subprocess.Popen[bytes],
-        seconds: float,
-        *,
-        stop_on_kill: bool,
+        self, targets: set[psutil.Process], child: subprocess.Popen[bytes], seconds: float, *, stop_on_kill: bool
     ) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

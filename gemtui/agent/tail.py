@@ -14,9 +14,7 @@ STEP = 0.02
 """Seconds between two reads of a file that has not grown."""
 
 
-async def tail(
-    path: Path, *, ended: Callable[[], bool], step: float = STEP
-) -> AsyncIterator[bytes]:
+async def tail(path: Path, *, ended: Callable[[], bool], step: float = STEP) -> AsyncIterator[bytes]:
     """Yield what is written to `path`, in chunks of at most 256 KiB.
 
     `ended`: returns whether the writer has ended; what it wrote before that is still yielded.

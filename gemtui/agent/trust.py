@@ -101,11 +101,7 @@ def trust_of(folder: Path, environ: Mapping[str, str] = os.environ) -> FolderTru
 
 
 def folder_settings(
-    folder: Path | None,
-    environ: Mapping[str, str],
-    *,
-    for_run: bool = False,
-    expand: bool = True,
+    folder: Path | None, environ: Mapping[str, str], *, for_run: bool = False, expand: bool = True
 ) -> CliSettings:
     """Return the settings that count in a folder; its own count only if it is trusted.
 

@@ -31,14 +31,7 @@ _GEMINI_2 = re.compile(r"gemini-2(\.|\Z)")
 _ALIASES = frozenset(("", "auto", "pro", "flash", "flash-lite", "none"))
 _OWN = {
     WRITE: ("file_path", "content", "wait_for_previous"),
-    EDIT: (
-        "file_path",
-        "instruction",
-        "old_string",
-        "new_string",
-        "allow_multiple",
-        "wait_for_previous",
-    ),
+    EDIT: ("file_path", "instruction", "old_string", "new_string", "allow_multiple", "wait_for_previous"),
 }
 """The arguments that affect what each file tool does.
 
@@ -109,15 +102,7 @@ class Effect:
     @property
     def mark(self) -> str:
         """A digest of everything the user is shown about the effect."""
-        shown: list[object] = [
-            self.kind,
-            self.tool,
-            self.path,
-            self.was,
-            self.becomes,
-            self.after,
-            self.fails,
-        ]
+        shown: list[object] = [self.kind, self.tool, self.path, self.was, self.becomes, self.after, self.fails]
         shown += [self.command, self.folder, self.certain, dict(self.arguments)]
         text = json.dumps(shown, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
@@ -348,9 +333,7 @@ def _edited(found: Effect, file: _File, context: CallContext) -> Effect:
     edit = edited(before, old, new, several=several)
     if edit is None or (edit.count > 1 and not several) or _same(old, new):
         if context.corrects and PurePosixPath(file.path).suffix.lower() not in _JSON_KINDS:
-            remarks.append(
-                "a second model will search for the place to edit, and may change the new text"
-            )
+            remarks.append("a second model will search for the place to edit, and may change the new text")
             return replace(found, certain=False, remarks=tuple(remarks))
         raise _FailsError(_not_made(edit, same=_same(old, new)))
     if not edit.exact and edit.after != before:
@@ -398,12 +381,7 @@ def _of_file(file: _File) -> list[str]:
 
 def _becomes(found: Effect, after: str, remarks: list[str]) -> Effect:
     data = javascript.encoded(after)
-    return replace(
-        found,
-        after=data.decode(),
-        becomes=digest(data),
-        remarks=tuple(remarks),
-    )
+    return replace(found, after=data.decode(), becomes=digest(data), remarks=tuple(remarks))
 
 
 def on_disk(path: str) -> str:

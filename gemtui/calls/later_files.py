@@ -289,10 +289,7 @@ _MOST_ENTRIES = 2000
 """How many entries of the home folder are checked for links into the project."""
 _ORDINARY = (".gemini/gemini.md", ".gemini/tmp", ".gemini/worktrees")
 """Paths under `.gemini` that start nothing: model instructions, plans, worktrees."""
-_EVERYWHERE = tuple(
-    f".gemini/{name}"
-    for name in ("extensions", "commands", "agents", "policies", "hooks", "skills")
-)
+_EVERYWHERE = tuple(f".gemini/{name}" for name in ("extensions", "commands", "agents", "policies", "hooks", "skills"))
 """Paths under `.gemini` that affect all runs, in every project."""
 
 
@@ -393,9 +390,7 @@ def describe_settings_change(path: Path, before: str | None, after: str | None) 
     return (*_changes(was, becomes), *gone)
 
 
-def _changes(
-    was: Mapping[str, SettingEffect], becomes: Mapping[str, SettingEffect]
-) -> Iterator[str]:
+def _changes(was: Mapping[str, SettingEffect], becomes: Mapping[str, SettingEffect]) -> Iterator[str]:
     for setting, effect in becomes.items():
         if setting not in was:
             yield f"Adds {setting}. {effect.follows}"

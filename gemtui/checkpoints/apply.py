@@ -58,9 +58,7 @@ def tasks_of(steps: Iterable[Step]) -> list[Task]:
     opened = [step for step in folders if _opens(step)]
     closed = [step for step in reversed(folders) if not _opens(step)]
     removed.sort(key=lambda step: step.path, reverse=True)
-    return [
-        Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)
-    ]
+    return [Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)]
 
 
 def _opens(step: Step) -> bool:
@@ -70,17 +68,12 @@ def _opens(step: Step) -> bool:
 
 def encode_tasks(tasks: Iterable[Task]) -> str:
     """Serialise tasks to a string, which `decode_tasks` parses."""
-    return orjson.dumps(
-        [[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]
-    ).decode()
+    return orjson.dumps([[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]).decode()
 
 
 def decode_tasks(text: str) -> list[Task]:
     """Parse the tasks that `encode_tasks` serialised. Raises ValueError."""
-    return [
-        Task(bytes.fromhex(path), decode(now), decode(result))
-        for path, now, result in orjson.loads(text)
-    ]
+    return [Task(bytes.fromhex(path), decode(now), decode(result)) for path, now, result in orjson.loads(text)]
 
 
 def apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[Task], undo: int) -> Applied:

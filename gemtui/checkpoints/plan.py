@@ -16,14 +16,7 @@ from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
 from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import (
-    CheckpointStore,
-    Tree,
-    WritingCall,
-    digest_of,
-    folders_of,
-    is_folder_name,
-)
+from gemtui.checkpoints.store import CheckpointStore, Tree, WritingCall, digest_of, folders_of, is_folder_name
 
 _EDITED = "the same lines have been edited since"
 _DELETED = "deleted since"
@@ -95,9 +88,7 @@ Histories = Mapping[bytes, Sequence[Delta]]
 """Maps each file or folder to its changes, oldest first."""
 
 
-def histories(
-    store: CheckpointStore, wanted: Callable[[WritingCall], bool]
-) -> dict[bytes, list[Delta]]:
+def histories(store: CheckpointStore, wanted: Callable[[WritingCall], bool]) -> dict[bytes, list[Delta]]:
     """Map each file or folder to its changes, from the first one to undo onwards.
 
     `wanted`: returns whether to undo a call's changes. Files without changes to undo are left out.
@@ -131,9 +122,7 @@ def plan_steps(store: CheckpointStore, tree: Tree, changes: Histories) -> list[S
     return steps
 
 
-def _step(
-    store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[Delta]
-) -> Step | None:
+def _step(store: CheckpointStore, path: bytes, now: FileState, deltas: Sequence[Delta]) -> Step | None:
     groups = _groups(deltas)
     if not groups:
         return None
@@ -176,9 +165,7 @@ def _groups(deltas: Sequence[Delta]) -> list[tuple[FileState, FileState]]:
     return [(before, after) for before, after in groups if before != after]
 
 
-def _revert(
-    store: CheckpointStore, now: FileState, before: FileState, after: FileState
-) -> FileState | str:
+def _revert(store: CheckpointStore, now: FileState, before: FileState, after: FileState) -> FileState | str:
     """Return the state `now` without the change from `before` to `after`.
 
     If the change can't be reverted, return the reason as a message.
@@ -273,9 +260,7 @@ def _without_losses(steps: Sequence[Step], changes: Histories) -> list[Step]:
     return [_unless_needed(step, changes[step.path], lost, gone) for step in steps]
 
 
-def _unless_needed(
-    step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]
-) -> Step:
+def _unless_needed(step: Step, deltas: Sequence[Delta], lost: Mapping[str, bytes], gone: Mapping[float, bytes]) -> Step:
     """Return the step, but keep its file if that may be a lost file, renamed.
 
     A lost file is one that can't be restored, so carrying out the step could delete its only copy.

@@ -249,9 +249,7 @@ class CheckpointStore:
     def keep(self, data: bytes) -> str:
         """Store contents and return their digest."""
         digest = digest_of(data)
-        self._database.execute(
-            "insert or ignore into content values (?, ?)", (digest, zlib.compress(data, 1))
-        )
+        self._database.execute("insert or ignore into content values (?, ?)", (digest, zlib.compress(data, 1)))
         return digest
 
     def content(self, digest: str) -> bytes:
@@ -259,9 +257,7 @@ class CheckpointStore:
 
         Raises KeyError if the contents are not stored, no longer stored, or corrupt.
         """
-        row = self._database.execute(
-            "select data from content where digest = ?", (digest,)
-        ).fetchone()
+        row = self._database.execute("select data from content where digest = ?", (digest,)).fetchone()
         try:
             data = zlib.decompress(row[0])
         except (TypeError, zlib.error):
@@ -294,9 +290,7 @@ class CheckpointStore:
 
     def files_under(self, name: bytes) -> Tree:
         """Return the files that a folder contained at the newest checkpoint, at any depth."""
-        return self._rows(
-            "path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode())
-        )
+        return self._rows("path > ? and path < ? and state != ?", (name + b"/", name + b"0", GONE.encode()))
 
     def states_around(self, names: Iterable[bytes]) -> Tree:
         """Return the states of paths, and of anything in their way.
@@ -319,14 +313,11 @@ class CheckpointStore:
 
     def _rows(self, condition: str, values: tuple[object, ...]) -> Tree:
         rows = self._database.execute(
-            f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}",
-            values,
+            f"select path, state, size, mtime, ctime, inode, user, gid from tree where {condition}", values
         )
         return {row[0]: (decode(row[1]), Facts(*row[2:])) for row in rows}
 
-    def set_tree(
-        self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]
-    ) -> None:
+    def set_tree(self, changed: Mapping[bytes, tuple[FileState, Facts]], listed: Container[bytes]) -> None:
         """Record the new states of changed files.
 
         `listed`: the files that git lists; only these may be added to git's index. A deleted file
@@ -334,10 +325,7 @@ class CheckpointStore:
         """
         self._database.executemany(
             "insert or replace into tree values (?,?,?,?,?,?,?,?,?)",
-            (
-                (path, state.encode(), *facts, 0 if path in listed else -1)
-                for path, (state, facts) in changed.items()
-            ),
+            ((path, state.encode(), *facts, 0 if path in listed else -1) for path, (state, facts) in changed.items()),
         )
         if self.git_index() is None:
             self._forget_gone()
@@ -356,8 +344,7 @@ class CheckpointStore:
         """Record the new modes of folders; None removes a folder that is missing."""
         self._database.executemany("delete from folder where path = ?", [(p,) for p in changed])
         self._database.executemany(
-            "insert into folder values (?,?)",
-            [(path, mode) for path, mode in changed.items() if mode is not None],
+            "insert into folder values (?,?)", [(path, mode) for path, mode in changed.items() if mode is not None]
         )
 
     # --- git's index ---------------------------------------------------------------------------
@@ -398,8 +385,7 @@ class CheckpointStore:
             (before,),
         )
         rows = self._database.execute(
-            "select path, state, size, mtime, ctime, inode, user, gid from tree"
-            " where indexed = 1 order by path"
+            "select path, state, size, mtime, ctime, inode, user, gid from tree where indexed = 1 order by path"
         )
         for row in rows:
             yield row[0], decode(row[1]), Facts(*row[2:])
@@ -419,13 +405,7 @@ class CheckpointStore:
     # --- checkpoints ---------------------------------------------------------------------------
 
     def add_checkpoint(
-        self,
-        time: float,
-        reason: Reason,
-        run: str,
-        session: str,
-        notes: Iterable[str],
-        changes: Iterable[FileChange],
+        self, time: float, reason: Reason, run: str, session: str, notes: Iterable[str], changes: Iterable[FileChange]
     ) -> Checkpoint:
         """Store a checkpoint with the changes since the previous one, and return it.
 
@@ -437,22 +417,16 @@ class CheckpointStore:
             (time, reason.value, run, session, orjson.dumps(told).decode()),
         )
         id = done.lastrowid or 0
-        every = [
-            (id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure)
-            for each in changes
-        ]
+        every = [(id, each.path, each.before.encode(), each.after.encode(), each.call, each.sure) for each in changes]
         for table, folders in (("change", False), ("folder_change", True)):
             self._database.executemany(
-                f"insert into {table} values (?,?,?,?,?,?)",
-                [row for row in every if is_folder_name(row[1]) is folders],
+                f"insert into {table} values (?,?,?,?,?,?)", [row for row in every if is_folder_name(row[1]) is folders]
             )
         return Checkpoint(id=id, time=time, reason=reason, run=run, session=session, notes=told)
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return all checkpoints, oldest first."""
-        rows = self._database.execute(
-            "select id, time, reason, run, session, notes from checkpoint order by id"
-        )
+        rows = self._database.execute("select id, time, reason, run, session, notes from checkpoint order by id")
         return [
             Checkpoint(
                 id=row[0], time=row[1], reason=Reason(row[2]), run=row[3], session=row[4],
@@ -461,9 +435,7 @@ class CheckpointStore:
             for row in rows
         ]  # fmt: skip
 
-    def changes(
-        self, *, after: int = 0, by_calls: bool = False
-    ) -> Iterator[tuple[int, FileChange]]:
+    def changes(self, *, after: int = 0, by_calls: bool = False) -> Iterator[tuple[int, FileChange]]:
         """Yield (checkpoint id, change) for each file changed after a checkpoint.
 
         Changes are sorted by checkpoint, then by path. `after`: the checkpoint's id; 0 means all.
@@ -476,9 +448,7 @@ class CheckpointStore:
         """Yield (checkpoint id, change) for each folder that some call has changed."""
         return self._changes("folder_change", 0, by_calls=True)
 
-    def _changes(
-        self, table: str, after: int, *, by_calls: bool
-    ) -> Iterator[tuple[int, FileChange]]:
+    def _changes(self, table: str, after: int, *, by_calls: bool) -> Iterator[tuple[int, FileChange]]:
         only = f"and path in (select path from {table} where call is not null)" if by_calls else ""
         rows = self._database.execute(
             f"select checkpoint, path, before, after, call, sure from {table} where checkpoint > ?"
@@ -486,16 +456,7 @@ class CheckpointStore:
             (after,),
         )
         for id, path, before, state, call, sure in rows:
-            yield (
-                id,
-                FileChange(
-                    path=path,
-                    before=decode(before),
-                    after=decode(state),
-                    call=call,
-                    sure=bool(sure),
-                ),
-            )
+            yield (id, FileChange(path=path, before=decode(before), after=decode(state), call=call, sure=bool(sure)))
 
     def save_call(self, call: WritingCall) -> int:
         """Store a call, or record the end of a stored one; return the call's id."""
@@ -508,16 +469,12 @@ class CheckpointStore:
                 call.ended, call.sure,
             ),
         )  # fmt: skip
-        row = self._database.execute(
-            "select id from call where run = ? and use = ?", (call.run, call.use)
-        ).fetchone()
+        row = self._database.execute("select id from call where run = ? and use = ?", (call.run, call.use)).fetchone()
         return int(row[0])
 
     def calls(self) -> dict[int, WritingCall]:
         """Return all calls, by id."""
-        rows = self._database.execute(
-            "select id, run, session, use, tool, command, path, began, ended, sure from call"
-        )
+        rows = self._database.execute("select id, run, session, use, tool, command, path, began, ended, sure from call")
         return {
             row[0]: WritingCall(
                 id=row[0], run=row[1], session=row[2], use=row[3], tool=row[4], command=row[5],
@@ -538,8 +495,7 @@ class CheckpointStore:
         describes them.
         """
         done = self._database.execute(
-            "insert into undo (time, session, prompt, checkpoint, call, plan, redoes)"
-            " values (?,?,?,?,?,?,?)",
+            "insert into undo (time, session, prompt, checkpoint, call, plan, redoes) values (?,?,?,?,?,?,?)",
             (time, session, prompt, checkpoint, call, plan, redoes),
         )
         return done.lastrowid or 0
@@ -561,8 +517,7 @@ class CheckpointStore:
     def undos(self) -> list[Undo]:
         """Return all undos and redos, oldest first."""
         rows = self._database.execute(
-            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes"
-            " from undo order by id"
+            "select id, time, session, prompt, checkpoint, call, fork, plan, undone, redoes from undo order by id"
         )
         return [
             Undo(

@@ -151,9 +151,7 @@ def _by_git(git: str, root: Path, private: Path, index: GitIndex | None) -> Tree
 
 
 def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
-    return frozenset(
-        name for name in names if name and (b".git" not in name.lower() or is_tracked_name(name))
-    )
+    return frozenset(name for name in names if name and (b".git" not in name.lower() or is_tracked_name(name)))
 
 
 def _is_whole(file: Path, index: GitIndex) -> bool:
@@ -171,9 +169,7 @@ def _version_of(index: Path | None) -> str:
     return ""
 
 
-def _ask(
-    git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]
-) -> bytes | None:
+def _ask(git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]) -> bytes | None:
     """Return the output of `git ls-files`; None if it fails or takes too long.
 
     `top`: the root of the repository. `private`: gemtui's own repository, which git uses instead.
@@ -228,10 +224,7 @@ def _make_private(private: Path) -> None:
     """Create the smallest repository that git accepts, in the folder `private`."""
     for folder in (private / "objects", private / "refs"):
         make_folder(folder)
-    for name, text in (
-        ("HEAD", b"ref: refs/heads/none\n"),
-        ("config", b"[core]\n\tbare = false\n"),
-    ):
+    for name, text in (("HEAD", b"ref: refs/heads/none\n"), ("config", b"[core]\n\tbare = false\n")):
         with suppress(FileExistsError):
             write_new(private / name, text)
 

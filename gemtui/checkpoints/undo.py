@@ -115,9 +115,7 @@ class Project:
         self.root, self.store, self.taker = root, store, taker
         self._settled: list[str] = []
 
-    def undo(
-        self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False
-    ) -> FilesUndone:
+    def undo(self, target: UndoTarget, *, paths: Sequence[bytes] | None = None, dry_run: bool = False) -> FilesUndone:
         """Undo the changes since `target`.
 
         `paths`: undo only changes to these files, and to files under these folders; None means all.
@@ -161,9 +159,7 @@ class Project:
         open_ones = (u for u in self.store.undos() if u.redoes is None and not u.undone)
         return max(open_ones, key=lambda undo: undo.id, default=None)
 
-    def _planned(
-        self, changes: Callable[[], Histories], paths: Sequence[bytes] | None
-    ) -> Callable[[], list[Step]]:
+    def _planned(self, changes: Callable[[], Histories], paths: Sequence[bytes] | None) -> Callable[[], list[Step]]:
         def planned() -> list[Step]:
             chosen = _chosen(changes(), paths)
             return plan_steps(self.store, self.store.states_around(chosen), chosen)
@@ -205,13 +201,7 @@ class Project:
                 return told
             call = self._call(session, tool, taken.id)
             id = self.store.begin_undo(
-                taken.time,
-                session,
-                prompt,
-                taken.id,
-                call,
-                encode_tasks(tasks),
-                None if redone is None else redone.id,
+                taken.time, session, prompt, taken.id, call, encode_tasks(tasks), None if redone is None else redone.id
             )
         (undo,) = (each for each in self.store.undos() if each.id == id)
         done = self._finish(undo)
@@ -230,9 +220,7 @@ class Project:
         `number`: the id of the checkpoint taken beforehand, which makes the call's name unique.
         """
         now = time.time()
-        call = WritingCall(
-            run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now
-        )
+        call = WritingCall(run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now)
         return self.store.save_call(call)
 
     def _finish(self, undo: Undo, *, interrupted: bool = False) -> Applied:

@@ -29,9 +29,7 @@ def write_cursor(kind: str, *values: Any) -> str:
 
 def not_a_cursor() -> click.UsageError:
     """Return the error to raise for an argument that isn't a cursor of this list."""
-    return click.UsageError(
-        "--cursor: this is not a next_cursor from an earlier answer: leave it out to start over"
-    )
+    return click.UsageError("--cursor: this is not a next_cursor from an earlier answer: leave it out to start over")
 
 
 def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:

@@ -75,9 +75,7 @@ def remove(yes: bool) -> int:
     if not _agreed(removal_notes(), "Remove the extension?", yes=yes):
         return 1
     action.remove_extension(detect_cli())
-    lines_to_stdout(
-        [clean_line("removed the extension; sessions started from now on don't use it")]
-    )
+    lines_to_stdout([clean_line("removed the extension; sessions started from now on don't use it")])
     return 0
 
 
@@ -89,9 +87,7 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not yes and not all(stream is not None and stream.isatty() for stream in streams):
-        raise click.UsageError(
-            "can't ask for confirmation without a terminal: run this in a terminal, or add --yes"
-        )
+        raise click.UsageError("can't ask for confirmation without a terminal: run this in a terminal, or add --yes")
     width = min(_WIDEST, terminal_width() or _WIDEST)
     for paragraph in words:
         lines = textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)
@@ -103,9 +99,7 @@ def _say_state(found: ExtensionState) -> None:
     if found.problem is None:
         words = [f"installed: its hooks in {found.folder} run in every Gemini CLI session"]
         if found.offers_mcp:
-            words.append(
-                "agents may search and read the stored sessions of the folder they work in (mcp)"
-            )
+            words.append("agents may search and read the stored sessions of the folder they work in (mcp)")
     else:
         words = [found.problem]
     lines_to_stdout(map(clean_line, words))

@@ -21,12 +21,7 @@ from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.writes.patches import ProjectPatch, remarks
-from gemtui.sessions.writes.written_files import (
-    RecordedWrite,
-    recorded_changes,
-    recorded_writes,
-    writes_by_file,
-)
+from gemtui.sessions.writes.written_files import RecordedWrite, recorded_changes, recorded_writes, writes_by_file
 from gemtui.text import Clean, clean_line, relative, short_path
 
 
@@ -66,9 +61,7 @@ def run(
     return 0 if files else 1
 
 
-def matching_writes(
-    writes: Iterator[RecordedWrite | Problem], path: Path | None
-) -> Iterator[RecordedWrite]:
+def matching_writes(writes: Iterator[RecordedWrite | Problem], path: Path | None) -> Iterator[RecordedWrite]:
     """Yield the writes to files that match `path`; None means all files.
 
     `path`: as in `run`. Problems that occurred while sessions were read are reported on stderr.
@@ -109,9 +102,7 @@ def _folder_of(session: Summary | None) -> Path | None:
 # --- lines and JSON ------------------------------------------------------------------------------
 
 
-def _lines(
-    files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot
-) -> Iterator[Clean]:
+def _lines(files: Mapping[PurePath, Sequence[RecordedWrite]], snapshot: Snapshot) -> Iterator[Clean]:
     ids, now = short_ids(each.id for each in snapshot.sessions), datetime.now(UTC)
     for path, writes in files.items():
         yield short_path(Path(path))
@@ -166,9 +157,7 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
     patch is empty.
     """
     if root is None:
-        raise click.UsageError(
-            "a patch covers a single project: change to its folder, or name it with --project"
-        )
+        raise click.UsageError("a patch covers a single project: change to its folder, or name it with --project")
     patch = ProjectPatch(root)
     for write in writes:
         patch.add(write)

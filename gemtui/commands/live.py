@@ -90,12 +90,7 @@ def _found(stored: Iterable[Summary]) -> Iterator[_Live]:
     for each in LiveFolder().read():
         seen.add(each.session)
         yield _Live(
-            session=each.session,
-            state=each.state,
-            since=each.since,
-            project=each.project,
-            by="hook",
-            reported=each,
+            session=each.session, state=each.state, since=each.since, project=each.project, by="hook", reported=each
         )
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and run.session and run.session not in seen:

@@ -24,21 +24,14 @@ def run(*, project: Path | None, everywhere: bool) -> int:
     `everywhere`: agents can read the sessions of all projects. Raises click.UsageError.
     """
     if sys.stdin is None or sys.stdout is None:
-        raise click.UsageError(
-            "agents connect through stdin and stdout, but stdin or stdout is closed"
-        )
+        raise click.UsageError("agents connect through stdin and stdout, but stdin or stdout is closed")
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     out = os.fdopen(os.dup(1), "wb")
     _let_stderr_go()
     os.dup2(2, 1)  # keep other output out of the protocol
     where = None if everywhere else (project or current_folder()).absolute()
-    server = McpServer(
-        SessionTools(where).tools(),
-        name="gemtui",
-        version=version("gemtui"),
-        instructions=WHAT,
-    )
+    server = McpServer(SessionTools(where).tools(), name="gemtui", version=version("gemtui"), instructions=WHAT)
     server.serve(sys.stdin.buffer, out)
     sys.stderr.flush()
     os._exit(0)  # a tool that has timed out may still be running

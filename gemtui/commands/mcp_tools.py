@@ -26,12 +26,7 @@ from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.query import parse_query
-from gemtui.sessions.catalog.scope import (
-    find_session,
-    listed_sessions,
-    read_store,
-    sessions_with_calls,
-)
+from gemtui.sessions.catalog.scope import find_session, listed_sessions, read_store, sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.read.load import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
@@ -55,13 +50,8 @@ _DEEPEST = 500
 _WRITES = 20
 
 _Id = Annotated[str, Meta(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{1,99}$")]
-_Cursor = Annotated[
-    str,
-    Meta(max_length=100, description="The cursor from the previous result, to get the next page."),
-]
-_Limit = Annotated[
-    int, Meta(ge=1, le=50, description="The maximum number of entries in one result.")
-]
+_Cursor = Annotated[str, Meta(max_length=100, description="The cursor from the previous result, to get the next page.")]
+_Limit = Annotated[int, Meta(ge=1, le=50, description="The maximum number of entries in one result.")]
 
 
 class SearchArguments(Struct, forbid_unknown_fields=True):
@@ -91,15 +81,9 @@ class ListArguments(Struct, forbid_unknown_fields=True):
 class ReadArguments(Struct, forbid_unknown_fields=True):
     """The arguments of `read_session`."""
 
-    session: Annotated[
-        _Id, Meta(description="A session's id from search, list_sessions or files, or `latest`.")
-    ]
+    session: Annotated[_Id, Meta(description="A session's id from search, list_sessions or files, or `latest`.")]
     message: Annotated[
-        str,
-        Meta(
-            max_length=200,
-            description="Start at the message with this id, which search returned.",
-        ),
+        str, Meta(max_length=200, description="Start at the message with this id, which search returned.")
     ] = ""
     cursor: _Cursor = ""
 
@@ -111,10 +95,7 @@ class FilesArguments(Struct, forbid_unknown_fields=True):
         str,
         Meta(
             max_length=4000,
-            description=(
-                "Limit the list to this file, files under this folder, or files whose path ends "
-                "with this."
-            ),
+            description=("Limit the list to this file, files under this folder, or files whose path ends with this."),
         ),
     ] = ""
     limit: _Limit = 20
@@ -140,10 +121,7 @@ class SessionTools:
                 self.search,
             ),
             ServedTool(
-                "list_sessions",
-                f"List earlier sessions, newest first. {WHAT}",
-                ListArguments,
-                self.list_sessions,
+                "list_sessions", f"List earlier sessions, newest first. {WHAT}", ListArguments, self.list_sessions
             ),
             ServedTool(
                 "read_session",
@@ -165,19 +143,14 @@ class SessionTools:
         start = _offset(given.cursor)
         limit = start + given.limit + 1
         if limit > _DEEPEST + 1:
-            raise ToolError(
-                f"A search returns at most {_DEEPEST} results: search for something more specific."
-            )
+            raise ToolError(f"A search returns at most {_DEEPEST} results: search for something more specific.")
         query = parse_query(given.query, now=datetime.now().astimezone())
         folder = index_folder(cache_dir(), gemini_home())
         with index_of_user() as index, closing(Search(folder)) as search:
             asked = SearchOptions(query, self._project, self._project is None, False, limit)
             results = find_results(asked, index, search).results
             found = results.hits
-            hits = [
-                hit_entry(each, search.snippet(each, results.query))
-                for each in found[start : start + given.limit]
-            ]
+            hits = [hit_entry(each, search.snippet(each, results.query)) for each in found[start : start + given.limit]]
         for each in hits:
             each["snippet"] = each["snippet"][:_SNIPPET]
             del each["spans"]

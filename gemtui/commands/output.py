@@ -80,11 +80,7 @@ def lines_to_stdout(lines: Iterable[Clean]) -> None:
 
 
 def columns(
-    rows: Sequence[Sequence[str]],
-    *,
-    numbers: frozenset[int] = frozenset(),
-    room: int | None = None,
-    cut: bool = False,
+    rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset(), room: int | None = None, cut: bool = False
 ) -> Iterator[Clean]:
     """Yield a table's rows as lines with aligned columns.
 
@@ -147,9 +143,7 @@ def note(words: str) -> None:
 def require_terminal() -> None:
     """Raise click.UsageError if no question can be asked: stdin isn't a terminal."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError(
-            "can't ask for confirmation without a terminal: add --yes to skip the question"
-        )
+        raise click.UsageError("can't ask for confirmation without a terminal: add --yes to skip the question")
 
 
 def progress(doing: str, total: int) -> Callable[[int], None]:
@@ -169,9 +163,7 @@ def progress(doing: str, total: int) -> Callable[[int], None]:
     return say
 
 
-def to_file(
-    path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False
-) -> None:
+def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force: bool = False) -> None:
     """Write an export to a file, completely or not at all.
 
     A new file is readable only by the user. `keep`: files that must not be overwritten, and folders

@@ -38,9 +38,7 @@ def index_of_user(home: Path | None = None) -> Iterator[Index]:
                 note(f"{index.renewed.path}: {index.renewed.what}")
 
 
-def choose(
-    wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None
-) -> Summary:
+def choose(wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None) -> Summary:
     """Return the session for a full id, a unique prefix, a file's path or `latest`.
 
     `project`, `here`: as in `find_session`, except that None for `here` means the current folder.

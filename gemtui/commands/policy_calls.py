@@ -20,13 +20,7 @@ from gemtui.paths import folder_here
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.policy.model.rules import Call, Decision, Rule
-from gemtui.policy.suggest.replay import (
-    EXAMPLES,
-    ReplayCounter,
-    ReplayCounts,
-    ReplayDecision,
-    RuleCount,
-)
+from gemtui.policy.suggest.replay import EXAMPLES, ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
@@ -43,9 +37,7 @@ _CUT = 1000
 # --- explain -------------------------------------------------------------------------------------
 
 
-def print_explanation(
-    situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool
-) -> int:
+def print_explanation(situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool) -> int:
     """Print the decision for a call; return 1 if the CLI ignores one of the policies.
 
     `args`: the call's arguments as JSON, or `-` for stdin. `subagent`: the agent that makes the
@@ -73,11 +65,7 @@ def _arguments(text: str) -> Mapping[str, Any]:
     stdin is needed for more than 128 KiB, which is the limit for one argument of a command.
     """
     such = """write one, such as '{"command": "ls"}'"""
-    data = (
-        sys.stdin.buffer.read()
-        if text == "-" and sys.stdin
-        else text.encode("utf-8", "surrogatepass")
-    )
+    data = sys.stdin.buffer.read() if text == "-" and sys.stdin else text.encode("utf-8", "surrogatepass")
     if not data.strip():
         raise click.UsageError(f"--args is empty instead of a JSON object: {such}")
     try:
@@ -105,8 +93,7 @@ def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
         "message": answer.message,
         "tool_refuses": answer.tool_refuses,
         "considered": [
-            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why}
-            for each in answer.considered
+            {"rule": rule_dict(each.rule), "matches": each.matches, "why": each.why} for each in answer.considered
         ],
         "files": [str(path) for path in (*stands.files, *stands.admin)],
     }
@@ -116,9 +103,7 @@ def _sourced(rule: Rule) -> str:
     return f"{rule_source(rule)}: {rule_words(rule)}"
 
 
-def _explanation(
-    answer: Explanation, stands: EffectivePolicy, situation: Situation
-) -> Iterator[Clean]:
+def _explanation(answer: Explanation, stands: EffectivePolicy, situation: Situation) -> Iterator[Clean]:
     call = answer.call
     if args_hold_controls(call.args):
         yield Clean(f"{HOLDS_CONTROLS}:")
@@ -184,9 +169,7 @@ class CallSelection:
         """Raise click.UsageError if more than one of the options is given."""
         given = [self.session is not None, self.project is not None, self.everywhere]
         if sum(given) > 1:
-            raise click.UsageError(
-                "--session, --project and --everywhere can't be combined: use only one of them"
-            )
+            raise click.UsageError("--session, --project and --everywhere can't be combined: use only one of them")
 
 
 @dataclass(kw_only=True)
@@ -239,9 +222,7 @@ def read_which(which: CallSelection) -> Read:
     workspace = project
     if one is not None:
         workspace = Path(one.project) if one.project is not None else None
-    read = Read(
-        sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace
-    )
+    read = Read(sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace)
     if one is None:
         read.problems += snapshot.unreadable
     return read
@@ -300,11 +281,7 @@ def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict
                 "tool_refuses": share.decision is ReplayDecision.TOOL_REFUSES,
                 "calls": share.calls,
                 "examples": [
-                    {
-                        "session": each.session,
-                        "tool": each.call.tool,
-                        "args": shortened_args(each.call.args),
-                    }
+                    {"session": each.session, "tool": each.call.tool, "args": shortened_args(each.call.args)}
                     for each in share.examples
                 ],
             }
@@ -354,10 +331,7 @@ _WORDS = {
 def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
-    yield Clean(
-        f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; "
-        f"{situation.words}"
-    )
+    yield Clean(f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; {situation.words}")
     asked = "" if situation.interactive else "denied, because headless runs can't ask"
     yield from columns(
         [

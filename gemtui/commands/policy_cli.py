@@ -50,12 +50,7 @@ _policy = click.option(
     help="A policy file, a folder of them, or the name of one of gemtui's policies; repeatable.",
 )
 _mode = click.option(
-    "--mode",
-    "--approval-mode",
-    type=_Mode(MODES),
-    default="default",
-    show_default=True,
-    help="Use this approval mode.",
+    "--mode", "--approval-mode", type=_Mode(MODES), default="default", show_default=True, help="Use this approval mode."
 )
 _interactive = click.option(
     "--interactive",
@@ -90,9 +85,7 @@ def _situation(command: Callable[..., Any]) -> Callable[..., Any]:
             help="An admin policy file, which takes precedence over all others; repeatable.",
         ),
         click.option(
-            "--alone",
-            is_flag=True,
-            help="Ignore your own Gemini CLI policies, as `gemini --policy FILE` does.",
+            "--alone", is_flag=True, help="Ignore your own Gemini CLI policies, as `gemini --policy FILE` does."
         ),
         _interactive,
         _mode,
@@ -240,10 +233,7 @@ def flags(name: str, **words: Any) -> int:
 @_situation
 @click.option("--tool", metavar="T", required=True, help="The name of the called tool.")
 @click.option(
-    "--args",
-    metavar="JSON",
-    default="{}",
-    help="The call's arguments as a JSON object; - reads them from stdin.",
+    "--args", metavar="JSON", default="{}", help="The call's arguments as a JSON object; - reads them from stdin."
 )
 @click.option("--subagent", metavar="NAME", help="The subagent that makes the call.")
 @click.option(
@@ -265,18 +255,14 @@ def explain(tool: str, args: str, subagent: str | None, as_json: bool, **situati
     from gemtui.commands import policy_calls as command
     from gemtui.commands.policy_context import Situation
 
-    return command.print_explanation(
-        Situation(**situation), tool=tool, args=args, subagent=subagent, as_json=as_json
-    )
+    return command.print_explanation(Situation(**situation), tool=tool, args=args, subagent=subagent, as_json=as_json)
 
 
 @policy.command(short_help="Replay recorded tool calls under a policy.")
 @_situation
 @_calls
 @json_option
-def replay(
-    session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any
-) -> int:
+def replay(session: str | None, project: Path | None, everywhere: bool, as_json: bool, **situation: Any) -> int:
     """Replay recorded tool calls, and count how many a policy would allow, ask about, and deny.
 
     By default, the calls of the current folder's project are replayed, or all calls if it has none,
@@ -315,6 +301,4 @@ def suggest(
     from gemtui.commands.policy_context import Situation
 
     which = CallSelection(session=session, project=project, everywhere=everywhere)
-    return policy_suggest.run(
-        Situation(**situation), which, output=output, force=force, as_json=as_json
-    )
+    return policy_suggest.run(Situation(**situation), which, output=output, force=force, as_json=as_json)

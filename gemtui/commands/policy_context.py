@@ -51,14 +51,10 @@ class Situation:
         """
         missing = next((path for path in self.admin if not path_exists(path)), None)
         if missing is not None:
-            raise click.UsageError(
-                f"--admin-policy: {missing} does not exist: give an existing file"
-            )
+            raise click.UsageError(f"--admin-policy: {missing} does not exist: give an existing file")
         for path in self.include_directories:
             if not is_folder(path):
-                raise click.UsageError(
-                    f"--include-directory: {path} is not a folder: give an existing folder"
-                )
+                raise click.UsageError(f"--include-directory: {path} is not a folder: give an existing folder")
         return effective_policy(
             self.named,
             alone=self.alone,
@@ -82,9 +78,7 @@ class Situation:
 
         `stands`: the result of `load_policy`.
         """
-        return Engine(
-            stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup
-        )
+        return Engine(stands.policy, mode=self.approval, interactive=self.interactive, setup=stands.setup)
 
     @property
     def words(self) -> str:
@@ -106,8 +100,7 @@ def _named(word: str) -> Iterator[Path]:
     path = find_policy(word, folders=True)
     if "," in str(path):
         raise click.UsageError(
-            f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the "
-            "path: rename it"
+            f"--policy: {path} contains a comma, which Gemini CLI reads as the end of the path: rename it"
         )
     yield path
 

@@ -221,9 +221,7 @@ class ReplayRequest:
     mode: ApprovalMode
 
 
-def print_findings(
-    files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None
-) -> int:
+def print_findings(files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None) -> int:
     """Print the findings; return 1 on errors and, with `strict`, on warnings.
 
     An example in a policy that fails counts as an error. With `replay`, the result is also 1 if
@@ -246,10 +244,7 @@ def print_findings(
         lines_to_stdout(map(_line, found))
         if past:
             lines_to_stdout(replay_lines(past))
-        note(
-            _summed(*_counted(found))
-            or "no problems found: Gemini CLI reads this policy as intended"
-        )
+        note(_summed(*_counted(found)) or "no problems found: Gemini CLI reads this policy as intended")
         if examples:
             passed = sum(each.tried.passes for each in examples)
             note(f"{passed:,} of {counted(len(examples), 'example')} passed")

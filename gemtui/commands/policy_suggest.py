@@ -20,14 +20,7 @@ from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggest
 from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 
 
-def run(
-    situation: Situation,
-    which: CallSelection,
-    *,
-    output: Path | None,
-    force: bool = False,
-    as_json: bool,
-) -> int:
+def run(situation: Situation, which: CallSelection, *, output: Path | None, force: bool = False, as_json: bool) -> int:
     """Print the suggested rules, or write them to the policy file `output`.
 
     `situation`: the run for which to suggest rules. `which`: the recorded calls to use. `force`:
@@ -38,12 +31,7 @@ def run(
         raise click.UsageError(f"{output} exists: name another file, or replace it with --force")
     read = read_which(which)
     stands = situation.load_policy(read.workspace)
-    evidence = Evidence(
-        stands.policy,
-        mode=situation.approval,
-        interactive=situation.interactive,
-        setup=stands.setup,
-    )
+    evidence = Evidence(stands.policy, mode=situation.approval, interactive=situation.interactive, setup=stands.setup)
     for calls in read.calls():
         evidence.feed(calls)
     found = evidence.suggest()
@@ -106,19 +94,11 @@ def _fields(rule: Rule) -> dict[str, Any]:
 
 
 def _left(each: LeftOut) -> dict[str, Any]:
-    return {
-        "what": each.what,
-        "why": each.why,
-        "calls": each.calls,
-        "examples": _examples(each.examples),
-    }
+    return {"what": each.what, "why": each.why, "calls": each.calls, "examples": _examples(each.examples)}
 
 
 def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
-    return [
-        {"session": each.session, "tool": each.tool, "argument": each.argument}
-        for each in references
-    ]
+    return [{"session": each.session, "tool": each.tool, "argument": each.argument} for each in references]
 
 
 # --- a policy file -------------------------------------------------------------------------------
@@ -126,9 +106,7 @@ def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
 
 def _with_evidence(each: Suggestion) -> str:
     said = [f"{_times(each)}, such as:"]
-    said += [
-        f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples
-    ]
+    said += [f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples]
     said.append(f"It also allows {each.opens}.")
     comments = "".join(f"# {visible_line(line).strip()}\n" for line in said)
     return comments + _toml(each.rule)

@@ -9,26 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.commands.policy_calls import (
-    CallSelection,
-    Read,
-    read_which,
-    reference_lines,
-    rule_dict,
-    shortened_args,
-)
+from gemtui.commands.policy_calls import CallSelection, Read, read_which, reference_lines, rule_dict, shortened_args
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
 from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
-from gemtui.policy.suggest.replay import (
-    ReplayDecision,
-    refusal_of_tool,
-    replay_decision,
-    tool_may_exist,
-)
+from gemtui.policy.suggest.replay import ReplayDecision, refusal_of_tool, replay_decision, tool_may_exist
 from gemtui.policy.words import decision_word, rule_place
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, counted
@@ -72,13 +60,7 @@ def example_findings(examples: Sequence[FileExample]) -> Iterator[Finding]:
             by = "no rule" if tried.rule is None else rule_place(tried.rule)
             wanted, got = decision_word(example.expected), decision_word(tried.decision)
             said = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
-        yield Finding(
-            file=each.file,
-            rule=0,
-            field="example",
-            severity=Severity.ERROR,
-            message=f"{place}: {said}",
-        )
+        yield Finding(file=each.file, rule=0, field="example", severity=Severity.ERROR, message=f"{place}: {said}")
 
 
 def example_json(each: FileExample) -> dict[str, Any]:
@@ -128,9 +110,7 @@ class Replayed:
     undated: int
 
 
-def replay_since(
-    paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode
-) -> Replayed:
+def replay_since(paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode) -> Replayed:
     """Decide the calls that succeeded since a time, by these policy files alone.
 
     Settings are ignored. The run is assumed to be headless and in this mode. Raises

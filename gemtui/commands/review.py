@@ -8,24 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gemtui.commands.output import (
-    json_to_stdout,
-    lines_to_stdout,
-    note,
-    require_terminal,
-    slow_note,
-)
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, slow_note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.undo import COMPARING
-from gemtui.runs.undo.review import (
-    Reverted,
-    Review,
-    changed_words,
-    hunk_text,
-    owner_words,
-    revert,
-    subject_of,
-)
+from gemtui.runs.undo.review import Reverted, Review, changed_words, hunk_text, owner_words, revert, subject_of
 from gemtui.runs.undo.review import review as review_of
 from gemtui.text import Clean, clean_line, counted, visible
 
@@ -39,9 +25,7 @@ def run(wanted: str, *, reverted: Sequence[str], yes: bool, as_json: bool) -> in
     left unchanged.
     """
     if bad := [each for each in reverted if not _ID.fullmatch(each)]:
-        raise click.UsageError(
-            f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review"
-        )
+        raise click.UsageError(f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review")
     with index_of_user() as index:
         subject = subject_of(choose(wanted, index))
     ids = frozenset(reverted)

@@ -48,8 +48,7 @@ def run(words: RunArguments) -> int:
         raise click.UsageError("--resume and --fork can't be combined: use only one of them")
     if words.fork and words.dry_run:
         raise click.UsageError(
-            "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then "
-            "--resume"
+            "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then --resume"
         )
     options = options_of(words.options)
     prompt = prompt_of(words)
@@ -96,10 +95,7 @@ async def _follow_all(
             return code
         stop = Stop(show)
         with stop.on_signals():
-            note(
-                f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop "
-                "waiting"
-            )
+            note(f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop waiting")
             if not await wait_until(until, stop.stopped):
                 return code
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
@@ -119,11 +115,7 @@ def report_before_run(options: AgentOptions) -> None:
 
 
 async def _follow(
-    adapter: GeminiAdapter,
-    prompt: str,
-    options: AgentOptions,
-    show: Show,
-    terminal: AskingTerminal | None,
+    adapter: GeminiAdapter, prompt: str, options: AgentOptions, show: Show, terminal: AskingTerminal | None
 ) -> tuple[str, Path | None]:
     """Start a run, show its output, and end the run if showing it fails.
 

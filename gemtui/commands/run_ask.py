@@ -68,9 +68,7 @@ class AskingTerminal:
         """
         if not as_json:
             if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
-                raise click.UsageError(
-                    f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file"
-                )
+                raise click.UsageError(f"{NO_TERMINAL}; to read the prompt from a file, use --prompt-file")
             return cls(sys.stdin.fileno(), sys.stdout.fileno())
         try:
             place = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -99,9 +97,7 @@ class AskingTerminal:
         if ring is not Ring.OFF:
             known = ringing_terminal(os.environ) if ring is Ring.NOTIFY else RingingTerminal()
             with suppress(OSError):
-                os.write(
-                    self.writing, notification_sequence(notice, known).encode("utf-8", "replace")
-                )
+                os.write(self.writing, notification_sequence(notice, known).encode("utf-8", "replace"))
 
     def forget_typed(self) -> None:
         """Discard what was typed before the question appeared, as it can't be an answer."""
@@ -297,10 +293,7 @@ class TerminalQuestions:
 
     def _notice(self, asked: Asked) -> Notification:
         where = clean_line(f"gemtui: {self._talk.cwd.name}")
-        return Notification(
-            title=where,
-            text=clean_line(f"a run needs approval: {asked.question.request.tool_name}"),
-        )
+        return Notification(title=where, text=clean_line(f"a run needs approval: {asked.question.request.tool_name}"))
 
     async def _change(self, asked: Asked, typed: str) -> Asked:
         """Let the user edit a call; print the new call, and return it.

@@ -117,44 +117,29 @@ def run_arguments(command: Any) -> Any:
     for word in (
         click.option("--quiet", is_flag=True, help="Print only errors to stderr."),
         click.option(
-            "--fail-on-denied",
-            is_flag=True,
-            help="Exit with 1 if a tool call was denied, even if the run succeeded.",
+            "--fail-on-denied", is_flag=True, help="Exit with 1 if a tool call was denied, even if the run succeeded."
         ),
         click.option(
             "--fork",
             metavar="ID[:N]",
-            help=(
-                "Continue in a copy of this session; with N, copy only what comes before prompt N."
-            ),
+            help=("Continue in a copy of this session; with N, copy only what comes before prompt N."),
         ),
         click.option(
             "--each-policy",
             metavar="NAME|FILE",
             multiple=True,
-            help=(
-                "Run the prompt with each of these policies in parallel, each run in its own "
-                "worktree."
-            ),
+            help=("Run the prompt with each of these policies in parallel, each run in its own worktree."),
         ),
         click.option(
             "--each-model",
             metavar="M",
             multiple=True,
-            help=(
-                "Run the prompt with each of these models in parallel, each run in its own "
-                "worktree."
-            ),
+            help=("Run the prompt with each of these models in parallel, each run in its own worktree."),
         ),
-        click.option(
-            "--dry-run", is_flag=True, help="Print the exact command instead of running it."
-        ),
+        click.option("--dry-run", is_flag=True, help="Print the exact command instead of running it."),
         click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one per line."),
         click.option(
-            "--prompt-file",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Read the prompt from FILE.",
+            "--prompt-file", metavar="FILE", type=click.Path(path_type=Path), help="Read the prompt from FILE."
         ),
         click.argument("prompt", required=False),
     ):
@@ -167,9 +152,7 @@ class _Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic in old
 
     name = "time"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number of seconds; an invalid value is a usage error."""
         from gemtui.agent.options import parse_seconds
         from gemtui.errors import OptionError
@@ -185,9 +168,7 @@ class _Dollars(click.ParamType):  # type: ignore[type-arg]  # not generic in old
 
     name = "dollars"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the US dollars; an invalid value is a usage error."""
         from gemtui.agent.options import dollars
         from gemtui.errors import OptionError

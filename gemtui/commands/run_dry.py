@@ -18,9 +18,7 @@ from gemtui.text import clean_line
 from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 
-def print_dry_run(
-    adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool
-) -> None:
+def print_dry_run(adapter: UnguardedAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> None:
     """Print the command and files with which `adapter` would run the prompt.
 
     Raises CliNotFound, OptionError.

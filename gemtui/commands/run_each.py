@@ -53,14 +53,10 @@ def run(words: RunArguments) -> int:
 
 def _check(words: RunArguments) -> None:
     if words.each_model and words.each_policy:
-        raise click.UsageError(
-            "--each-model and --each-policy can't be combined: use only one of them"
-        )
+        raise click.UsageError("--each-model and --each-policy can't be combined: use only one of them")
     if words.fork or words.dry_run:
         other = "--fork" if words.fork else "--dry-run"
-        raise click.UsageError(
-            f"{other} works only for a single run: leave out --each-model and --each-policy"
-        )
+        raise click.UsageError(f"{other} works only for a single run: leave out --each-model and --each-policy")
     for name, given in (("model", words.each_model), ("policies", words.each_policy)):
         if given and name in words.options:
             option = "--model" if name == "model" else "--policy"
@@ -77,11 +73,7 @@ def _variants(words: RunArguments, options: AgentOptions) -> Iterator[_Variant]:
 
 
 async def _run_all(
-    adapter: GeminiAdapter,
-    prompt: str,
-    variants: list[_Variant],
-    words: RunArguments,
-    terminal: AskingTerminal | None,
+    adapter: GeminiAdapter, prompt: str, variants: list[_Variant], words: RunArguments, terminal: AskingTerminal | None
 ) -> int:
     def new_show() -> Show:
         return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)

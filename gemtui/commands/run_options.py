@@ -57,9 +57,7 @@ def prompt_of(words: RunArguments) -> str:
             text = _decoded(file.read(LARGEST + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
-            raise click.UsageError(
-                "- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in"
-            )
+            raise click.UsageError("- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in")
         text = _decoded(sys.stdin.buffer.read(LARGEST + 1), "stdin")
     elif words.prompt is not None:
         piped = _decoded(_piped(), "stdin")
@@ -87,10 +85,7 @@ def _piped() -> bytes:
         return b""
     if not select.select([0], [], [], SILENCE)[0]:
         if stat.S_ISSOCK(kind):
-            note(
-                "nothing arrived on stdin, so only the prompt is sent; to avoid this wait, add "
-                "< /dev/null"
-            )
+            note("nothing arrived on stdin, so only the prompt is sent; to avoid this wait, add < /dev/null")
             return b""
         note("waiting for input on stdin; to skip this, add < /dev/null")
     with open(0, "rb", closefd=False) as file:
@@ -103,9 +98,7 @@ def _decoded(data: bytes, place: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise click.UsageError(
-            f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it"
-        ) from None
+        raise click.UsageError(f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it") from None
 
 
 def options_of(given: Mapping[str, Any]) -> AgentOptions:
@@ -124,9 +117,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     found = {
         **given,
         "policies": tuple(map(find_policy, given.get("policies", ()))),
-        "include_directories": tuple(
-            resolved(Path(path)) for path in given.get("include_directories", ())
-        ),
+        "include_directories": tuple(resolved(Path(path)) for path in given.get("include_directories", ())),
         "resume": _session(wanted, folder) if (wanted := given.get("resume")) else None,
         "trust": "trust" in given or trust_of(folder) is FolderTrust.GEMTUI,
     }
@@ -183,8 +174,6 @@ def _session(wanted: str, folder: Path) -> str:
     if Flag.KEPT in session.flags:
         raise click.UsageError(put_back_first(session.id))
     if session.kind is not SessionKind.MAIN:
-        raise click.UsageError(
-            f"{session.id} is a {session.kind}, which can't be continued: name a main session"
-        )
+        raise click.UsageError(f"{session.id} is a {session.kind}, which can't be continued: name a main session")
     _require_here(session, folder)
     return session.id

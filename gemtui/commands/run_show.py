@@ -11,16 +11,7 @@ from typing import Any
 
 import click
 
-from gemtui.agent.events import (
-    AgentEvent,
-    Done,
-    ErrorSaid,
-    ResultStatus,
-    TextDelta,
-    TextSaid,
-    ToolResult,
-    ToolUse,
-)
+from gemtui.agent.events import AgentEvent, Done, ErrorSaid, ResultStatus, TextDelta, TextSaid, ToolResult, ToolUse
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request
 from gemtui.commands.output import note, stdout_encoding, to_stdout
@@ -190,9 +181,7 @@ class Show:
 
 
 def _call(use: ToolUse) -> str:
-    call = ToolCall(
-        id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING
-    )
+    call = ToolCall(id=use.tool_use_id, name=use.tool_name, args=use.input, status=ToolStatus.RUNNING)
     return f"{use.tool_name} {command_line(target(call))}"
 
 

@@ -13,14 +13,7 @@ from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.commands.output import (
-    columns,
-    json_to_stdout,
-    lines_to_stdout,
-    note,
-    terminal_width,
-    to_stdout,
-)
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.runs_serve import answer, questions, queue, say
 from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.jsonout import encode, encode_array
@@ -45,17 +38,7 @@ from gemtui.runs.queue_state import load_queue
 from gemtui.runs.stop import stop_run as end_run
 from gemtui.runs.undo.checkpoint_state import checkpoint_state
 from gemtui.sessions.catalog.summary import iso
-from gemtui.text import (
-    Clean,
-    clean,
-    clean_line,
-    counted,
-    duration,
-    ellipsis,
-    relative,
-    size,
-    visible_line,
-)
+from gemtui.text import Clean, clean, clean_line, counted, duration, ellipsis, relative, size, visible_line
 from gemtui.transcript.line_diff import hunks_of
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
@@ -121,10 +104,7 @@ def show(id: str, as_json: bool) -> None:
     from gemtui.runs.files.tracker import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files, questions = (
-        recorded_files(run, gemini_home()),
-        Questions(GateFolder.of(run.folder)).refresh(),
-    )
+    files, questions = (recorded_files(run, gemini_home()), Questions(GateFolder.of(run.folder)).refresh())
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
     waits = load_queue(PromptQueue.of(run.folder)).undelivered
@@ -162,19 +142,13 @@ def show(id: str, as_json: bool) -> None:
     left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
     notes = [] if checkpoints is None else checkpoints.notes()
     unsure = (Clean(f"{'note':<9}{clean_line(text)}") for text in notes)
-    lines_to_stdout(
-        (*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip()))
-    )
+    lines_to_stdout((*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip())))
 
 
 def _ended_with(run: Run) -> str:
     """Say how many processes that the run left behind were killed; "" if none were."""
     count = 0 if run.exit is None else run.exit.ended_others
-    return (
-        f"killed {counted(count, 'process', 'processes')} that the run had left behind"
-        if count
-        else ""
-    )
+    return f"killed {counted(count, 'process', 'processes')} that the run had left behind" if count else ""
 
 
 def _question(question: Question) -> Clean:

@@ -47,9 +47,7 @@ _CONSENTS = {
 }
 
 
-def _question_names(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def _question_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     try:
         run = find_run(runs_dir(), str(ctx.params.get("id") or ""))
     except (RunNotFound, RunAmbiguous):
@@ -81,11 +79,7 @@ def questions(id: str | None, as_json: bool) -> None:
     waiting = list(found)
     lines_to_stdout(line for each in waiting for line in _lines(each))
     if not waiting:
-        note(
-            "no run is waiting for an answer"
-            if id is None
-            else "this run is not waiting for an answer"
-        )
+        note("no run is waiting for an answer" if id is None else "this run is not waiting for an answer")
 
 
 def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
@@ -117,9 +111,7 @@ def _lines(waiting: WaitingQuestion) -> Iterator[Clean]:
 @_run
 @click.argument("name", metavar="N", shell_complete=_question_names)
 @click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
-@click.option(
-    "--because", metavar="TEXT", default="", help="With deny: the reason to give to the model."
-)
+@click.option("--because", metavar="TEXT", default="", help="With deny: the reason to give to the model.")
 @click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
 @json_option
 def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
@@ -138,14 +130,11 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         raise click.UsageError("--similar works only with allow")
     parsed = parse_name(name)
     if parsed is None:
-        raise click.UsageError(
-            f"{name!r} is not a question's number or id: list them with gemtui runs questions"
-        )
+        raise click.UsageError(f"{name!r} is not a question's number or id: list them with gemtui runs questions")
     run, (number, token) = find_run(runs_dir(), id), parsed
     if allow and token is None and not run.id.startswith(id):
         raise click.UsageError(
-            f"{id!r} may mean another run by now: give the run's id, or the question's id from "
-            "gemtui runs questions"
+            f"{id!r} may mean another run by now: give the run's id, or the question's id from gemtui runs questions"
         )
     talking = conversation_of(run)
     question = next((each for each in talking.refresh() if each.number == number), None)
@@ -156,9 +145,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         return _refused(run, number, why, as_json=as_json)
     asked = talking.asked(question)
     if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):
-        why = (
-            f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
-        )
+        why = f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
         return _refused(run, number, why, as_json=as_json)
     try:
         given = _give(talking, asked, allow=allow, because=because, similar=similar)
@@ -181,9 +168,7 @@ def _too_late(run: Run, question: Question) -> str | None:
     return None if run.state is RunState.RUNNING else "the run has ended"
 
 
-def _give(
-    talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool
-) -> AnswerOutcome:
+def _give(talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool) -> AnswerOutcome:
     if not allow:
         return talking.deny(asked, because)
     return talking.allow_similar(asked) if similar else talking.allow(asked)
@@ -213,10 +198,7 @@ def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_jso
         note("answer saved; the run has not read it yet")
         return 0
     if settled.again:
-        note(
-            "the call changed before your answer, so the run asked again as question "
-            f"{settled.again}"
-        )
+        note(f"the call changed before your answer, so the run asked again as question {settled.again}")
         return 1
     if not as_json:
         lines_to_stdout([clean_line(f"question {number}: {_CONSENTS[settled.consent]}")])

@@ -147,9 +147,7 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
         raise Unsure
     where = None if asked.everywhere else asked.project or _project_here(index)
     scope = search.scope(index, where)
-    found = search.find_in(
-        asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page
-    )
+    found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page)
     *_, results = found
     return SearchAnswer(results, where, scope.ids)
 
@@ -210,9 +208,7 @@ def _page(cursor: str | None, text: str) -> Page:
     maybe = int | None
     query, *values = read_cursor(_CURSOR, cursor, str, float, maybe, int, list | None)
     if query != text:
-        raise click.UsageError(
-            f"--cursor: this cursor belongs to another query: {clean_line(query)}"
-        )
+        raise click.UsageError(f"--cursor: this cursor belongs to another query: {clean_line(query)}")
     try:
         return convert(dict(zip(Page.__struct_fields__, values, strict=True)), Page)
     except ValidationError:
@@ -223,11 +219,7 @@ def _print_json(search: Search, results: Results, cursor: str | None) -> None:
     total = str(results.total_sessions).encode()
     query = encode(results.query.text)
     complete = encode(results.complete)
-    head = b'{"version":1,"query":%b,"complete":%b,"total_sessions":%b,"hits":' % (
-        query,
-        complete,
-        total,
-    )
+    head = b'{"version":1,"query":%b,"complete":%b,"total_sessions":%b,"hits":' % (query, complete, total)
     hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
     to_stdout(encode_array(hits, head=head, tail=b',"next_cursor":' + encode(cursor) + b"}\n"))
 

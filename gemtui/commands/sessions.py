@@ -149,9 +149,7 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     snapshot = read_store(index, project=asked.project)
     where = _where(asked, partial(listed_sessions, snapshot))
-    sessions, last = _chosen(
-        asked, listed_sessions(snapshot, project=where, hidden=asked.hidden), marks
-    )
+    sessions, last = _chosen(asked, listed_sessions(snapshot, project=where, hidden=asked.hidden), marks)
     ids = {each.id for each in snapshot.sessions}
     return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
 
@@ -189,9 +187,7 @@ def _chosen(
     return [session for session, _ in shown], last
 
 
-def _placed(
-    sessions: Iterable[Summary | SessionLine],
-) -> Iterator[tuple[Summary | SessionLine, _Place]]:
+def _placed(sessions: Iterable[Summary | SessionLine]) -> Iterator[tuple[Summary | SessionLine, _Place]]:
     """Yield each session with its position.
 
     `sessions`: the newest first, each followed by its duplicates.

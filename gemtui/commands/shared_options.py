@@ -13,17 +13,13 @@ from click.shell_completion import CompletionItem
 HELP = {"help_option_names": ["-h", "--help"]}
 """The click `context_settings` of every command, so that `-h` also prints help."""
 cursor_option = click.option(
-    "--cursor",
-    metavar="CURSOR",
-    help="Show the next page; CURSOR is next_cursor of the previous answer.",
+    "--cursor", metavar="CURSOR", help="Show the next page; CURSOR is next_cursor of the previous answer."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 force_option = click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-everywhere_option = click.option(
-    "--everywhere", is_flag=True, help="Use the sessions of all projects."
-)
+everywhere_option = click.option("--everywhere", is_flag=True, help="Use the sessions of all projects.")
 
 
 def project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
@@ -32,9 +28,7 @@ def project_option(help: str = "Use only the sessions of this folder.") -> Calla
     return click.option("--project", metavar="DIR", type=folder, help=help)
 
 
-def output_option(
-    help: str = "Write to FILE instead of stdout; only you can read a new file.",
-) -> Callable[..., Any]:
+def output_option(help: str = "Write to FILE instead of stdout; only you can read a new file.") -> Callable[..., Any]:
     """Return the option `--output FILE`."""
     return click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help=help)
 
@@ -53,9 +47,7 @@ def require_one(one: str, is_given: object, other: str, other_is_given: object) 
         raise click.UsageError(f"{one} and {other} can't be combined: use only one of them")
 
 
-def session_ids(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a session's id, or a file if no id matches."""
     from gemtui.commands.pick_session import session_completions
     from gemtui.errors import GemtuiError
@@ -89,9 +81,7 @@ class Moment(click.ParamType[datetime]):
     def __init__(self, *, end: bool = False) -> None:
         self._end = end
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return a datetime with a time zone; an invalid value is a usage error."""
         from gemtui.moments import EXAMPLES, period
 

@@ -38,9 +38,7 @@ def run(
         redactor = redact(log, summary) if redacted else None
         if output is None:
             encoding = stdout_encoding()
-            data = pieces(
-                log, summary, format, dropped=dropped, encoding=encoding, redactor=redactor
-            )
+            data = pieces(log, summary, format, dropped=dropped, encoding=encoding, redactor=redactor)
             to_stdout(data)
         else:
             data = pieces(log, summary, format, dropped=dropped, redactor=redactor)
@@ -56,10 +54,7 @@ def run(
 def _report_replaced(redactor: Redactor) -> None:
     """Report on stderr how many secrets of each kind were replaced."""
     words = replaced_words(redactor)
-    note(
-        f"replaced {words}; images and encoded text were not checked, so read the result before "
-        "sharing it"
-    )
+    note(f"replaced {words}; images and encoded text were not checked, so read the result before sharing it")
 
 
 def _report_problems(log: SessionLog) -> None:

@@ -136,9 +136,7 @@ def _number(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def _table(
-    head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]
-) -> Iterator[Clean]:
+def _table(head: str, groups: Mapping[str, Sums], cells: Mapping[str, Callable[[Sums], str]]) -> Iterator[Clean]:
     """Yield the lines of one table, which begins with an empty line.
 
     `head`: the header of the column with the groups' names. `cells`: by header, a function that

@@ -10,13 +10,7 @@ from typing import Any
 import click
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import (
-    json_to_stdout,
-    lines_to_stdout,
-    note,
-    require_terminal,
-    slow_note,
-)
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, slow_note
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.paths import checkpoints_dir, current_folder
 from gemtui.runs.undo.checkpointing import prune_checkpoints
@@ -80,14 +74,7 @@ def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
     session = _session(wanted)
     found = checkpoint_list(session)
     if as_json:
-        json_to_stdout(
-            {
-                "version": 1,
-                "session": session.id,
-                "project": session.project,
-                "checkpoints": found,
-            }
-        )
+        json_to_stdout({"version": 1, "session": session.id, "project": session.project, "checkpoints": found})
     elif found:
         lines_to_stdout(_rows(found))
     else:
@@ -100,9 +87,7 @@ def _session(wanted: str) -> Summary:
         return choose(wanted, index)
 
 
-def _act(
-    act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool
-) -> int:
+def _act(act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> int:
     if not dry_run and not yes:
         require_terminal()
         with slow_note(COMPARING):
@@ -120,11 +105,7 @@ def _act(
     return 1 if done.kept else 0
 
 
-_DONE = {
-    Action.RESTORE: "restored",
-    Action.REMOVE: "removed",
-    Action.MERGE: "merged with later edits",
-}
+_DONE = {Action.RESTORE: "restored", Action.REMOVE: "removed", Action.MERGE: "merged with later edits"}
 
 
 def _words(done: Undone, would: str) -> Iterator[Clean]:
@@ -138,9 +119,7 @@ def _words(done: Undone, would: str) -> Iterator[Clean]:
         yield clean_line(f"To continue from there, use session {done.fork}")
 
 
-def step_lines(
-    done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]
-) -> Iterator[Clean]:
+def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]]) -> Iterator[Clean]:
     """Yield a line for each path, with what was done to it.
 
     `done`: maps a word such as "restored" to the paths to which it applies. `kept`: (path, reason)

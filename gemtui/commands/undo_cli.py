@@ -62,9 +62,7 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
         an undo. Exit code 1 if a file was left alone.
         """
         if files and chat:
-            raise click.UsageError(
-                "--files and --chat can't be used together; for both, omit both options"
-            )
+            raise click.UsageError("--files and --chat can't be used together; for both, omit both options")
         if chat and paths:
             raise click.UsageError("--path applies only to files: leave out --chat")
         from gemtui.commands import undo as command
@@ -98,10 +96,7 @@ def undo_commands(session_ids: Callable[..., Any]) -> tuple[click.Command, ...]:
 
     @click.command(context_settings=HELP)
     @session
-    @_option(
-        "--prune",
-        help="Delete checkpoints beyond the limits in the settings, in all projects.",
-    )
+    @_option("--prune", help="Delete checkpoints beyond the limits in the settings, in all projects.")
     @json_option
     def checkpoints(session: str, prune: bool, as_json: bool) -> int:
         """List the checkpoints of a session with their time, prompt, call, and number of files.

@@ -14,12 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.commands.output import (
-    json_to_stdout,
-    lines_to_stdout,
-    note,
-    require_terminal,
-)
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal
 from gemtui.commands.pick_session import choose, index_of_user
 from gemtui.commands.shared_options import Moment, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
@@ -53,9 +48,7 @@ _TOLD = 20
 _TITLE = 40
 
 
-def _kept_ids(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
+def _kept_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     found = [(each.id, clean_line(each.title)) for each in _status().kept]
     return [CompletionItem(id, help=title) for id, title in found if id.startswith(incomplete)]
 
@@ -95,10 +88,7 @@ def on(as_json: bool) -> None:
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
-    note(
-        f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with "
-        "Gemini CLI's own files"
-    )
+    note(f"the vault takes up {size(held.own_bytes)}; {size(held.shared)} more are shared with Gemini CLI's own files")
     if extension_state(os.environ).state is not HookState.READY:
         note(f"sessions are saved while gemtui runs; to save them after every turn: {INSTALL}")
 
@@ -112,14 +102,10 @@ def off(as_json: bool) -> None:
     if as_json:
         json_to_stdout({"version": 1, "on": False})
         return
-    note(
-        f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be "
-        "read"
-    )
+    note(f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be read")
     if held.files:
         note(
-            f"nothing in {held.folder} was deleted: to delete sessions that only the vault has, "
-            "use gemtui vault prune"
+            f"nothing in {held.folder} was deleted: to delete sessions that only the vault has, use gemtui vault prune"
         )
 
 
@@ -139,10 +125,7 @@ def restore(id: str, as_json: bool) -> int:
 
 @vault.command()
 @click.option(
-    "--before",
-    metavar="DATE",
-    type=Moment(),
-    help="Delete only sessions last used before DATE, such as 90d.",
+    "--before", metavar="DATE", type=Moment(), help="Delete only sessions last used before DATE, such as 90d."
 )
 @project_option("Delete only sessions of this folder.")
 @yes_option
@@ -207,16 +190,11 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
         yield "", f"to save after every turn, install the extension: {INSTALL}"
-    kept = [
-        f"{_about(each, now)}{': damaged in its place' if is_damaged(each) else ''}"
-        for each in found.kept
-    ]
+    kept = [f"{_about(each, now)}{': damaged in its place' if is_damaged(each) else ''}" for each in found.kept]
     yield from _named("kept", kept or [_NOTHING])
     words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):
-        words.append(
-            f"{counted(others, 'more file')}: empty sessions, copies, and leftovers of resuming"
-        )
+        words.append(f"{counted(others, 'more file')}: empty sessions, copies, and leftovers of resuming")
     yield from _named("next", words or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"
@@ -224,10 +202,7 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         session, when = found.first
         yield "then", f"{_about(session, now)}: {deletion_date_text(when)};"
     if found.hits or found.first is not None:
-        yield (
-            "",
-            f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json",
-        )
+        yield ("", f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json")
 
 
 _NOTHING = "no sessions that Gemini CLI has deleted"
@@ -277,9 +252,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
         replaced = None if done.replaced is None else str(done.replaced)
-        json_to_stdout(
-            {"version": 1, **ids, **paths, "replaced": replaced, "renewed": done.renewed}
-        )
+        json_to_stdout({"version": 1, **ids, **paths, "replaced": replaced, "renewed": done.renewed})
     else:
         _say(done)
     return 0 if done.paths else 1
@@ -312,14 +285,9 @@ def _say(done: Restored) -> None:
     if done.replaced is not None:
         note(f"the file that was there is now {done.replaced}")
     for path in done.removed:
-        note(
-            f"removed {path}, because Gemini CLI would have deleted the session along with it; "
-            "the vault has a copy"
-        )
+        note(f"removed {path}, because Gemini CLI would have deleted the session along with it; the vault has a copy")
     if done.renewed:
-        note(
-            "marked the session as used today, because Gemini CLI would have deleted it as too old"
-        )
+        note("marked the session as used today, because Gemini CLI would have deleted it as too old")
     for path, copy in done.in_the_way.items():
         note(f"{path} contains less than {copy}: move {path.name} away, then restore again")
     if not done.paths and not done.in_the_way:

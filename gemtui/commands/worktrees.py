@@ -10,13 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import (
-    columns,
-    json_to_stdout,
-    lines_to_stdout,
-    note,
-    require_terminal,
-)
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, require_terminal
 from gemtui.commands.shared_options import HELP, dry_run_option, json_option, yes_option
 from gemtui.commands.undo import step_lines
 from gemtui.errors import GemtuiError
@@ -34,13 +28,7 @@ from gemtui.runs.worktrees.worktrees import (
 )
 from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
 from gemtui.transcript.patch import NoPatch
-from gemtui.worktree_records import (
-    LATEST,
-    Worktree,
-    find_worktree,
-    list_worktrees,
-    made_at,
-)
+from gemtui.worktree_records import LATEST, Worktree, find_worktree, list_worktrees, made_at
 
 _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")
 _PROMPT = 60
@@ -49,9 +37,7 @@ _PROMPT = 60
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     offered = [(LATEST, "the newest worktree")]
     offered += [(each.name, clean_line(each.prompt)) for each in list_worktrees()]
-    return [
-        CompletionItem(name, help=words) for name, words in offered if name.startswith(incomplete)
-    ]
+    return [CompletionItem(name, help=words) for name, words in offered if name.startswith(incomplete)]
 
 
 _name = click.argument("name", shell_complete=_names)
@@ -267,11 +253,7 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     return 1 if done.kept else 0
 
 
-_DONE = {
-    Action.RESTORE: "written",
-    Action.REMOVE: "removed",
-    Action.MERGE: "merged with edits in the repository",
-}
+_DONE = {Action.RESTORE: "written", Action.REMOVE: "removed", Action.MERGE: "merged with edits in the repository"}
 
 
 def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:

@@ -109,10 +109,7 @@ PROJECT = "src/tidewatch"
 POLICIES = Path(__file__).with_name("policies")
 """The folder with the demo's policies: one for everyday use and a read-only one."""
 
-SETTINGS = {
-    "general": {"defaultApprovalMode": "auto_edit"},
-    "tools": {"allowed": ["run_shell_command"]},
-}
+SETTINGS = {"general": {"defaultApprovalMode": "auto_edit"}, "tools": {"allowed": ["run_shell_command"]}}
 
 
 def install_agent(home: Path) -> dict[str, str]:

@@ -73,9 +73,7 @@ def look_at_policies(environ: Mapping[str, str]) -> PolicyReport:
     here = current_folder()
     users = folder_settings(here, environ).user_policies(here)
     places = [(policies_dir(), True), *((path, False) for path in users)]
-    return PolicyReport(
-        places=tuple(_look(path, ours) for path, ours in places if path_exists(path))
-    )
+    return PolicyReport(places=tuple(_look(path, ours) for path, ours in places if path_exists(path)))
 
 
 def _look(path: Path, ours: bool) -> PolicyPlace:
@@ -83,11 +81,7 @@ def _look(path: Path, ours: bool) -> PolicyPlace:
     checked = files if ours or is_empty_folder(path) else [path]
     found = Counter(finding.severity for each in checked for finding in check_files([each]))
     return PolicyPlace(
-        path=path,
-        ours=ours,
-        files=len(files),
-        errors=found[Severity.ERROR],
-        warnings=found[Severity.WARNING],
+        path=path, ours=ours, files=len(files), errors=found[Severity.ERROR], warnings=found[Severity.WARNING]
     )
 
 
@@ -96,9 +90,7 @@ def policy_problems(policies: PolicyReport) -> Iterator[str]:
     for place in policies.places:
         if place.errors:
             what = (
-                "gemtui starts no runs until they are fixed"
-                if place.ours
-                else "Gemini CLI ignores the affected rules"
+                "gemtui starts no runs until they are fixed" if place.ours else "Gemini CLI ignores the affected rules"
             )
             yield f"{place.path}: {counted(place.errors, 'error')}, {what}: {place.check}"
 

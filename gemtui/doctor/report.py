@@ -35,14 +35,7 @@ from gemtui.files import folder_sizes, is_private, path_exists
 from gemtui.kept.contents import PRUNE, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
-from gemtui.paths import (
-    cache_dir,
-    checkpoints_dir,
-    config_file,
-    current_folder,
-    gemini_home,
-    prompts_file,
-)
+from gemtui.paths import cache_dir, checkpoints_dir, config_file, current_folder, gemini_home, prompts_file
 from gemtui.runs.gate.user_commands import failures
 from gemtui.runs.listing import (
     BROKEN,
@@ -160,11 +153,7 @@ class DoctorReport:
         """Return the output of `gemtui doctor --json`; null means unknown or missing."""
         return {
             "version": 1,
-            "gemtui": {
-                "version": self.gemtui,
-                "python": self.python,
-                "platform": self.platform,
-            },
+            "gemtui": {"version": self.gemtui, "python": self.python, "platform": self.platform},
             "store": _store_dict(self.store),
             "cli": self.cli.to_dict(),
             "extension": self.extension.to_dict(),
@@ -340,11 +329,7 @@ def _store_dict(store: StoreReport) -> dict[str, Any]:
 
 def _files_dict(files: GemtuiFiles) -> dict[str, Any]:
     return {
-        "config": {
-            "path": str(files.config),
-            "found": files.config_found,
-            "problem": files.config_problem,
-        },
+        "config": {"path": str(files.config), "found": files.config_found, "problem": files.config_problem},
         "cache": {
             "path": str(files.cache),
             "files": files.cache_files,
@@ -353,16 +338,8 @@ def _files_dict(files: GemtuiFiles) -> dict[str, Any]:
             "problem": files.cache_problem,
             "clear": files.clear,
         },
-        "prompts": {
-            "path": str(files.prompts),
-            "bytes": files.prompts_bytes,
-            "clear": CLEAR_PROMPTS,
-        },
-        "marks": {
-            "path": str(files.marks),
-            "sessions": files.marked,
-            "problem": files.marks_problem,
-        },
+        "prompts": {"path": str(files.prompts), "bytes": files.prompts_bytes, "clear": CLEAR_PROMPTS},
+        "marks": {"path": str(files.marks), "sessions": files.marked, "problem": files.marks_problem},
     }
 
 
@@ -397,10 +374,7 @@ def _store_rows(store: StoreReport) -> Iterator[tuple[str, str]]:
     for problem in store.unreadable[:_SHOWN_PROBLEMS]:
         yield "", f"unreadable: {problem.path}: {problem.what}"
     if len(store.unreadable) > _SHOWN_PROBLEMS:
-        yield (
-            "",
-            f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (see --json)",
-        )
+        yield ("", f"unreadable: {len(store.unreadable) - _SHOWN_PROBLEMS} more (see --json)")
 
 
 _STATES = {
@@ -414,23 +388,14 @@ _STATES = {
 
 def _cli_rows(found: Detected) -> Iterator[tuple[str, str]]:
     if found.cli is None:
-        yield (
-            "gemini",
-            f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}",
-        )
+        yield ("gemini", f"not found, but stored sessions can still be read; to install it: {INSTALL_LINK}")
         return
     place = f"{found.cli.path} (found by {found.cli.found_by.value})"
     yield "gemini", f"{found.version or 'version unknown'}, {place}"
     if found.problem is None:
         can = found.capabilities.to_dict()
         words = (name.replace("_", " ") for name, able in can.items() if able is True)
-        yield (
-            "",
-            (
-                f"supports: {', '.join(words)}; "
-                f"modes: {', '.join(found.capabilities.approval_modes)}"
-            ),
-        )
+        yield ("", (f"supports: {', '.join(words)}; modes: {', '.join(found.capabilities.approval_modes)}"))
         yield "", f"models: {', '.join(MODELS)}, and any others that the API offers"
         yield "", _price_words()
 
@@ -457,39 +422,24 @@ def _file_rows(files: GemtuiFiles) -> Iterator[tuple[str, str]]:
         yield "", files.cache_renewed
     yield "", f"to clear it: {files.clear}"
     if files.prompts_bytes is not None:
-        yield (
-            "prompts",
-            f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane",
-        )
+        yield ("prompts", f"{files.prompts}: {size(files.prompts_bytes)}, prompts typed in the run pane")
         yield "", f"to delete them together with the runs: {CLEAR_PROMPTS}"
     if files.marked:
-        yield (
-            "marks",
-            f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}",
-        )
+        yield ("marks", f"{files.marks}: names, tags and notes of {counted(files.marked, 'session')}")
 
 
 def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:
     if held.projects:
         words = f"{counted(held.projects, 'project')}, {size(held.bytes)}"
         yield "checkpoints", f"{held.folder}: {words}"
-        yield (
-            "",
-            f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}",
-        )
+        yield ("", f"to delete old checkpoints beyond the limits in the settings: {PRUNE_CHECKPOINTS}")
 
 
 def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
-        yield (
-            "vault",
-            f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}",
-        )
-        yield (
-            "",
-            f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE}",
-        )
+        yield ("vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}")
+        yield ("", f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE}")
 
 
 def _run_rows(runs: DiskUsage) -> Iterator[tuple[str, str]]:

@@ -61,11 +61,7 @@ def look_at_search(cache: Path, home: Path) -> SearchReport:
     except (sqlite3.Error, OSError, ValueError) as error:
         problem = f"it is corrupt ({error})"
     return SearchReport(
-        folder=folder,
-        files=files,
-        bytes=sum(folder_sizes(folder)),
-        private=is_private(folder),
-        problem=problem,
+        folder=folder, files=files, bytes=sum(folder_sizes(folder)), private=is_private(folder), problem=problem
     )
 
 

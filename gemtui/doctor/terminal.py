@@ -69,16 +69,10 @@ def terminal_rows(terminal: Terminal) -> Iterator[tuple[str, str]]:
     if terminal.utf8:
         yield "", f"locale {terminal.locale}: UTF-8"
     else:
-        yield (
-            "",
-            f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it",
-        )
+        yield ("", f"locale {terminal.locale or 'not set'}: not UTF-8; gemtui --ascii works without it")
     if terminal.tmux and terminal.set_clipboard != "on":
         now = terminal.set_clipboard or "unknown"
-        yield (
-            "",
-            f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on",
-        )
+        yield ("", f"tmux: set-clipboard is {now}; to make copying work: tmux set -s set-clipboard on")
     if terminal.notifications is None:
         yield "", "not known to support notifications; questions ring the bell instead"
     elif terminal.tmux and terminal.allow_passthrough not in ("on", "all"):

@@ -18,15 +18,7 @@ from gemtui.processes import python
 
 NAME = "gemtui"
 """The name of the extension and of its hooks; settings can disable hooks by name."""
-EVENTS = (
-    "SessionStart",
-    "BeforeAgent",
-    "BeforeTool",
-    "AfterTool",
-    "AfterAgent",
-    "Notification",
-    "SessionEnd",
-)
+EVENTS = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification", "SessionEnd")
 MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, and saves sessions"
 """The extension's description, by which gemtui recognises its own extension."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
@@ -58,12 +50,7 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
 
 
 def _hook(event: str, folder: Path) -> dict[str, str | int]:
-    return {
-        "type": "command",
-        "name": NAME,
-        "command": command(event, folder),
-        "timeout": _LONGEST,
-    }
+    return {"type": "command", "name": NAME, "command": command(event, folder), "timeout": _LONGEST}
 
 
 def command(event: str, folder: Path) -> str:

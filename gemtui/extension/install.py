@@ -67,8 +67,7 @@ def _require_hooks(cli: Detected) -> None:
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ExtensionError(
-            f"Gemini CLI {cli.version} does not run hooks of extensions: update it to "
-            f"{oldest} or newer"
+            f"Gemini CLI {cli.version} does not run hooks of extensions: update it to {oldest} or newer"
         )
 
 
@@ -135,7 +134,5 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
         said.seek(0)
         lines = said.read(_LONGEST).decode(errors="replace").split("\n")
     if code != 0:
-        why = clean_line(
-            next((line for line in reversed(lines) if line.strip()), "no reason given")
-        )
+        why = clean_line(next((line for line in reversed(lines) if line.strip()), "no reason given"))
         raise ExtensionError(f"{what} failed with exit code {code}: {why}")

@@ -37,8 +37,7 @@ def starter() -> bytes:
             f"{_CONFIG}={shlex.quote(str(config_file()))}",
             f"{_PROGRAM}={shlex.quote(program)}",
             f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
-            f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} '
-            f'"$1" "${_CONFIG}" "$2"; }}',
+            f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} "$1" "${_CONFIG}" "$2"; }}',
             "",
         )
     ).encode()

@@ -65,7 +65,4 @@ def removal_notes(environ: Mapping[str, str] = os.environ) -> Iterator[str]:
         f"Gemini CLI keeps the name {NAME} in {home}/extension_integrity.json, a signed file, "
         f"where it has no effect. The files in {short_path(vault_dir())} are kept."
     )
-    yield (
-        "Afterwards, gemtui can't ask you during a run, and shows less about sessions in other "
-        "terminals."
-    )
+    yield ("Afterwards, gemtui can't ask you during a run, and shows less about sessions in other terminals.")

@@ -85,13 +85,7 @@ def contents() -> VaultUsage:
                     only_here += facts.st_size
                     kept += tree not in replaced  # no list shows replaced files
     return VaultUsage(
-        folder=vault_dir(),
-        on=is_on(),
-        files=files,
-        kept=kept,
-        shared=shared,
-        copied=copied,
-        only_here=only_here,
+        folder=vault_dir(), on=is_on(), files=files, kept=kept, shared=shared, copied=copied, only_here=only_here
     )
 
 
@@ -145,9 +139,7 @@ class Removal:
         return f"{counted(len(self.names), 'file')}, {size(self.size)}"
 
 
-def replaced_files(
-    home: Path, *, project: Path | None = None, before: datetime | None = None
-) -> Iterator[Path]:
+def replaced_files(home: Path, *, project: Path | None = None, before: datetime | None = None) -> Iterator[Path]:
     """Yield the vault's copies of damaged session files that a restore replaced.
 
     `project`: a folder; yield only files of its sessions. `before`: yield only files that were last
@@ -277,14 +269,10 @@ class VaultStatus:
 
 
 _HOOK = "Sessions are saved after every turn by the extension, and by gemtui while it is open."
-_NO_HOOK = (
-    "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
-)
+_NO_HOOK = "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
 
 
-def vault_status(
-    snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool
-) -> VaultStatus:
+def vault_status(snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool) -> VaultStatus:
     """Return what the vault contains and which files the CLI will delete next.
 
     `hook`: whether the extension archives sessions. Never raises.
@@ -301,19 +289,13 @@ def vault_status(
 
 
 def _first(
-    sessions: Iterable[Summary],
-    hits: Iterable[DoomedFile],
-    rule: Callable[[Path | None], Retention],
-    now: datetime,
+    sessions: Iterable[Summary], hits: Iterable[DoomedFile], rule: Callable[[Path | None], Retention], now: datetime
 ) -> tuple[Summary, datetime] | None:
     sooner = {hit.session.name for hit in hits}
     found = [
         (each, when)
         for each in sessions
-        if not each.hidden
-        and each.name not in sooner
-        and (when := expires(each, rule(_project(each))))
-        and when > now
+        if not each.hidden and each.name not in sooner and (when := expires(each, rule(_project(each)))) and when > now
     ]
     return min(found, key=lambda each: each[1], default=None)
 
@@ -327,9 +309,7 @@ def is_damaged(session: Summary) -> bool:
     return os.path.lexists(place_in_store(session.path))
 
 
-def deletion_reason(
-    session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime
-) -> str:
+def deletion_reason(session: Summary, snapshot: Snapshot, environ: Mapping[str, str], now: datetime) -> str:
     """Describe when and why the clean-up will delete a session.
 
     Returns "" if the clean-up does not consider the session.

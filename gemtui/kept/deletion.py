@@ -105,9 +105,7 @@ def _planned(session: Summary, home: Path, *, copies: bool) -> tuple[DeletionIte
     )
 
 
-def delete_planned(
-    deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None
-) -> Deleted:
+def delete_planned(deletion: Deletion, *, permanent: bool = False, trash: Trash | None = None) -> Deleted:
     """Move everything in a plan to the system's trash.
 
     `permanent`: if there is no trash, delete permanently instead of raising an error. `trash`:
@@ -121,10 +119,7 @@ def delete_planned(
     changed = _changed(deletion)
     if changed:
         raise DeletionFailed(
-            (
-                f"nothing was deleted, because {changed[0]} has just changed: the session may be "
-                "in use"
-            ),
+            (f"nothing was deleted, because {changed[0]} has just changed: the session may be in use"),
             left=tuple((path, "has just changed") for path in changed),
         )
     gone: list[Path] = []
@@ -142,8 +137,7 @@ def delete_planned(
     if left:
         what = "deleted" if permanent else "moved to the trash"
         raise DeletionFailed(
-            f"{len(left)} of {len(deletion.items)} could not be {what}: {left[0][0]}: {left[0][1]}",
-            left=tuple(left),
+            f"{len(left)} of {len(deletion.items)} could not be {what}: {left[0][0]}: {left[0][1]}", left=tuple(left)
         )
     return Deleted(paths=tuple(gone), trashed=trashed)
 
@@ -181,9 +175,7 @@ def _folders(session: Summary, path: Path, home: Path, *, copies: bool) -> Itera
         return
     key, kind, name_id, _ = named
     project = home / "tmp" / key
-    shared = not copies and any(
-        project in other.parents for other in session.files if other != path
-    )
+    shared = not copies and any(project in other.parents for other in session.files if other != path)
     if kind is SessionKind.CHECKPOINT or shared:
         return
     if name_id != (session.id[:8] if kind is SessionKind.MAIN else session.id):

@@ -28,13 +28,7 @@ from msgspec.structs import replace
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.kept.files import (
-    append_rest,
-    copy_file,
-    replace_with_copy,
-    replace_with_link,
-    size_of,
-)
+from gemtui.kept.files import append_rest, copy_file, replace_with_copy, replace_with_link, size_of
 from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
@@ -144,9 +138,7 @@ class SessionKeeper:
 
     def _rescan(self) -> None:
         """Find new folders, and have all unclassified files checked again."""
-        found = {
-            place.path for place in session_files(Store(self._kept.home), self._kept.session_id)
-        }
+        found = {place.path for place in session_files(Store(self._kept.home), self._kept.session_id)}
         self._places = self._chats({*found, *self._kept.seen, *self._kept.files})
         self._times.clear()
         self._unclear.clear()
@@ -225,9 +217,7 @@ class SessionKeeper:
         header, because the CLI wrote the header before the removal and only the rest afterwards.
         """
         again = path in self._done.ghosts
-        empty = has_content(path, self._kept.session_id) is False or (
-            again and has_content(path, None) is False
-        )
+        empty = has_content(path, self._kept.session_id) is False or (again and has_content(path, None) is False)
         if not empty or not (self._said or again or _lines(path) >= _RECORDS):
             return False
         others = [each for each in self._expected() if each.parent.name == "chats"]

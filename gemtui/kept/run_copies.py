@@ -80,10 +80,7 @@ class Aftermath(Struct, frozen=True, kw_only=True):
         return (
             *(f"{path} was missing and has been restored" for path in self.restored),
             *(f"{path} is missing: a copy is in {folder.path}" for path in self.lost),
-            *(
-                f"{path} was rewritten: its earlier contents are in {folder.path}"
-                for path in self.changed
-            ),
+            *(f"{path} was rewritten: its earlier contents are in {folder.path}" for path in self.changed),
             *self.problems,
         )
 
@@ -98,18 +95,9 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
     files = {path: folder.path / f"before-{at}{path.suffix}" for at, path in enumerate(mine)}
     for path, copy in files.items():
         copy_file(path, copy)
-    kept = KeptSession(
-        session_id=session_id,
-        home=home,
-        files=files,
-        seen=frozenset(place.path for place in places),
-    )
+    kept = KeptSession(session_id=session_id, home=home, files=files, seen=frozenset(place.path for place in places))
     _write(
-        folder,
-        _BEFORE,
-        _Before(
-            session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen))
-        ),
+        folder, _BEFORE, _Before(session_id=session_id, home=home, files=_pairs(files), seen=tuple(sorted(kept.seen)))
     )
     return kept
 
@@ -159,13 +147,10 @@ def _whole(newest: Path) -> Path:
     if not path_exists(copy):
         return newest
     try:
-        if newest.suffix == ".jsonl":
-            whole = begins_with(newest, copy, sampled=True)
-        else:
-            whole = contains_copy(newest, copy)
+        log = newest.suffix == ".jsonl"
+        return newest if (begins_with(newest, copy, sampled=True) if log else contains_copy(newest, copy)) else copy
     except OSError:
-        whole = False
-    return newest if whole else copy
+        return copy
 
 
 def write_newest(folder: RunFolder, newest: Mapping[Path, Path], done: Aftermath) -> None:
@@ -312,9 +297,7 @@ def put_file_back(kept: KeptSession, path: Path) -> bool:
     is restored by linking the file that was removed, if it still exists, so that a running CLI
     continues to write to it. A state from before the run is copied. Raises OSError.
     """
-    return not os.path.lexists(path) and restore_file(
-        kept.states[path], path, shared=path in kept.newest
-    )
+    return not os.path.lexists(path) and restore_file(kept.states[path], path, shared=path in kept.newest)
 
 
 # --- records in the run's folder ---------------------------------------------------------------
@@ -437,9 +420,7 @@ def last_copies(runs: Path) -> tuple[LastCopy, ...]:
         files = _only_here(kept, holders[key])
         if files:
             size = sum(size_of(copy) for copy in set(files.values()))
-            found.append(
-                LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size)
-            )
+            found.append(LastCopy(folder=folder, session_id=kept.session_id, files=files, size=size))
         holders[key] += _copies(kept).values()
     return tuple(found)
 
@@ -476,6 +457,5 @@ def _only_here(kept: KeptSession, holders: list[Path]) -> dict[Path, Path]:
     return {
         path: copy
         for path, copy in _copies(kept).items()
-        if has_content(copy, kept.session_id) is not False
-        and not any(contains_copy(each, copy) for each in holders)
+        if has_content(copy, kept.session_id) is not False and not any(contains_copy(each, copy) for each in holders)
     }

@@ -47,13 +47,7 @@ from gemtui.sessions.catalog.vault_files import (
     replaced_trees,
     trees,
 )
-from gemtui.sessions.read.versions import (
-    adds_to,
-    begins_with,
-    holds_all,
-    legacy_message_ids,
-    same_version,
-)
+from gemtui.sessions.read.versions import adds_to, begins_with, holds_all, legacy_message_ids, same_version
 from gemtui.sessions.store.belongings import folders_beside
 from gemtui.sessions.store.store import ChatFile, Store, place_of
 
@@ -85,10 +79,7 @@ def switch_off() -> None:
 
 
 def keep_all(
-    home: Path,
-    *,
-    told: Callable[[int, int], None] = lambda *_: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    home: Path, *, told: Callable[[int, int], None] = lambda *_: None, cancelled: Callable[[], bool] = lambda: False
 ) -> int:
     """Archive all of a store's files that aren't archived yet; return their number.
 
@@ -98,11 +89,7 @@ def keep_all(
     """
     links, copies = _held(home)
     files = [*_all_files(home)]
-    missing = [
-        Path(name)
-        for name, inode, stamp in files
-        if (name, inode) not in links and copies.get(name) != stamp
-    ]
+    missing = [Path(name) for name, inode, stamp in files if (name, inode) not in links and copies.get(name) != stamp]
     problem, done = None, 0
     for at, path in enumerate(missing):
         if cancelled():
@@ -321,9 +308,7 @@ def _replace_copy(path: Path, kept: Path) -> bool:
         copy_file(path, new)
         if path.suffix == ".json" and legacy_message_ids(new) is None:
             facts = new.stat()
-            if stat_if_present(kept) is not None or not _is_quiet(
-                (facts.st_size, facts.st_mtime_ns)
-            ):
+            if stat_if_present(kept) is not None or not _is_quiet((facts.st_size, facts.st_mtime_ns)):
                 return False
         matters = path.suffix in (".json", ".jsonl") or not new.stat().st_size
         if matters and stat_if_present(kept) is not None and not holds_all(new, kept):

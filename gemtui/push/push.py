@@ -42,12 +42,7 @@ class Pushed:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        return {
-            "sessions": self.sessions,
-            "changed": self.changed,
-            "files_written": self.days,
-            "raw_written": self.raw,
-        }
+        return {"sessions": self.sessions, "changed": self.changed, "files_written": self.days, "raw_written": self.raw}
 
 
 def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list[Summary]:
@@ -65,9 +60,7 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
     ]
 
 
-def push(
-    folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]
-) -> Pushed:
+def push(folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]) -> Pushed:
     """Write the sessions that have changed since they were pushed, one day at a time.
 
     `progress`: called with the number of sessions processed. An unreadable session is reported as a
@@ -91,9 +84,7 @@ def _by_day(sessions: Iterable[Summary]) -> dict[tuple[str, str], dict[str, Summ
     return days
 
 
-def _push_day(
-    folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed
-) -> None:
+def _push_day(folder: PushFolder, project: str, day: str, group: dict[str, Summary], done: Pushed) -> None:
     place = folder.day(_project_name(folder, project), day)
     known = dict(folder.sources(place).sessions)
     changed: dict[str, Callable[[], Iterable[bytes]]] = {}
@@ -146,16 +137,12 @@ def _project_name(folder: PushFolder, project: str) -> str:
     return f"redacted-{sha256(project.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
-def _rows(
-    folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str, int]
-) -> Iterator[bytes]:
+def _rows(folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str, int]) -> Iterator[bytes]:
     with SessionLog(summary.path) as log:
         try:
             log.refresh()
         except (NotASession, SessionTooLarge) as error:
-            raise PushError(
-                f"{summary.path} changed while gemtui was reading it: push again"
-            ) from error
+            raise PushError(f"{summary.path} changed while gemtui was reading it: push again") from error
         about = summary
         if folder.manifest.redact:
             redactor = redact(log, summary)

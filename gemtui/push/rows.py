@@ -14,16 +14,7 @@ from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.read.load import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import (
-    Attachment,
-    Message,
-    Notice,
-    Text,
-    Thought,
-    ToolCall,
-    ToolStatus,
-    Usage,
-)
+from gemtui.transcript.model import Attachment, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
 from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 SCHEMA = 1
@@ -64,9 +55,7 @@ def _columns(message: Message) -> dict[str, Any]:
         "dropped": None if message.dropped is None else message.dropped.value,
         "model": message.model,
         "text": "\n\n".join(each.text for each in blocks if isinstance(each, Text | Notice)),
-        "thoughts": "\n\n".join(
-            f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)
-        ),
+        "thoughts": "\n\n".join(f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)),
         "attachments": [each.name for each in blocks if isinstance(each, Attachment)],
         "tokens": asdict(usage),
         "calls": [_call(each) for each in blocks if isinstance(each, ToolCall)],

@@ -60,11 +60,7 @@ class Recovered:
 
 
 def recover(
-    path: Path,
-    sessions: Iterable[Summary],
-    *,
-    at: datetime | None = None,
-    cancelled: Callable[[], bool] = never,
+    path: Path, sessions: Iterable[Summary], *, at: datetime | None = None, cancelled: Callable[[], bool] = never
 ) -> Recovered:
     """Rebuild a file's newest recorded contents, or its contents at the time `at`.
 
@@ -90,10 +86,7 @@ def recover(
         rebuilt = rebuild([later])
         notes = (
             *notes,
-            (
-                "no session had recorded the file by that time, so this is its text before the "
-                "next recorded change"
-            ),
+            ("no session had recorded the file by that time, so this is its text before the next recorded change"),
         )
     return Recovered(path=path, rebuilt=rebuilt, problems=tuple(problems), notes=notes)
 
@@ -120,9 +113,7 @@ class _Named:
     """Tests whether a path is one of a file's names."""
 
     def __init__(self, path: Path) -> None:
-        self._names = {
-            PurePath(os.path.normpath(each)) for each in (str(path), *folder_names(path))
-        }
+        self._names = {PurePath(os.path.normpath(each)) for each in (str(path), *folder_names(path))}
 
     def __call__(self, _project: str | None, path: PurePath) -> bool:
         return path in self._names
@@ -142,9 +133,7 @@ class _Moved:
             return False
         inner = path.relative_to(project)
         place = self.path.parents[len(inner.parts) - 1 : len(inner.parts)]
-        return bool(
-            place and place[0] / inner == self.path and place[0].name == PurePath(project).name
-        )
+        return bool(place and place[0] / inner == self.path and place[0].name == PurePath(project).name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +160,7 @@ class _Names:
 
 
 def _records(
-    sessions: Sequence[Summary],
-    is_it: _IsIt,
-    cancelled: Callable[[], bool],
+    sessions: Sequence[Summary], is_it: _IsIt, cancelled: Callable[[], bool]
 ) -> tuple[list[CallEvidence], list[Problem]]:
     found: dict[tuple[str, datetime, str], CallEvidence] = {}
     problems = []
@@ -232,9 +219,7 @@ class _Seen:
     certain: bool = True
 
 
-def _record(
-    call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime
-) -> CallEvidence:
+def _record(call: ToolCall, message: Message, seen: _Seen, session: str, fallback: datetime) -> CallEvidence:
     time = call.time or message.time or fallback
     source = RecordedSource(session=session, time=time, call=call.id, tool=call.name)
     return CallEvidence(
@@ -300,17 +285,13 @@ def _of_read(call: ToolCall, output: str, names: _Names) -> _Seen | None:
     lines = tuple(part.text.split("\n"))
     if part.first == 1 and part.total == len(lines):
         return _Seen(shown=Whole(text=part.text), certain=part.certain)
-    return _Seen(
-        shown=RecordedLines(first=part.first, lines=lines, total=part.total), certain=part.certain
-    )
+    return _Seen(shown=RecordedLines(first=part.first, lines=lines, total=part.total), certain=part.certain)
 
 
 def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
     command = call.args.get("command")
     folder = call.args.get("dir_path") or call.args.get("directory")
-    output = (
-        call.display.text if isinstance(call.display, TextDisplay) else command_output(call.output)
-    )
+    output = call.display.text if isinstance(call.display, TextDisplay) else command_output(call.output)
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
     place = folder if isinstance(folder, str) else ""

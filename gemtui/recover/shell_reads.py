@@ -50,9 +50,7 @@ def shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown |
             return RecordedLines(first=0, lines=(*lines, ""))
         case "sed" if len(options) == 2 and options[0] == "-n":
             found = _LINES.fullmatch(options[1])
-            return (
-                None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
-            )
+            return None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
     return None
 
 
@@ -65,9 +63,7 @@ def _count(options: Sequence[str]) -> int | None:
     return None if found is None else int(found[1] or found[2])
 
 
-def _of_git(
-    words: Sequence[str], output: str, lines: Sequence[str], names: Callable[[str], bool]
-) -> Shown | None:
+def _of_git(words: Sequence[str], output: str, lines: Sequence[str], names: Callable[[str], bool]) -> Shown | None:
     match [*words]:
         case ["show", wanted]:
             _, colon, name = wanted.partition(":")

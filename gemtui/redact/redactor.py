@@ -129,9 +129,7 @@ class Redactor:
             name = key if isinstance(key, str) else ""
             new_key = self._walk(name, learn=learn) if name else key
             made[new_key] = self._walk(each, learn=learn, name=name, env=env)
-        same = len(made) == len(value) and all(
-            key in made and made[key] is each for key, each in value.items()
-        )
+        same = len(made) == len(value) and all(key in made and made[key] is each for key, each in value.items())
         return value if same else made
 
     def _pieces(
@@ -312,11 +310,7 @@ def _has_text(value: object) -> bool:
 
 def _is_binary(value: Mapping[Any, Any]) -> bool:
     data = value.get("data")
-    return (
-        isinstance(value.get("mimeType"), str)
-        and isinstance(data, str)
-        and _BASE64.fullmatch(data) is not None
-    )
+    return isinstance(value.get("mimeType"), str) and isinstance(data, str) and _BASE64.fullmatch(data) is not None
 
 
 def _uncoloured(text: str) -> tuple[str, list[int]]:

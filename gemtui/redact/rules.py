@@ -174,16 +174,13 @@ RULES: tuple[SecretForm, ...] = (
         "https://docs.stripe.com/keys",
     ),
     _token("twilio-key", "Twilio keys", "sk", _word("SK", "[0-9a-f]{32}(?![0-9A-Za-z])")),
-    _token(
-        "sendgrid-key", "SendGrid keys", "sg.", r"SG\.[0-9A-Za-z_-]{16,64}\.[0-9A-Za-z_-]{16,64}"
-    ),
+    _token("sendgrid-key", "SendGrid keys", "sg.", r"SG\.[0-9A-Za-z_-]{16,64}\.[0-9A-Za-z_-]{16,64}"),
     _token(
         "package-token",
         "npm, PyPI, RubyGems, crates.io and Docker tokens",
         "npm_ pypi-age rubygems_ cio dckr_",
         r"npm_[0-9A-Za-z]{36}|pypi-AgE[0-9A-Za-z_-]{50,1000}|rubygems_[0-9a-f]{48}"
-        r"|dckr_(?:pat|oat)_[0-9A-Za-z_-]{20,100}|"
-        + _word("cio", "[0-9A-Za-z]{32}(?![0-9A-Za-z])"),
+        r"|dckr_(?:pat|oat)_[0-9A-Za-z_-]{20,100}|" + _word("cio", "[0-9A-Za-z]{32}(?![0-9A-Za-z])"),
     ),
     _token(
         "model-key",
@@ -191,21 +188,14 @@ RULES: tuple[SecretForm, ...] = (
         "hf_ r8_ gsk_ xai- pplx-",
         "|".join(
             _word(prefix, f"[0-9A-Za-z]{{{length},120}}")
-            for prefix, length in (
-                ("hf_", 30),
-                ("r8_", 30),
-                ("gsk_", 40),
-                ("xai-", 60),
-                ("pplx-", 40),
-            )
+            for prefix, length in (("hf_", 30), ("r8_", 30), ("gsk_", 40), ("xai-", 60), ("pplx-", 40))
         ),
     ),
     _token(
         "service-token",
         "DigitalOcean, Linear, Notion, Shopify, Telegram, Vault, Databricks, Grafana, Atlassian, "
         "Supabase, Figma, Postman and Azure storage keys",
-        "_v1_ lin_api_ ntn_ shp :aa hvs. dapi glsa_ glc_ atatt3 sbp_ sb_secret_ figd_ pmak- "
-        "accountkey=",
+        "_v1_ lin_api_ ntn_ shp :aa hvs. dapi glsa_ glc_ atatt3 sbp_ sb_secret_ figd_ pmak- accountkey=",
         r"do[opr]_v1_[0-9a-f]{64}|lin_api_[0-9A-Za-z]{40}|ntn_[0-9A-Za-z]{40,60}"
         r"|shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{32}|\d{8,10}:AA[0-9A-Za-z_-]{33}"
         r"|hvs\.[0-9A-Za-z_-]{24,300}|dapi[0-9a-f]{32}|glsa_[0-9A-Za-z]{32}_[0-9A-Fa-f]{8}"
@@ -303,9 +293,7 @@ RULES: tuple[SecretForm, ...] = (
         "email",
         "E-mail addresses",
         ("@", "%40"),
-        re.compile(
-            r"(?:@|%40)(?!\dx\.)(?:[0-9A-Za-z](?:[0-9A-Za-z-]{0,62})\.){1,8}[A-Za-z]{2,24}\b"
-        ),
+        re.compile(r"(?:@|%40)(?!\dx\.)(?:[0-9A-Za-z](?:[0-9A-Za-z-]{0,62})\.){1,8}[A-Za-z]{2,24}\b"),
         "RFC 5321",
         before=re.compile(r"(?<![\w.+-])(?!(?:git|this|super|return)\Z)[\w.+-]{1,80}\Z"),
     ),

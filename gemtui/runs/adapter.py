@@ -38,12 +38,7 @@ class GeminiAdapter(gemini.UnguardedAdapter):
     _guard = ResumeGuard()
 
     def start(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        id: str | None = None,
-        about: About | None = None,
+        self, prompt: str, options: AgentOptions, *, id: str | None = None, about: About | None = None
     ) -> GeminiRun:
         """Start a run, in a new git worktree if the options request one.
 
@@ -114,9 +109,7 @@ def keep_commands(folder: RunFolder) -> None:
 
     try:
         config = load_config(config_file())
-        commands = UserCommands(
-            on_ask=config.on_ask, on_ask_after=config.on_ask_after, on_end=config.on_end
-        )
+        commands = UserCommands(on_ask=config.on_ask, on_ask_after=config.on_ask_after, on_end=config.on_end)
         commands.keep(folder)
         look_for_programs(commands)
     except (ConfigError, OSError) as error:

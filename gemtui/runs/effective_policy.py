@@ -78,12 +78,7 @@ def effective_policy(
         stopped=next(iter(problems), None),
     )
     return EffectivePolicy(
-        policy=policy,
-        setup=setup,
-        files=tuple(files),
-        admin=tuple(admins),
-        settings=read,
-        problems=problems,
+        policy=policy, setup=setup, files=tuple(files), admin=tuple(admins), settings=read, problems=problems
     )
 
 

@@ -43,12 +43,7 @@ def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes |
         stdin.write(given)
         stdin.seek(0)
         with subprocess.Popen(
-            command,
-            cwd=FOLDER,
-            env=environ,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            command, cwd=FOLDER, env=environ, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as process:
             return _answer(process, most)
     return None

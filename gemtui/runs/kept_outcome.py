@@ -73,17 +73,12 @@ def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptO
     return _keep(folder, progress, stderr, _sizes(folder))
 
 
-def _keep(
-    folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[int, int]
-) -> KeptOutcome | None:
+def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[int, int]) -> KeptOutcome | None:
     outcome = progress.outcome(stderr)
     if outcome is None:
         return None
     found = KeptOutcome(
-        status=outcome.status,
-        refused=sum(progress.refused.values()),
-        failed=progress.failed.total(),
-        sizes=sizes,
+        status=outcome.status, refused=sum(progress.refused.values()), failed=progress.failed.total(), sizes=sizes
     )
     with suppress(OSError):  # if this fails, the output is read again
         folder.write(_FILE, orjson.dumps(found).decode())

@@ -185,8 +185,7 @@ class DiskUsage:
             "clear": CLEAR,
             "orphaned": list(self.orphaned),
             "only_copies": [
-                {"run": each.folder.id, "session": each.session_id, "bytes": each.size}
-                for each in self.only_copies
+                {"run": each.folder.id, "session": each.session_id, "bytes": each.size} for each in self.only_copies
             ],
         }
 
@@ -300,9 +299,7 @@ def broken_runs(place: Path) -> tuple[Path, ...]:
 
 def _is_broken(folder: RunFolder) -> bool:
     unread = folder.request() is None or _made(folder) is None
-    young = folder.is_recent() and (
-        not path_exists(folder.prompt) or folder.is_recent("prompt.txt")
-    )
+    young = folder.is_recent() and (not path_exists(folder.prompt) or folder.is_recent("prompt.txt"))
     return unread and is_folder(folder.path) and not young
 
 
@@ -432,9 +429,7 @@ def _run(folder: RunFolder) -> Run | None:
         return None
     about = request.about or {}
     state = RunState.ENDED if ended is not None else _state(folder)
-    stream = Stream(
-        cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume")
-    )
+    stream = Stream(cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume"))
     last = None if ended is None else _last(stream, folder, ended)
     return Run(
         folder=folder,
@@ -480,12 +475,7 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass
-    ending = Ending(
-        code=ended.code,
-        aborted=ended.aborted,
-        limit=Limit.of(ended.limit),
-        problem=ended.problem,
-    )
+    ending = Ending(code=ended.code, aborted=ended.aborted, limit=Limit.of(ended.limit), problem=ended.problem)
     *_, done = stream.finish(ending)
     assert isinstance(done.payload, Done)
     return done.payload.status, bool((done.metadata or {}).get("complete"))
@@ -523,9 +513,7 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
     for run in list_runs(place):
         request = run.folder.request() if resolved(Path(run.cwd)) == wanted else None
         if request is not None:
-            given = (
-                word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION)
-            )
+            given = (word.removeprefix(_OPTION) for word in request.argv if word.startswith(_OPTION))
             return tuple(Path(part) for value in given for part in value.split(","))
     return ()
 

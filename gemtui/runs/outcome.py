@@ -21,16 +21,7 @@ from typing import Any
 import orjson
 
 from gemtui.agent.approval import SAID_NO
-from gemtui.agent.events import (
-    AgentEvent,
-    Done,
-    DoneStatus,
-    ErrorSaid,
-    ResultStatus,
-    TextSaid,
-    ToolResult,
-    ToolUse,
-)
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, TextSaid, ToolResult, ToolUse
 from gemtui.agent.run_folder import Request
 from gemtui.agent.stderr import meaningful_lines
 from gemtui.agent.stream import Limit
@@ -257,19 +248,14 @@ def _to_write(call: ToolCall) -> str:
 def _open_lines(progress: RunProgress) -> Iterator[str]:
     """Yield a line about each call that had no result when the run ended."""
     for path, written in progress.settled.items():
-        yield (
-            f"{path} was {'written, although the call has no result' if written else 'not written'}"
-        )
+        yield (f"{path} was {'written, although the call has no result' if written else 'not written'}")
     if unknown := progress.unsettled:
         yield f"{_calls(unknown)} had not finished, so the result is unknown"
 
 
 def _without_session(way: str) -> str:
     """Reword a suggestion for a run that has left no session to continue."""
-    for either in (
-        "continue the session, or run it again",
-        "run it again, or continue the session",
-    ):
+    for either in ("continue the session, or run it again", "run it again, or continue the session"):
         way = way.replace(either, "run it again")
     return way.replace("continue the session", "run it again")
 
@@ -351,9 +337,7 @@ def _ways_to_allow(progress: RunProgress) -> Iterator[str]:
 
 def _interrupted() -> RunOutcome:
     return RunOutcome(
-        status=Status.INTERRUPTED,
-        headline="The run was stopped",
-        ways_out=("continue the session, or run it again",),
+        status=Status.INTERRUPTED, headline="The run was stopped", ways_out=("continue the session, or run it again",)
     )
 
 
@@ -375,11 +359,7 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
         return _over_budget(last)
     said = last.message if last else ""
     cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
-    detail = [
-        plain_message(said) or _last_line(stderr),
-        *_retries(stderr),
-        *_refused_lines(progress),
-    ]
+    detail = [plain_message(said) or _last_line(stderr), *_retries(stderr), *_refused_lines(progress)]
     headline, ways_out, until = cause.headline, cause.ways_out, None
     if cause.quota and progress.ended is not None:
         until = renewed_at(said, stderr, progress.ended)
@@ -427,13 +407,7 @@ def _last_retry(stderr: str) -> Iterator[str]:
         yield f"attempt {last[1]} had failed{f': {why}' if why else ''}"
 
 
-_NOT_DONE = (
-    Status.INTERRUPTED,
-    Status.TURN_LIMIT,
-    Status.TIMEOUT,
-    Status.BUDGET,
-    Status.FAILED,
-)
+_NOT_DONE = (Status.INTERRUPTED, Status.TURN_LIMIT, Status.TIMEOUT, Status.BUDGET, Status.FAILED)
 _POLICY_ERROR = re.compile(r"^.*Policy file error in .*$(?:\n(?!\s*$).*){0,4}", re.MULTILINE)
 
 
@@ -498,22 +472,14 @@ def _warnings(progress: RunProgress, stderr: str) -> Iterator[tuple[str, str]]:
     if not progress.answered:
         yield "there is no answer", "continue the session, or run it again"
     if "Approval mode overridden" in stderr:
-        yield (
-            "the approval mode was lowered to default because the folder is not trusted",
-            "run with --trust",
-        )
+        yield ("the approval mode was lowered to default because the folder is not trusted", "run with --trust")
     if found := re.search(r"^Invalid configuration in (.*?):?$", stderr, re.MULTILINE):
         yield f"these settings are not valid: {found[1]}", "repair that file"
     for tool in dict.fromkeys(_NO_SUCH_TOOL.findall(stderr)):
-        yield (
-            f"a policy names a tool that does not exist: {tool}",
-            "correct the name in that policy",
-        )
+        yield (f"a policy names a tool that does not exist: {tool}", "correct the name in that policy")
     for tool in progress.missing:
         yield f"the model called a tool that does not exist: {tool}", ""
-    failed = {
-        tool: count for tool, count in progress.failed.items() if tool not in progress.missing
-    }
+    failed = {tool: count for tool, count in progress.failed.items() if tool not in progress.missing}
     if failed:
         yield f"{_calls(sum(failed.values()))} failed: {', '.join(failed)}", ""
 

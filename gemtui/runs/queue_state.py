@@ -33,9 +33,7 @@ def load_queue(queue: PromptQueue) -> QueueState:
     return QueueState(messages=words, prompts=tuple(queue.prompts()))
 
 
-def with_messages(
-    transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]
-) -> Transcript:
+def with_messages(transcript: Transcript, state: QueueState, made: dict[int, tuple[Outline, Message]]) -> Transcript:
     """Return a transcript with the user's messages inserted where they were delivered.
 
     `made`: a cache to pass to each call; maps the numbers of messages to what was inserted for

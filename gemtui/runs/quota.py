@@ -14,9 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 MARGIN = timedelta(seconds=5)
 """How long to wait beyond the reported time, because clocks differ."""
 _LENGTH = r"((?:\d+(?:\.\d+)?(?:ms|d|h|m|s))+)"
-_AFTER = re.compile(
-    rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE
-)
+_AFTER = re.compile(rf"(?:quota will reset after|Suggested retry after|Please retry in)\s+{_LENGTH}", re.IGNORECASE)
 _DELAY = re.compile(r"retryDelayMs: (\d+(?:\.\d+)?)")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|d|h|m|s)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -15,18 +15,7 @@ from msgspec import Struct
 
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.search.words import parts
-from gemtui.transcript.model import (
-    Attachment,
-    Author,
-    Block,
-    Dropped,
-    Image,
-    Message,
-    Notice,
-    Text,
-    Thought,
-    ToolCall,
-)
+from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import kind_of, named_file
 
@@ -103,9 +92,7 @@ class FileDocuments(NamedTuple):
     documents: Iterable[SearchDocument] = ()
 
 
-def documents_of(
-    log: SessionLog, *, start: int = 0, stop: int | None = None
-) -> Iterator[SearchDocument]:
+def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) -> Iterator[SearchDocument]:
     """Yield the documents of the part of a session that `log` has read so far.
 
     Dropped messages are included. `start`, `stop`: yield only the documents of the messages with

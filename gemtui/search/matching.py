@@ -66,9 +66,7 @@ def engine_query(
     clauses = [_only(kept), *_times(query)]
     if files is not None:
         clauses.append(_only(Engine.term_set_query(schema(), "file", list(files))))
-    clauses += [
-        _clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)
-    ]
+    clauses += [_clause(each.excluded, _field(each)) for each in query.fields if not is_of_sessions(each)]
     clauses += _terms(query, likeness, missing, in_a_row)
     return Engine.boolean_query(clauses)
 
@@ -119,9 +117,7 @@ def _times(query: Query) -> Iterator[_Clause]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _terms(
-    query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool
-) -> Iterator[_Clause]:
+def _terms(query: Query, likeness: Likeness, missing: Collection[Term], in_a_row: bool) -> Iterator[_Clause]:
     if not all(term.excluded for term in query.terms) and not required_terms(query):
         yield Occur.Must, Engine.empty_query()
     for term in query.terms:

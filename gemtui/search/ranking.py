@@ -93,10 +93,7 @@ class Matches:
     """
 
     def __init__(
-        self,
-        likeness: Likeness = Likeness.SAME,
-        missing: Collection[Term] = (),
-        now: float | None = None,
+        self, likeness: Likeness = Likeness.SAME, missing: Collection[Term] = (), now: float | None = None
     ) -> None:
         self.likeness, self.missing = likeness, missing
         self._now = time.time() if now is None else now
@@ -124,12 +121,7 @@ class Matches:
         """
         known = source.files
         ask_engine = partial(
-            engine_query,
-            ask.query,
-            files=files,
-            likeness=self.likeness,
-            missing=self.missing,
-            dropped=ask.dropped,
+            engine_query, ask.query, files=files, likeness=self.likeness, missing=self.missing, dropped=ask.dropped
         )
         wanted = ask_engine()
         try:
@@ -191,9 +183,7 @@ def _rank(match: _Match) -> Rank:
     return -match.score, -found.time, match.source.files[found.file], found.order
 
 
-def results_of(
-    found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int
-) -> Results:
+def results_of(found: Matches, ask: SearchRequest, *, scope: SearchScope, complete: bool, unindexed: int) -> Results:
     """Return the best matches grouped by session.
 
     Hits in subagents are listed under the sessions that called them. `complete`, `unindexed`: as in
@@ -208,8 +198,7 @@ def results_of(
     return Results(
         query=ask.query,
         groups=tuple(
-            SessionHits(session=group[0].session, hits=tuple(group), count=counts[name])
-            for name, group in hits.items()
+            SessionHits(session=group[0].session, hits=tuple(group), count=counts[name]) for name, group in hits.items()
         ),
         total_sessions=len(counts),
         total_hits=found.count,

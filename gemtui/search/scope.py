@@ -82,9 +82,7 @@ class SnapshotScope:
     conditions.
     """
 
-    def __init__(
-        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
-    ) -> None:
+    def __init__(self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]) -> None:
         self._key = sessions, marks, fields
         kept = [each for each in sessions if _is_searched(each)]
         mains = _by_id(kept)
@@ -97,9 +95,7 @@ class SnapshotScope:
                 self._files[each.name] = each
                 self._sessions[each.name] = session
 
-    def is_of(
-        self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]
-    ) -> bool:
+    def is_of(self, sessions: Sequence[Summary], marks: Mapping[str, Mark], fields: tuple[Narrowed, ...]) -> bool:
         """Return whether this scope was created from these arguments and can be reused."""
         return self._key[0] is sessions and self._key[1:] == (marks, fields)
 
@@ -149,9 +145,7 @@ def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:
     return {(key, each.id): each for each in reversed(mains) for key in ("", each.project_key)}
 
 
-def _asker(
-    project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]
-) -> Summary | None:
+def _asker(project_key: str, parent: str | None, mains: Mapping[tuple[str, str], Summary]) -> Summary | None:
     """Return the session that called a subagent, preferably one in the same project.
 
     `parent`: the caller's id. `mains`: the result of `_by_id`. Returns None if there is no such
@@ -181,9 +175,7 @@ class StoreScope:
         self._places = {file.name: file for file in index.files() if file.kind is not checkpoint}
         self._sessions: dict[str, str] = {}
         self._unread: list[ChatFile] = []
-        for (name, file), stamp in zip(
-            self._places.items(), map(stamp_of, self._places.values()), strict=True
-        ):
+        for (name, file), stamp in zip(self._places.items(), map(stamp_of, self._places.values()), strict=True):
             row = rows.get(name)
             if row is not None:
                 self._sessions[name] = row.session
@@ -205,11 +197,7 @@ class StoreScope:
 
         See `SearchScope.divided` for the details.
         """
-        lost = (
-            ()
-            if rows is self._rows
-            else [each for name, each in self._places.items() if name not in rows]
-        )
+        lost = () if rows is self._rows else [each for name, each in self._places.items() if name not in rows]
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
         known = self._wanted.difference([file.name for file in unread])
@@ -280,9 +268,7 @@ class StoreScope:
         count = Counter(self._sessions.values())
         several = [name for name, session in self._sessions.items() if count[session] > 1]
         self._take([self._places[name] for name in several])
-        copies = {
-            name for each in several if each in self._read for name in self._read[each].names[1:]
-        }
+        copies = {name for each in several if each in self._read for name in self._read[each].names[1:]}
         self._wanted = self._places.keys() - copies
         if project is not None:
             inside = {file.name for file in self._index.files(project)}

@@ -64,9 +64,7 @@ class Search:
         self._index: ReadIndex | None = None
         self._lock = threading.RLock()
         self._scope: SnapshotScope | None = None
-        self._split: (
-            tuple[SearchScope, Mapping[str, IndexedFile], SearchedIndex, Sequence[File]] | None
-        ) = None
+        self._split: tuple[SearchScope, Mapping[str, IndexedFile], SearchedIndex, Sequence[File]] | None = None
         self._fresh: tuple[Sequence[File], SearchedIndex] | None = None
         self._texts = HitTexts()
         self._reading = threading.Lock()
@@ -110,9 +108,7 @@ class Search:
         """
         with self._lock:
             scope = self._scope_of(query, sessions, marks)
-        yield from self.find_in(
-            query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page
-        )
+        yield from self.find_in(query, scope, limit=limit, dropped=dropped, cancelled=cancelled, page=page)
 
     def find_in(
         self,
@@ -143,12 +139,7 @@ class Search:
             yield from self._find(ask, scope, cancelled, indexed=False)
 
     def _find(
-        self,
-        ask: SearchRequest,
-        scope: SearchScope,
-        cancelled: Callable[[], bool],
-        *,
-        indexed: bool,
+        self, ask: SearchRequest, scope: SearchScope, cancelled: Callable[[], bool], *, indexed: bool
     ) -> Iterator[Results]:
         query, limit = ask.query, ask.limit
         begun = ask.page is not None and ask.page.after is not None
@@ -187,9 +178,7 @@ class Search:
                 raise Unsure
             return StoreScope(index, words.rows, project)
 
-    def _scope_of(
-        self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]
-    ) -> SnapshotScope:
+    def _scope_of(self, query: Query, sessions: Sequence[Summary], marks: Mapping[str, Mark]) -> SnapshotScope:
         """Return the scope for a query: the files of the sessions it may match.
 
         The last scope is cached, because every key press needs it.

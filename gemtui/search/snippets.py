@@ -74,10 +74,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
     """Return each required term with two patterns: for whole words, and inside words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
-    return [
-        (term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", ""))
-        for term, row in rows
-    ]
+    return [(term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", "")) for term, row in rows]
 
 
 def _end(term: Term) -> str:

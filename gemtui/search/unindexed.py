@@ -41,10 +41,7 @@ def file_groups(files: Iterable[File]) -> Iterator[list[File]]:
 
 
 def words_of(
-    files: Sequence[File],
-    cancelled: Callable[[], bool],
-    *,
-    only: Callable[[Path], bool] = lambda _: True,
+    files: Sequence[File], cancelled: Callable[[], bool], *, only: Callable[[Path], bool] = lambda _: True
 ) -> SearchedIndex:
     """Index files in memory, and return the index.
 
@@ -62,9 +59,7 @@ def words_of(
                     log.refresh(cancelled=cancelled)
                     text.add(number, documents_of(log))
     text.commit()
-    return SearchedIndex(
-        text.reader(), {at: file.name for at, file in enumerate(files)}, len(files)
-    )
+    return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
 
 
 _ESCAPE = re.compile(rb"\\u(?!00)")

@@ -97,9 +97,7 @@ def load_prices(own: Path | None = None) -> Prices:
     except FileNotFoundError:
         return shipped
     except OSError as error:
-        raise ConfigError(
-            f"{path}: can't be read ({error.strerror}): correct or remove it", path=path
-        ) from error
+        raise ConfigError(f"{path}: can't be read ({error.strerror}): correct or remove it", path=path) from error
     except (ValueError, RecursionError) as error:  # also for extreme lengths or nesting
         raise ConfigError(f"{path}: {error}: correct or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})

@@ -106,9 +106,7 @@ class Stats:
     hours.
     """
 
-    def __init__(
-        self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None
-    ) -> None:
+    def __init__(self, prices: Prices | None, *, since: datetime | None, zone: tzinfo | None) -> None:
         self.prices = prices
         self.total = Sums()
         self.projects: dict[str, Sums] = {}
@@ -147,9 +145,7 @@ class Stats:
             for sums in self._groups(slot, id, project):
                 sums.files.add(whole)
 
-    def _groups(
-        self, slot: int, session: str, project: str, *, model: str = "", tool: str = ""
-    ) -> list[Sums]:
+    def _groups(self, slot: int, session: str, project: str, *, model: str = "", tool: str = "") -> list[Sums]:
         """Return the groups that count an activity, and add the session to each of them.
 
         `slot`: the time slot of the activity; UNKNOWN_TIME belongs to no day or hour. `model`,

@@ -46,14 +46,7 @@ def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | Non
     return ContextUse(used, prices.context(last.model or ""))
 
 
-def sums_since(
-    sessions: Iterable[Summary],
-    prices: Prices,
-    start: datetime,
-    *,
-    home: Path,
-    cache: Path | None,
-) -> Sums:
+def sums_since(sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None) -> Sums:
     """Return the tokens and cost of sessions since `start`. Blocking: reads files.
 
     `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer

@@ -122,10 +122,7 @@ def difference_from_original(call: ToolCall) -> DiffDisplay | None:
     match None if call.answer is None else call.answer.asked, call.args:
         case {"content": str(asked)}, {"content": str(ran)}:
             return content_diff(path, asked, ran)
-        case (
-            {"old_string": str(old), "new_string": str(new)},
-            {"old_string": str(before), "new_string": str(after)},
-        ):
+        case ({"old_string": str(old), "new_string": str(new)}, {"old_string": str(before), "new_string": str(after)}):
             return content_diff(path, before.replace(old, new) if old else new, after)
     return None
 
@@ -229,9 +226,7 @@ def _is_replaced(kind: ToolKind, display: str, output: str) -> bool:
         return kind is not ToolKind.SHELL
     if kind in _DISPLAY_FIRST or "\n" in display.strip():
         return False
-    return (
-        kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
-    )
+    return kind in _COUNTED or len(output) > len(display) or output.count("\n") > display.count("\n")
 
 
 def file_lines(call: ToolCall) -> FileLines | None:

@@ -19,9 +19,7 @@ _CONTEXT = re.compile(r"\s*<(session_context|hook_context)>(.*?)(?:</\1>|\Z)", r
 _REFERENCED = "--- Content from referenced files ---"
 _END = "--- End of content ---"
 _FILE = re.compile(r"\s*Content from @?(.+?):\s*\Z")
-_AT = re.compile(
-    r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL
-)
+_AT = re.compile(r'(?<!\\)@((?:"[^"]*"|\\.|[^ \t\n\r,;!?()\[\]{}.\\]|\.(?=[^ \t\n\r]))+)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 

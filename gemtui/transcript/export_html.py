@@ -43,22 +43,10 @@ from gemtui.transcript.export_words import (
 )
 from gemtui.transcript.markdown_html import highlighted, rendered
 from gemtui.transcript.media import MediaDamaged, image_bytes, image_words, media_type
-from gemtui.transcript.model import (
-    Attachment,
-    Block,
-    Image,
-    Message,
-    Notice,
-    Text,
-    Thought,
-    ToolCall,
-    Transcript,
-)
+from gemtui.transcript.model import Attachment, Block, Image, Message, Notice, Text, Thought, ToolCall, Transcript
 
 
-def to_html(
-    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
-) -> Iterator[str]:
+def to_html(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
     """Yield a transcript as an HTML page, one message at a time.
 
     `summary`: the facts for the heading. `dropped`: include the messages that are no longer part of
@@ -123,9 +111,7 @@ def message_head(message: Message) -> str:
 
 def message_end(message: Message) -> str:
     """Return the end of a message's `<article>`, including its token counts."""
-    used = (
-        "" if message.usage is None else note_html(Clean(f"Tokens: {usage_words(message.usage)}"))
-    )
+    used = "" if message.usage is None else note_html(Clean(f"Tokens: {usage_words(message.usage)}"))
     return f"{used}</article>\n"
 
 
@@ -215,9 +201,7 @@ def _display(display: Display) -> str:
         case TableDisplay():
             return _table(display)
         case TodosDisplay():
-            items = (
-                f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items
-            )
+            items = (f"{clean_line(todo.status)}: {clean_line(todo.text)}" for todo in display.items)
             return f"<ul>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ul>\n"
         case ScreenDisplay():
             lines = ("".join(map(_span, line)) for line in display.lines)

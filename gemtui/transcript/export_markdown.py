@@ -13,13 +13,7 @@ from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.call_text import display_text, shown_display
-from gemtui.transcript.display_model import (
-    DiffDisplay,
-    Display,
-    JsonDisplay,
-    TableDisplay,
-    TextDisplay,
-)
+from gemtui.transcript.display_model import DiffDisplay, Display, JsonDisplay, TableDisplay, TextDisplay
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
@@ -33,22 +27,10 @@ from gemtui.transcript.export_words import (
 )
 from gemtui.transcript.markdown import defused, fenced, longest_run
 from gemtui.transcript.media import image_words
-from gemtui.transcript.model import (
-    Attachment,
-    Block,
-    Image,
-    Message,
-    Notice,
-    Text,
-    Thought,
-    ToolCall,
-    Transcript,
-)
+from gemtui.transcript.model import Attachment, Block, Image, Message, Notice, Text, Thought, ToolCall, Transcript
 
 
-def to_markdown(
-    transcript: Transcript, summary: ExportHeading, *, dropped: bool = False
-) -> Iterator[str]:
+def to_markdown(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:
     """Yield a transcript as Markdown, one message at a time.
 
     The session has a heading of level 1, and each message a heading of level 2. `summary`: the

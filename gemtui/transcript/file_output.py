@@ -104,9 +104,7 @@ def requested_lines(args: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
     A number is None if it is unspecified.
     """
-    first, last, offset, limit = map(
-        _number, map(args.get, ("start_line", "end_line", "offset", "limit"))
-    )
+    first, last, offset, limit = map(_number, map(args.get, ("start_line", "end_line", "offset", "limit")))
     if offset is not None or limit is not None:
         start = (offset or 0) + 1
         return start, None if limit is None else start + limit - 1

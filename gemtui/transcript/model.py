@@ -80,11 +80,7 @@ class Dropped(StrEnum):
         return _DROPPED_WORDS[self]
 
 
-_DROPPED_WORDS = {
-    Dropped.REWOUND: "rewound",
-    Dropped.BURIED: "replaced",
-    Dropped.FAILED_PROMPT: "failed prompt",
-}
+_DROPPED_WORDS = {Dropped.REWOUND: "rewound", Dropped.BURIED: "replaced", Dropped.FAILED_PROMPT: "failed prompt"}
 
 
 class Usage(Struct, frozen=True, gc=False):
@@ -331,9 +327,7 @@ class Transcript:
         `revision`: a number that differs between versions of the same transcript.
         """
         return cls(
-            outlines=tuple(outline(message) for message in messages),
-            read=messages.__getitem__,
-            revision=revision,
+            outlines=tuple(outline(message) for message in messages), read=messages.__getitem__, revision=revision
         )
 
     def __len__(self) -> int:

@@ -53,11 +53,7 @@ def parts_of(content: object) -> list[Part]:
         return [content]
     if not isinstance(content, list):
         return []
-    return [
-        {"text": item} if isinstance(item, str) else item
-        for item in content
-        if isinstance(item, (dict, str))
-    ]
+    return [{"text": item} if isinstance(item, str) else item for item in content if isinstance(item, (dict, str))]
 
 
 def image_of(part: Part) -> Image | None:

@@ -8,16 +8,7 @@ from typing import NamedTuple, assert_never
 
 from gemtui.text import either_form
 from gemtui.transcript.call_text import call_text
-from gemtui.transcript.model import (
-    Attachment,
-    Block,
-    Image,
-    Notice,
-    Text,
-    Thought,
-    ToolCall,
-    Transcript,
-)
+from gemtui.transcript.model import Attachment, Block, Image, Notice, Text, Thought, ToolCall, Transcript
 
 
 class TranscriptHit(NamedTuple):
@@ -34,10 +25,7 @@ class TranscriptHit(NamedTuple):
 
 
 def find(
-    transcript: Transcript,
-    query: str | re.Pattern[str],
-    *,
-    cancelled: Callable[[], bool] = lambda: False,
+    transcript: Transcript, query: str | re.Pattern[str], *, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[TranscriptHit]:
     """Yield the places where a query is found, in the order of the transcript.
 

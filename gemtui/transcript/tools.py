@@ -17,25 +17,10 @@ from gemtui.text import holds_controls
 from gemtui.transcript import shell_output
 from gemtui.transcript.colours import coloured
 from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
-from gemtui.transcript.displays import (
-    display_of,
-    is_rebuilt,
-    rebuilt_diff,
-    table_display,
-    written_display,
-)
+from gemtui.transcript.displays import display_of, is_rebuilt, rebuilt_diff, table_display, written_display
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
-from gemtui.transcript.parts import (
-    Part,
-    image_of,
-    instant,
-    mapping,
-    objects,
-    parts_of,
-    pretty,
-    string,
-)
+from gemtui.transcript.parts import Part, image_of, instant, mapping, objects, parts_of, pretty, string
 from gemtui.transcript.seal import is_sealed, unsealed, without_notice
 
 
@@ -257,9 +242,7 @@ def call_status(raw: Mapping[str, Any]) -> ToolStatus:
     if error is None:
         error = string(raw.get("resultDisplay"))
     return _refusal(string(raw.get("name")), error) or (
-        ToolStatus.CANCELLED
-        if status != "error" and error.startswith(_CANCELLED)
-        else ToolStatus.ERROR
+        ToolStatus.CANCELLED if status != "error" and error.startswith(_CANCELLED) else ToolStatus.ERROR
     )
 
 
@@ -339,9 +322,7 @@ def _of_this_call(id: str, parts: list[Part]) -> list[Part]:
     ids = [string(reply.get("id")) for reply in replies]
     if not id or id not in ids:
         return parts
-    return [
-        part for part, reply, of in zip(parts, replies, ids, strict=True) if not reply or of == id
-    ]
+    return [part for part, reply, of in zip(parts, replies, ids, strict=True) if not reply or of == id]
 
 
 def _response_id(parts: list[Part]) -> str:
@@ -413,9 +394,7 @@ def _images(parts: list[Part], name: str, args: Part) -> tuple[Image, ...]:
 # --- display ---------------------------------------------------------------------------------
 
 
-def _display(
-    raw: Part, name: str, args: Part, status: ToolStatus, output: str | None
-) -> Display | None:
+def _display(raw: Part, name: str, args: Part, status: ToolStatus, output: str | None) -> Display | None:
     markdown = raw.get("renderOutputAsMarkdown") is True
     display = display_of(raw.get("resultDisplay"), markdown=markdown)
     kind = kind_of(name)

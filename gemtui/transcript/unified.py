@@ -130,9 +130,7 @@ def _no_reply(_id: str) -> Part | None:
     return None
 
 
-def parse_message(
-    record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply
-) -> UnifiedMessage:
+def parse_message(record: Mapping[str, Any], *, reply: Callable[[str], Part | None] = _no_reply) -> UnifiedMessage:
     """Convert a stored message record to the Claude-compatible format.
 
     Never raises, whatever the record contains. `record`: a message of a `.jsonl` log or of a
@@ -205,9 +203,7 @@ def _system_blocks(record: Part) -> Iterator[UnifiedBlock]:
     yield from _text(parts_of(record.get("content")))
 
 
-def _blocks(
-    role: UnifiedRole, record: Part, reply: Callable[[str], Part | None]
-) -> Iterator[UnifiedBlock]:
+def _blocks(role: UnifiedRole, record: Part, reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
     if role == "assistant":
         return _assistant_blocks(record, reply)
     return _user_blocks(record) if role == "user" else _system_blocks(record)
@@ -236,23 +232,14 @@ def _images(parts: list[Part]) -> Iterator[UnifiedBlock]:
 
 
 def _inline(data: Part) -> Base64Source:
-    return {
-        "type": "base64",
-        "media_type": string(data.get("mimeType")),
-        "data": string(data.get("data")),
-    }
+    return {"type": "base64", "media_type": string(data.get("mimeType")), "data": string(data.get("data"))}
 
 
 # --- tool calls ------------------------------------------------------------------------------
 
 
-def _calls(
-    record: Part, parts: list[Part], reply: Callable[[str], Part | None]
-) -> Iterator[UnifiedBlock]:
-    calls = [
-        (tool_call(raw), bool(parts_of(raw.get("result"))))
-        for raw in objects(record.get("toolCalls"))
-    ]
+def _calls(record: Part, parts: list[Part], reply: Callable[[str], Part | None]) -> Iterator[UnifiedBlock]:
+    calls = [(tool_call(raw), bool(parts_of(raw.get("result")))) for raw in objects(record.get("toolCalls"))]
     known = {call.id for call, _ in calls}
     calls += [pair for pair in _named_calls(parts, reply) if pair[0].id not in known - {""}]
     for number, (call, answered) in enumerate(calls):
@@ -262,9 +249,7 @@ def _calls(
             yield _tool_result(call, id)
 
 
-def _named_calls(
-    parts: list[Part], reply: Callable[[str], Part | None]
-) -> Iterator[tuple[ToolCall, bool]]:
+def _named_calls(parts: list[Part], reply: Callable[[str], Part | None]) -> Iterator[tuple[ToolCall, bool]]:
     """Yield calls that exist only as parts, and whether a reply to each was found."""
     for part in parts:
         if isinstance(call := part.get("functionCall"), Mapping):
@@ -304,11 +289,7 @@ def _keys(**sources: tuple[str, ...]) -> Callable[[Part], dict[str, Any]]:
 
 
 _read = _keys(
-    file_path=PATH_ARGUMENTS,
-    offset=("offset",),
-    limit=("limit",),
-    start_line=("start_line",),
-    end_line=("end_line",),
+    file_path=PATH_ARGUMENTS, offset=("offset",), limit=("limit",), start_line=("start_line",), end_line=("end_line",)
 )
 _write = _keys(file_path=PATH_ARGUMENTS, content=("content",))
 _edit = _keys(file_path=PATH_ARGUMENTS, old_string=("old_string",), new_string=("new_string",))

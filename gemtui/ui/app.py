@@ -131,9 +131,7 @@ class GemtuiApp(AppBase):
             self._signals = ExitSignals(lambda code: self.exit(return_code=code), self._terminal)
             self._job = JobControl(self, lambda: self._signalled)
         if self.config.theme not in self.available_themes:
-            self.show_message(
-                f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True
-            )
+            self.show_message(f'There is no theme "{self.config.theme}". Press F2 to choose one.', problem=True)
         self._find_runs()
         if not self.is_headless:
             self.call_after_refresh(gc.freeze)
@@ -210,9 +208,7 @@ class GemtuiApp(AppBase):
     def action_command_palette(self) -> None:
         self._offer("Commands", sorted(reachable(self.screen), key=_place))
 
-    def _offer(
-        self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()
-    ) -> None:
+    def _offer(self, title: str, commands: Sequence[tuple[Key, DOMNode]], few: Sequence[Key] = ()) -> None:
         """Show a list of commands, and run the one the user chooses.
 
         `commands`: each command's key and the node that its action belongs to. `few`: the keys to
@@ -267,9 +263,7 @@ class GemtuiApp(AppBase):
 
     def action_help_quit(self) -> None:
         """Explain how to quit, because ctrl+c was pressed with nothing selected to copy."""
-        self.show_message(
-            f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui."
-        )
+        self.show_message(f"Nothing is selected to copy. Press {BY_ID['app.quit'].footer()} to quit gemtui.")
 
     def action_suspend_process(self) -> None:
         """Suspend the app and return to the shell until `fg`."""

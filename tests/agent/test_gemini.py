@@ -122,9 +122,7 @@ async def starting(adapter: UnguardedAdapter, folder: Path) -> tuple[asyncio.Tas
     return task, go
 
 
-async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
-    fake: Fake, tmp_path: Path
-) -> None:
+async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:
     task, go = await starting(fake(*lines(INIT), "wait"), tmp_path)
     task.cancel()
     go.write_text("")
@@ -135,9 +133,7 @@ async def test_a_task_that_is_cancelled_during_the_start_leaves_no_run(
         assert process_tree.tagged(folder.name) == set()
 
 
-async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(
-    fake: Fake, tmp_path: Path
-) -> None:
+async def test_a_task_that_is_cancelled_twice_during_the_start_leaves_no_run(fake: Fake, tmp_path: Path) -> None:
     adapter = fake(*lines(INIT), "wait")
     task, go = await starting(adapter, tmp_path)
     for _ in range(2):
@@ -401,11 +397,7 @@ async def test_a_killed_supervisor_does_not_leave_the_run_alone(fake: Fake, tmp_
         ("x", {"model": "a\udce9"}, r"'--model=a\\udce9' is not valid UTF-8"),
         ("x", {"environment": {"A": "\udcff"}}, r"'A=\\udcff' is not valid UTF-8"),
         ("x", {"environment": {"A": "\0"}}, r"'A=\\x00' is not valid UTF-8 or contains a NUL"),
-        (
-            "x",
-            {"cwd": "b\udcff"},
-            r"b\\udcff' is not valid UTF-8 or contains a NUL character: rename it",
-        ),
+        ("x", {"cwd": "b\udcff"}, r"b\\udcff' is not valid UTF-8 or contains a NUL character: rename it"),
     ],
 )
 async def test_what_is_not_utf8_starts_nothing(
@@ -438,9 +430,7 @@ class Unwilling:
         raise AssertionError("nothing was started")
 
 
-async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(
-    fake: Fake, tmp_path: Path
-) -> None:
+async def test_a_guard_that_can_t_do_its_part_keeps_a_run_from_starting(fake: Fake, tmp_path: Path) -> None:
     cli = fake("wait").cli()
     adapter = UnguardedAdapter(cli=cli, runs=tmp_path / "runs", guard=Unwilling())
     events = await collect(adapter.run("x", AgentOptions(cwd=tmp_path)))

@@ -30,9 +30,7 @@ from gemtui.policy.file.levels import CAPABILITIES
         ("a\udc80", "contains an incomplete character"),
     ],
 )
-def test_a_mistaken_tool_name_is_refused_by_the_constructor(
-    field: str, name: str, problem: str
-) -> None:
+def test_a_mistaken_tool_name_is_refused_by_the_constructor(field: str, name: str, problem: str) -> None:
     with pytest.raises(OptionError) as caught:
         AgentOptions(**cast(Any, {field: ("glob", name)}))
     assert f"Tools[1] ({field}): " in str(caught.value)
@@ -79,11 +77,7 @@ def test_every_option_is_declared_and_may_be_given_to_a_checked_program() -> Non
     declared = {each.name for each in run_options()} - set(CAPABILITIES) | {"permissions"}
     assert declared == {each.name for each in fields(AgentOptions)}
     module = ast.parse(Path(inspect.getfile(AgentOptions)).read_text())
-    made = next(
-        each
-        for each in ast.walk(module)
-        if isinstance(each, ast.FunctionDef) and each.name == "__init__"
-    )
+    made = next(each for each in ast.walk(module) if isinstance(each, ast.FunctionDef) and each.name == "__init__")
     assert {each.arg for each in made.args.kwonlyargs} == declared
     flags = [flag for each in run_options() for flag in each.flags]
     assert len(flags) == len(set(flags))

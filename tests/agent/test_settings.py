@@ -13,11 +13,7 @@ from gemtui.agent.capabilities import Capabilities
 from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import (
-    SETTINGS_VARIABLE,
-    settings_unread,
-    system_settings,
-)
+from gemtui.agent.settings import SETTINGS_VARIABLE, settings_unread, system_settings
 from gemtui.policy.model.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
@@ -53,10 +49,7 @@ def test_a_place_that_others_may_write_in_is_named(tmp_path: Path) -> None:
     open_folder.chmod(0o777)
     words = settings_unread(open_folder / "run" / "settings.json", version="0.61.0")
     named = next(place for place in tmp_path.parents if place.stat().st_mode & 0o022)
-    assert words in {
-        f"users other than root can write to {open_folder}",
-        f"users other than root can write to {named}",
-    }
+    assert words in {f"users other than root can write to {open_folder}", f"users other than root can write to {named}"}
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can own a settings file that is read")
@@ -143,9 +136,7 @@ def test_the_machines_defaults_come_first(tmp_path: Path, monkeypatch: pytest.Mo
         ("plan", {}, "default"),
     ],
 )
-def test_the_usual_mode_is_that_of_the_settings(
-    tmp_path: Path, of_user: object, of_project: object, mode: str
-) -> None:
+def test_the_usual_mode_is_that_of_the_settings(tmp_path: Path, of_user: object, of_project: object, mode: str) -> None:
     for place, general in (("home", of_user), ("project", of_project)):
         folder = tmp_path / place / ".gemini"
         folder.mkdir(parents=True)
@@ -158,9 +149,7 @@ def test_variables_in_settings_stand_for_their_values(tmp_path: Path) -> None:
     (tmp_path / ".gemini").mkdir()
     paths = ["$PLACE/a", "${PLACE}/b", "${NONE:-/srv}/c", "${PLACE:-x}/d", "/$NONE/e", "/$é/${}/f"]
     (tmp_path / ".gemini/settings.json").write_text(json.dumps({"policyPaths": paths}))
-    found = CliSettings.read(
-        {"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path
-    ).user_policies(tmp_path)
+    found = CliSettings.read({"GEMINI_CLI_HOME": str(tmp_path), "PLACE": "/p"}, tmp_path).user_policies(tmp_path)
     assert [*map(str, found)] == ["/p/a", "/p/b", "/srv/c", "/p/d", "/$NONE/e", "/$é/${}/f"]
 
 
@@ -181,13 +170,12 @@ def test_policy_paths_of_all_settings_are_taken_together(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "settings",
-    ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP],
+    "settings", ["{}", '{"policyPaths": []}', '{"policyPaths": [""]}', '{"policyPaths": {}}', "[", DEEP]
 )
 def test_the_user_s_folder_where_settings_name_none(tmp_path: Path, settings: str) -> None:
     (tmp_path / ".gemini").mkdir()
     (tmp_path / ".gemini/settings.json").write_text(settings)
-    found = CliSettings.read(
-        {"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project"
-    ).user_policies(tmp_path / "project")
+    found = CliSettings.read({"GEMINI_CLI_HOME": str(tmp_path)}, tmp_path / "project").user_policies(
+        tmp_path / "project"
+    )
     assert found == (tmp_path / ".gemini/policies",)

@@ -31,10 +31,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     ids: list[str] = []
 
     def begin(
-        *steps: str,
-        prompt: str | None = None,
-        before: Callable[[], None] | None = None,
-        **options: Any,
+        *steps: str, prompt: str | None = None, before: Callable[[], None] | None = None, **options: Any
     ) -> RunFolder:
         id = f"run-{os.getpid()}-{tmp_path.name}-{len(ids)}"
         ids.append(id)
@@ -43,9 +40,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
             folder.write("prompt.txt", prompt)
         argv = (sys.executable, CHILD, *steps)
         base: dict[str, Any] = {"id": id, "argv": argv, "cwd": str(tmp_path), "environ": {}}
-        folder.write_request(
-            Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options))
-        )
+        folder.write_request(Request(**(base | {"stdin": prompt is not None, "grace": 0.5} | options)))
         command = [sys.executable, "-m", "gemtui.agent.supervise", str(folder.path)]
         supervisors.append(subprocess.Popen(command, preexec_fn=before, start_new_session=True))
         return folder

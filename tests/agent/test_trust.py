@@ -8,15 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.trust import (
-    FolderTrust,
-    TrustState,
-    folder_settings,
-    forget,
-    remember,
-    trust_of,
-    trusted_folders,
-)
+from gemtui.agent.trust import FolderTrust, TrustState, folder_settings, forget, remember, trust_of, trusted_folders
 from gemtui.errors import OptionError
 
 
@@ -57,9 +49,7 @@ def test_an_unknown_folder_is_asked_about(home: Path, environ: dict[str, str]) -
         ({"link": "TRUST_FOLDER"}, False),
     ],
 )
-def test_the_clis_own_list_counts(
-    home: Path, environ: dict[str, str], levels: dict[str, str], asks: bool
-) -> None:
+def test_the_clis_own_list_counts(home: Path, environ: dict[str, str], levels: dict[str, str], asks: bool) -> None:
     rules(home, **levels)
     place = home.parent / "a" / "project"
     place.mkdir(parents=True)
@@ -76,9 +66,7 @@ def test_the_nearest_rule_decides(home: Path, environ: dict[str, str]) -> None:
 
 def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, str]) -> None:
     assert not must_ask(home, {**environ, "GEMINI_CLI_TRUST_WORKSPACE": "true"})
-    (home / ".gemini/settings.json").write_text(
-        '{"security": {"folderTrust": {"enabled": false}}} // mine'
-    )
+    (home / ".gemini/settings.json").write_text('{"security": {"folderTrust": {"enabled": false}}} // mine')
     assert not must_ask(home, environ)
 
 
@@ -94,12 +82,7 @@ def test_switched_off_by_settings_or_environment(home: Path, environ: dict[str, 
     ],
 )
 def test_the_environment_has_the_last_word(
-    home: Path,
-    environ: dict[str, str],
-    variables: str,
-    by_nobody: str,
-    by_gemtui: str,
-    by_cli: str,
+    home: Path, environ: dict[str, str], variables: str, by_nobody: str, by_gemtui: str, by_cli: str
 ) -> None:
     said = {**environ, **dict(each.split("=") for each in variables.split())}
     place = home.parent / "a"
@@ -112,9 +95,7 @@ def test_the_environment_has_the_last_word(
     assert found == [by_nobody, by_gemtui, by_cli]
 
 
-def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(
-    home: Path, environ: dict[str, str]
-) -> None:
+def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(home: Path, environ: dict[str, str]) -> None:
     project = home.parent / "p"
     (project / ".gemini").mkdir(parents=True)
     (project / ".gemini/settings.json").write_text('{"model": {"name": "its"}}')
@@ -136,9 +117,7 @@ def test_a_projects_settings_count_if_it_is_trusted_or_a_run_needs_it(
     assert folder_settings(None, environ).get("model", "name") == "mine"
 
 
-def test_the_home_folder_is_no_project_by_whatever_path(
-    home: Path, environ: dict[str, str]
-) -> None:
+def test_the_home_folder_is_no_project_by_whatever_path(home: Path, environ: dict[str, str]) -> None:
     (home / ".gemini/settings.json").write_text('{"hooks": {"BeforeTool": [{}]}}')
     (home.parent / "link").symlink_to(home)
     for path in (home, home.parent / "link"):
@@ -238,9 +217,7 @@ def test_what_the_person_told_the_cli_since_counts_more(home: Path, tmp_path: Pa
     assert not remembered(place)
 
 
-@pytest.mark.parametrize(
-    "content", ["{", "{}", "null", '[{"path": 1}, {"path": "/x", "inode": "1"}, 7, null, ["/x"]]']
-)
+@pytest.mark.parametrize("content", ["{", "{}", "null", '[{"path": 1}, {"path": "/x", "inode": "1"}, 7, null, ["/x"]]'])
 def test_a_broken_list_trusts_nothing(tmp_path: Path, content: str) -> None:
     remember(tmp_path)
     (stored,) = Path(os.environ["XDG_STATE_HOME"]).glob("*/trusted.json")

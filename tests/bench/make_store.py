@@ -98,9 +98,7 @@ class Author:
             "timestamp": self._now(),
             "type": "gemini",
             "content": content,
-            "thoughts": [
-                {"subject": subject, "description": self._words(30), "timestamp": self._now()}
-            ],
+            "thoughts": [{"subject": subject, "description": self._words(30), "timestamp": self._now()}],
             "tokens": {**counts, "total": put + out + 90},
             "model": self.model,
         }
@@ -114,9 +112,7 @@ class Author:
             "id": id,
             "name": name,
             "args": args,
-            "result": [
-                {"functionResponse": {"id": id, "name": name, "response": {"output": output}}}
-            ],
+            "result": [{"functionResponse": {"id": id, "name": name, "response": {"output": output}}}],
             "status": "error" if self.random.random() < 0.05 else "success",
             "timestamp": self._now(),
             "description": next(iter(args.values())),

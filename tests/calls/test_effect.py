@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from gemtui.calls.edits import block
-from gemtui.calls.effect import (
-    CallContext,
-    Effect,
-    EffectKind,
-    effect,
-    unescaped,
-    unescapes,
-    unwritable,
-)
+from gemtui.calls.effect import CallContext, Effect, EffectKind, effect, unescaped, unescapes, unwritable
 
 
 def write(project: Path, path: str, content: str = "new\n", **context: Any) -> Effect:
@@ -109,9 +101,7 @@ def test_loose_edit_becomes_an_exact_one(tmp_path: Path) -> None:
     assert (again.after, again.remarks) == (found.after, ())
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("a\nb\na\n", "a\nb\nc\n"), ("a", "b\n"), ("x\nx\n", "x\ny\nx\n")]
-)
+@pytest.mark.parametrize(("before", "after"), [("a\nb\na\n", "a\nb\nc\n"), ("a", "b\n"), ("x\nx\n", "x\ny\nx\n")])
 def test_block_is_in_the_text_once(before: str, after: str) -> None:
     old, new = block(before, after)
     assert before.count(old) == 1
@@ -154,11 +144,7 @@ def test_mark_changes_with_the_file(tmp_path: Path) -> None:
 def test_command_is_the_one_that_bash_runs(tmp_path: Path) -> None:
     arguments = {"command": "sh -c 'echo hi'", "dir_path": "sub"}
     found = effect("run_shell_command", arguments, CallContext(project=tmp_path))
-    assert (found.kind, found.command, found.folder) == (
-        EffectKind.COMMAND,
-        "echo hi",
-        str(tmp_path / "sub"),
-    )
+    assert (found.kind, found.command, found.folder) == (EffectKind.COMMAND, "echo hi", str(tmp_path / "sub"))
 
 
 def test_plans_land_in_their_folder(tmp_path: Path) -> None:

@@ -137,9 +137,7 @@ def test_a_link_that_appears_at_any_moment_of_an_undo_leads_nowhere(
     assert number > 40
 
 
-def test_two_undos_at_once_are_done_one_after_the_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_undos_at_once_are_done_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     session = Session(tmp_path)
     for number in range(50):
@@ -208,9 +206,7 @@ def test_on_a_full_disk_no_checkpoint_is_taken_and_the_next_one_is_whole(
         assert project.store.content(state.content) == (session.root / "f").read_bytes()
 
 
-def test_an_undo_on_a_full_disk_leaves_files_alone_and_says_so(
-    tmp_path: Path, other_file_system: Path
-) -> None:
+def test_an_undo_on_a_full_disk_leaves_files_alone_and_says_so(tmp_path: Path, other_file_system: Path) -> None:
     session = Session(tmp_path)
     session.root.rmdir()
     session.root = other_file_system / "project"

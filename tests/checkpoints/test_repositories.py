@@ -85,9 +85,7 @@ def everything_of_git(place: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in found if not path.is_symlink()}
 
 
-@pytest.mark.parametrize(
-    ("make", "notes"), KINDS, ids=[f"{make.__name__} {len(notes)}" for make, notes in KINDS]
-)
+@pytest.mark.parametrize(("make", "notes"), KINDS, ids=[f"{make.__name__} {len(notes)}" for make, notes in KINDS])
 def test_undo_works_in_every_kind_of_repository_and_changes_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     make: Callable[[Path], None], notes: tuple[str, ...],
@@ -115,9 +113,7 @@ def test_undo_works_in_every_kind_of_repository_and_changes_none(
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("stash", "-u"), ("checkout", "-q", "other"), ("reset", "-q", "--hard"), ("clean", "-qfd")],
-    ids=" ".join,
+    "words", [("stash", "-u"), ("checkout", "-q", "other"), ("reset", "-q", "--hard"), ("clean", "-qfd")], ids=" ".join
 )
 def test_files_that_git_of_the_agent_changed_come_back_and_its_repository_stays(
     tmp_path: Path, words: tuple[str, ...]

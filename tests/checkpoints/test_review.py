@@ -132,9 +132,7 @@ def test_every_kind_of_change_is_a_hunk_that_can_be_reverted(session: Session) -
     assert tree_of(session.root) == session.trees[0]
 
 
-def test_what_another_call_built_on_is_said_and_what_was_changed_back_is_no_hunk(
-    session: Session,
-) -> None:
+def test_what_another_call_built_on_is_said_and_what_was_changed_back_is_no_hunk(session: Session) -> None:
     put(session.root, b"f", b"".join(BASE))
     session.prompt()
     session.call(lambda root: edit(root, b"line 3\n", b"one\ntwo\n"))
@@ -199,9 +197,7 @@ def test_reverting_all_hunks_of_an_owner_leaves_what_the_others_changed(
         revert(session, *(names[each] for each in gone))
         assert path_of(session.root, b"f").read_bytes() == text(done - gone)
         after = look(session)
-        left = {
-            id for id, hunk in _hunks(files).items() if hunk.owner.id not in map(names.get, gone)
-        }
+        left = {id for id, hunk in _hunks(files).items() if hunk.owner.id not in map(names.get, gone)}
         assert left == _hunks(after).keys()
         with session.opened() as project:
             project.redo()

@@ -66,10 +66,7 @@ def store(home: Path) -> Path:
 
 
 def start(
-    *words: str | Path,
-    cwd: Path | None = None,
-    environ: Mapping[str, str | None] | None = None,
-    given: bytes = b"",
+    *words: str | Path, cwd: Path | None = None, environ: Mapping[str, str | None] | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
     """`gemtui WORDS…` as a process; a variable that is None in `environ` is not set.
 

@@ -70,11 +70,7 @@ SESSION = {
     "failed_calls": int,
     "tokens": dict.fromkeys(("input", "output", "cached", "thoughts", "tool", "total"), COUNT),
     "files_written": [str],
-    "flags": [
-        frozenset(
-            {"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate", "kept"}
-        )
-    ],
+    "flags": [frozenset({"live", "ghost", "empty", "failed_prompt", "buried", "torn", "duplicate", "kept"})],
 }
 MARK = {
     "session": str,
@@ -97,13 +93,7 @@ LIVE = {
     "by": frozenset({"hook", "file", "run"}),
 }
 LIVE_SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "live": [LIVE]}
-SESSIONS = {
-    "version": 1,
-    "home": str,
-    "sessions": [SESSION],
-    "marks": [MARK],
-    "next_cursor": (str, None),
-}
+SESSIONS = {"version": 1, "home": str, "sessions": [SESSION], "marks": [MARK], "next_cursor": (str, None)}
 PROBLEM = {"file": str, "line": COUNT, "what": str}
 SHOWN = {
     "version": 1,
@@ -153,16 +143,7 @@ DOCTOR = {
     "policies": {
         "engine": str,
         "engine_is_installed": (bool, None),
-        "places": [
-            {
-                "path": str,
-                "ours": bool,
-                "files": int,
-                "errors": int,
-                "warnings": int,
-                "check": str,
-            }
-        ],
+        "places": [{"path": str, "ours": bool, "files": int, "errors": int, "warnings": int, "check": str}],
     },
     "runs": {
         "path": str,
@@ -192,14 +173,7 @@ DOCTOR = {
     },
     "files": {
         "config": {"path": str, "found": bool, "problem": (str, None)},
-        "cache": {
-            "path": str,
-            "files": int,
-            "bytes": int,
-            "private": bool,
-            "problem": (str, None),
-            "clear": str,
-        },
+        "cache": {"path": str, "files": int, "bytes": int, "private": bool, "problem": (str, None), "clear": str},
         "prompts": {"path": str, "bytes": (int, None), "clear": str},
         "search": {
             "path": str,

@@ -15,9 +15,7 @@ from tests.terminal import Terminal
 
 
 def terminal(*words: str | Path, folder: Path) -> Terminal:
-    return Terminal(
-        [sys.executable, "-m", "gemtui", *map(str, words)], environ=dict(os.environ), folder=folder
-    )
+    return Terminal([sys.executable, "-m", "gemtui", *map(str, words)], environ=dict(os.environ), folder=folder)
 
 
 @pytest.fixture
@@ -49,9 +47,7 @@ def test_opens_straight_into_a_session(store: Path, tmp_path: Path, words: list[
         screen.shows("Change the greeting from hello to bye", "You")
 
 
-def test_the_demo_leaves_nothing_behind(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_leaves_nothing_behind(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
@@ -66,9 +62,7 @@ def test_the_demo_leaves_nothing_behind(
     assert not Path(os.environ["XDG_CACHE_HOME"]).exists()
 
 
-def test_a_run_in_the_demo_ends_with_it(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_in_the_demo_ends_with_it(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))

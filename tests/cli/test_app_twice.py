@@ -29,9 +29,7 @@ def gemtui(folder: Path) -> Terminal:
     return Terminal([sys.executable, "-m", "gemtui"], environ=dict(os.environ), folder=folder)
 
 
-def test_both_list_and_follow_a_run_and_either_stops_it(
-    project: Path, fake_cli: FakeCli, tmp_path: Path
-) -> None:
+def test_both_list_and_follow_a_run_and_either_stops_it(project: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     fake_cli(f"print:{INIT}", says("The beginning."), f"until:{gate}", says(" The end."), "wait")
     with gemtui(project) as first, gemtui(project) as second:

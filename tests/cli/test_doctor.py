@@ -86,12 +86,7 @@ def test_the_cli_is_named_with_what_it_can(store: Path, fake_cli: FakeCli, gemtu
     assert found["cli"]["path"] == str(cli)
     assert (found["cli"]["found_by"], found["cli"]["version"]) == ("GEMINI_CLI_PATH", "0.61.0")
     able = found["cli"]["capabilities"]
-    assert (able["stream"], able["resume"], able["policies"], able["skip_trust"]) == (
-        True,
-        True,
-        True,
-        False,
-    )
+    assert (able["stream"], able["resume"], able["policies"], able["skip_trust"]) == (True, True, True, False)
     assert able["approval_modes"] == ["default", "auto_edit", "yolo", "plan"]
     text = gemtui("doctor").out
     assert f"0.61.0, {cli}" in text
@@ -135,11 +130,7 @@ def test_a_wrong_setting_is_broken(store: Path, gemtui: Gemtui) -> None:
     assert "ascii" in answer.json["files"]["config"]["problem"]
     assert answer.json["problems"]
     config.write_text("ascii = true")
-    assert gemtui("doctor", "--json").json["files"]["config"] == {
-        "path": str(config),
-        "found": True,
-        "problem": None,
-    }
+    assert gemtui("doctor", "--json").json["files"]["config"] == {"path": str(config), "found": True, "problem": None}
 
 
 def test_a_theme_is_left_to_the_app(store: Path, gemtui: Gemtui) -> None:
@@ -172,12 +163,8 @@ def test_a_cache_that_can_not_be_written_is_broken(
     assert "not used" in answer.json["files"]["cache"]["problem"]
 
 
-@pytest.mark.parametrize(
-    ("command", "where"), [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")]
-)
-def test_a_damaged_cache_is_said_once_and_is_not_broken(
-    command: str, where: str, store: Path, gemtui: Gemtui
-) -> None:
+@pytest.mark.parametrize(("command", "where"), [("doctor", "out"), ("doctor --json", "err"), ("sessions", "err")])
+def test_a_damaged_cache_is_said_once_and_is_not_broken(command: str, where: str, store: Path, gemtui: Gemtui) -> None:
     gemtui("sessions")
     kept = Path(os.environ["XDG_CACHE_HOME"]) / "gemtui" / FILE
     kept.write_bytes(b"\0" + kept.read_bytes()[1:])
@@ -189,9 +176,7 @@ def test_a_damaged_cache_is_said_once_and_is_not_broken(
     assert said not in again.out + again.err
 
 
-def test_terminal_facts(
-    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_terminal_facts(store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TERM", "xterm\x1b[31m")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("LC_ALL", "C")
@@ -216,9 +201,7 @@ def test_hostile_names_stay_harmless(home: Path, gemtui: Gemtui) -> None:
     assert clean(text) == text
 
 
-def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(
-    store: Path, gemtui: Gemtui
-) -> None:
+def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(store: Path, gemtui: Gemtui) -> None:
     assert "search    no index yet" in gemtui("doctor").out
     folder = index_folder(cache_dir(), store)
     with only_writer(folder), closing(WriteIndex(folder)) as index:

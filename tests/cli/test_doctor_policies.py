@@ -47,9 +47,7 @@ def test_without_a_cli_nothing_is_compared(
     assert (found["engine_is_installed"], found["places"]) == (None, [])
 
 
-def test_broken_files_are_counted_with_the_way_to_see_them(
-    home: Path, fake_cli: FakeCli, gemtui: Gemtui
-) -> None:
+def test_broken_files_are_counted_with_the_way_to_see_them(home: Path, fake_cli: FakeCli, gemtui: Gemtui) -> None:
     fake_cli()
     users, ours = home / ".gemini/policies", Path(os.environ["XDG_CONFIG_HOME"], "gemtui/policies")
     for folder in (users, ours):
@@ -74,11 +72,7 @@ def test_broken_files_are_counted_with_the_way_to_see_them(
 
 
 def test_policies_of_the_folder_s_own_settings_count_if_it_is_trusted(
-    home: Path,
-    fake_cli: FakeCli,
-    gemtui: Gemtui,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    home: Path, fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     fake_cli()
     project = tmp_path / "project"

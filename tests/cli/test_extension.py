@@ -39,10 +39,7 @@ def test_it_is_installed_and_removed(cli: Path, gemtui: Gemtui) -> None:
     assert removed.code == 0
     assert not extension_dir().exists()
     words = (cli.parent / "words").read_text().splitlines()
-    assert words == [
-        f"extensions link {extension_dir()} --consent",
-        "extensions uninstall gemtui",
-    ]
+    assert words == [f"extensions link {extension_dir()} --consent", "extensions uninstall gemtui"]
     assert gemtui("extension", "remove", "--yes").complaint.endswith("is not installed")
 
 
@@ -88,12 +85,7 @@ def test_the_doctor_says_why_hooks_can_take_no_checkpoints(
 
 def test_the_server_for_agents_is_there_only_if_it_is_wanted(cli: Path, gemtui: Gemtui) -> None:
     manifest = extension_dir() / "gemini-extension.json"
-    for words, offered in (
-        ((), False),
-        (("--mcp",), True),
-        ((), True),
-        (("--no-mcp",), False),
-    ):
+    for words, offered in (((), False), (("--mcp",), True), ((), True), (("--no-mcp",), False)):
         assert gemtui("extension", "install", "--yes", *words).code == 0
         servers = json.loads(manifest.read_text()).get("mcpServers", {})
         assert (list(servers) == ["gemtui"]) is offered
@@ -144,12 +136,7 @@ def test_an_extension_of_somebody_else_is_left_alone(cli: Path, gemtui: Gemtui) 
     ],
 )
 def test_a_cli_that_fails_is_told_in_words(
-    home: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    gemtui: Gemtui,
-    does: str,
-    said: str,
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gemtui: Gemtui, does: str, said: str
 ) -> None:
     stand_in(tmp_path, monkeypatch, does)
     if "sleep" in does:

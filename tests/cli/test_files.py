@@ -95,9 +95,7 @@ def test_all_changes_of_a_project_as_one_patch(gemtui: Gemtui, home: Path, proje
     assert new.read_text() == "a"
 
 
-def test_what_something_else_changed_in_between_is_said(
-    gemtui: Gemtui, home: Path, project: Path
-) -> None:
+def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
     path = project / "a.txt"
     stored(home, 1, wrote(path, "1\n", "2\n", seconds=20), wrote(path, "two\n", "3\n", seconds=30))
     patch = gemtui("files", "--patch")
@@ -108,9 +106,7 @@ def test_what_something_else_changed_in_between_is_said(
 
 
 def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
-    old = logs.call(
-        "c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"}
-    )
+    old = logs.call("c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"})
     stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
     patch = gemtui("files", "--patch")
     assert (patch.code, patch.out) == (1, "")
@@ -118,8 +114,7 @@ def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project
 
 
 @pytest.mark.parametrize(
-    ("since", "files"),
-    [("2026-11-20T23:04:30Z", 1), ("2026-11-20", 2), ("1h", 0), ("3000w", 2), ("today", 0)],
+    ("since", "files"), [("2026-11-20T23:04:30Z", 1), ("2026-11-20", 2), ("1h", 0), ("3000w", 2), ("today", 0)]
 )
 def test_since(gemtui: Gemtui, home: Path, project: Path, since: str, files: int) -> None:
     stored(home, 1, wrote(project / "a", None, "x", seconds=20))

@@ -214,9 +214,7 @@ def test_the_app_starts_among_them(project: Path, name: str) -> None:
     ],
     ids=["cut off", "a number", "deep", "large"],
 )
-def test_settings_that_can_not_be_read_are_said_with_the_way_out(
-    project: Path, text: str, why: str
-) -> None:
+def test_settings_that_can_not_be_read_are_said_with_the_way_out(project: Path, text: str, why: str) -> None:
     path = gemini_home() / "settings.json"
     path.write_text(text)
     (problem,) = settings_problems(os.environ, project)
@@ -258,9 +256,7 @@ def test_no_shape_of_settings_breaks_what_reads_them(
         engine = Engine(stands.policy, mode=mode, setup=stands.setup)
         engine.explain(Call("run_shell_command", {"command": "ls"}))
         engine.explain(Call("mcp_a_t", {}))
-    assert main(["policy", "list", "--json"]) == (
-        0 if isinstance(found, dict) and isinstance(trusted, dict) else 1
-    )
+    assert main(["policy", "list", "--json"]) == (0 if isinstance(found, dict) and isinstance(trusted, dict) else 1)
 
 
 def test_comments_are_left_out_and_texts_kept(tmp_path: Path) -> None:

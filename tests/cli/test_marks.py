@@ -31,11 +31,7 @@ def test_a_session_is_named_and_tagged_and_the_list_says_so(gemtui: Gemtui, stor
     assert gemtui("mark", ONE[:8], "--name", "The parser", "--tag", "#Bug", "--pin").out == ""
     (line,) = (line for line in gemtui("sessions").out.splitlines() if line.startswith(ONE[:8]))
     assert line.endswith("The parser [pinned, #bug]")
-    assert gemtui("mark", ONE).out.split("\n")[:3] == [
-        "name      The parser",
-        "tags      bug",
-        "pinned    yes",
-    ]
+    assert gemtui("mark", ONE).out.split("\n")[:3] == ["name      The parser", "tags      bug", "pinned    yes"]
     assert bytes_of(store) == before
 
 
@@ -62,11 +58,7 @@ def test_to_another_machine_and_back(gemtui: Gemtui, tmp_path: Path) -> None:
     file = tmp_path / "marks.json"
     assert gemtui("marks", "export", "--output", file).code == 0
     gemtui("mark", ONE, "--name", "Another", "--untag", "a")
-    assert gemtui("marks", "import", file, "--json").json == {
-        "version": 1,
-        "changed": 1,
-        "kept": [ONE],
-    }
+    assert gemtui("marks", "import", file, "--json").json == {"version": 1, "changed": 1, "kept": [ONE]}
     assert gemtui("mark", ONE, "--json").json["mark"]["name"] == "Another"
     assert gemtui("mark", ONE, "--json").json["mark"]["tags"] == ["a"]
     file.write_text("[]")
@@ -103,11 +95,7 @@ def test_foreign_words_reach_the_terminal_harmless(gemtui: Gemtui, tmp_path: Pat
 def test_doctor_names_the_file_and_says_when_it_is_broken(gemtui: Gemtui) -> None:
     gemtui("mark", ONE, "--pin")
     file = data_dir() / "marks.sqlite3"
-    assert gemtui("doctor", "--json").json["files"]["marks"] == {
-        "path": str(file),
-        "sessions": 1,
-        "problem": None,
-    }
+    assert gemtui("doctor", "--json").json["files"]["marks"] == {"path": str(file), "sessions": 1, "problem": None}
     file.write_bytes(b"something else")
     broken = gemtui("doctor")
     assert broken.code == 1

@@ -13,13 +13,7 @@ from gemtui.policy.edit.named_policies import policies_dir
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 
-FINDING = {
-    "file": str,
-    "rule": int,
-    "field": str,
-    "severity": frozenset({"error", "warning"}),
-    "message": str,
-}
+FINDING = {"file": str, "rule": int, "field": str, "severity": frozenset({"error", "warning"}), "message": str}
 POLICY = {
     "name": str,
     "path": str,
@@ -92,8 +86,7 @@ def test_each_finding_is_a_line_with_its_place(gemtui: Gemtui, place: Path) -> N
     assert answer.out.splitlines() == [
         'broken.toml: rule 1, decision: error: "ask" is not a valid decision; use allow, deny or '
         'ask_user; Gemini CLI ignores the whole file because of this: write "ask_user"',
-        "doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "
-        '"frob" and ignores it: remove it',
+        'doubtful.toml: rule 1, frob: warning: Gemini CLI does not recognise the key "frob" and ignores it: remove it',
     ]
     assert answer.complaint == "gemtui: 1 error, 1 warning"
 
@@ -114,15 +107,10 @@ def test_findings_as_json(gemtui: Gemtui, place: Path) -> None:
     ]
     assert answer.json["findings"][0]["message"].endswith('write "ask_user"')
     good = gemtui("policy", "check", "good.toml", "--json")
-    assert (good.code, good.json) == (
-        0,
-        {"version": 1, "findings": [], "examples": [], "replay": None},
-    )
+    assert (good.code, good.json) == (0, {"version": 1, "findings": [], "examples": [], "replay": None})
 
 
-def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(
-    gemtui: Gemtui, place: Path
-) -> None:
+def test_a_missing_file_is_a_finding_and_an_unknown_name_a_usage_error(gemtui: Gemtui, place: Path) -> None:
     answer = gemtui("policy", "check", "gone.toml")
     assert answer.code == 1
     assert answer.out.startswith("gone.toml: error: it does not exist")
@@ -146,8 +134,7 @@ def test_a_folder_is_checked_as_the_cli_loads_it(gemtui: Gemtui, place: Path) ->
 
 def test_what_a_file_holds_does_not_reach_the_terminal_raw(gemtui: Gemtui, place: Path) -> None:
     (place / "x.toml").write_text(
-        '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\n'
-        'decision = "deny"\npriority = 1\n'
+        '[[rule]]\ntoolName = "a\\u001b]0;x\\u0007\\nb  c\\u202e"\ndecision = "deny"\npriority = 1\n'
     )
     answer = gemtui("policy", "check", "x.toml")
     assert answer.out.count("\n") == 1
@@ -178,15 +165,7 @@ def test_the_list_as_json_says_what_the_cli_loads(gemtui: Gemtui, place: Path, h
     settings = home / ".gemini/settings.json"
     settings.write_text(f'{{"policyPaths": ["{place}/good.toml"]}}')
     found = gemtui("policy", "list", "--json").json
-    fits(
-        found,
-        {
-            "version": 1,
-            "place": str,
-            "policies": [POLICY],
-            "built_in": [{"mode": str, "words": str}],
-        },
-    )
+    fits(found, {"version": 1, "place": str, "policies": [POLICY], "built_in": [{"mode": str, "words": str}]})
     assert [(one["name"], one["origin"], one["loaded"]) for one in found["policies"]] == [
         ("work", "ours", False),
         ("u", "user", False),
@@ -239,8 +218,7 @@ def test_rules_are_shown_as_they_are_asked(gemtui: Gemtui, place: Path) -> None:
     assert [" ".join(line.split()) for line in answer.out.splitlines()] == [
         "RULE PRIORITY DECISION WHAT",
         "2 300 deny any tool, headless only",
-        '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or autoEdit, '
-        "allows redirection",
+        '1 200 allow run_shell_command, prefix "pytest" or "ruff check", mode default or autoEdit, allows redirection',
         "off 1 ask web_fetch",
     ]
 
@@ -266,12 +244,7 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
         (2, True, 9),
         (0, False, 15),
     ]
-    assert found["rules"][1]["fields"] == {
-        "toolName": "*",
-        "decision": "deny",
-        "priority": 300,
-        "interactive": False,
-    }
+    assert found["rules"][1]["fields"] == {"toolName": "*", "decision": "deny", "priority": 300, "interactive": False}
 
 
 @pytest.mark.parametrize(
@@ -284,9 +257,7 @@ def test_rules_as_json_come_in_file_order_with_the_text(gemtui: Gemtui, place: P
     ],
 )
 @pytest.mark.parametrize("command", ["show", "flags"])
-def test_what_is_no_policy_is_told_apart(
-    gemtui: Gemtui, place: Path, command: str, name: str, said: str
-) -> None:
+def test_what_is_no_policy_is_told_apart(gemtui: Gemtui, place: Path, command: str, name: str, said: str) -> None:
     (place / "folder.toml").mkdir()
     os.mkfifo(place / "pipe.toml")
     answer = gemtui("policy", command, name)
@@ -301,9 +272,7 @@ def test_an_empty_word_is_no_folder(gemtui: Gemtui, place: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['[[rule]]\ntoolName = "gl\0ob"\n', "= 1\n", "\ufeff"])
-def test_a_file_of_which_no_rule_can_be_read_costs_1(
-    gemtui: Gemtui, place: Path, text: str
-) -> None:
+def test_a_file_of_which_no_rule_can_be_read_costs_1(gemtui: Gemtui, place: Path, text: str) -> None:
     (place / "broken.toml").write_text(text)
     answer = gemtui("policy", "show", "broken.toml")
     assert (answer.code, answer.out) == (1, "")
@@ -325,8 +294,7 @@ def test_a_policy_that_cant_be_read_is_an_error(gemtui: Gemtui, place: Path) -> 
 
 def test_odd_values_of_toml_are_json_all_the_same(gemtui: Gemtui, place: Path) -> None:
     (place / "odd.toml").write_text(
-        DOUBTFUL
-        + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
+        DOUBTFUL + "when = 1979-05-27T07:32:00Z\nmuch = inf\nnest = { a = [2020-01-01T00:00:00Z] }\n"
     )
     fields = gemtui("policy", "show", "odd.toml", "--json").json["rules"][0]["fields"]
     assert (fields["when"], fields["much"]) == ("1979-05-27T07:32:00Z", "inf")

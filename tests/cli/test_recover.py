@@ -48,9 +48,7 @@ def project(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return folder
 
 
-def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(
-    gemtui: Gemtui, project: Path
-) -> None:
+def test_a_lost_file_is_printed_clean_with_its_sources_on_stderr(gemtui: Gemtui, project: Path) -> None:
     answer = gemtui("recover", "./a")
     assert (answer.code, answer.out) == (0, "A\nb␛[2J\n")
     assert "1 line known, 1 guessed" in answer.err
@@ -63,15 +61,10 @@ def test_json_has_the_text_and_where_each_line_is_from(gemtui: Gemtui, project: 
     fits(report, RECOVERED)
     assert (report["known"], report["guessed"], report["missing"]) == (1, 1, 0)
     assert (report["text"], report["session"]) == ("A\nb\x1b[2J\n", uuid(1))
-    assert [(each["first"], each["tool"]) for each in report["lines"]] == [
-        (1, "read_file"),
-        (2, "write_file"),
-    ]
+    assert [(each["first"], each["tool"]) for each in report["lines"]] == [(1, "read_file"), (2, "write_file")]
 
 
-def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(
-    gemtui: Gemtui, project: Path
-) -> None:
+def test_a_file_gets_the_text_as_it_was_and_nothing_is_written_over(gemtui: Gemtui, project: Path) -> None:
     there, link = project / "a", project / "link"
     assert gemtui("recover", "a", "--output", "a", "--at", "2000-01-01").code == 1
     assert not there.exists()

@@ -28,15 +28,7 @@ def session(store: Path) -> str:
             "args": {"file_path": f"/home/adalove/{token}.txt", "content": every},
             "status": "success",
             "timestamp": time,
-            "result": [
-                {
-                    "functionResponse": {
-                        "id": "c1",
-                        "name": "write_file",
-                        "response": {"output": every},
-                    }
-                }
-            ],
+            "result": [{"functionResponse": {"id": "c1", "name": "write_file", "response": {"output": every}}}],
             "resultDisplay": {
                 "fileDiff": diff,
                 "fileName": f"{token}.txt",
@@ -91,9 +83,7 @@ def session(store: Path) -> str:
 
 
 @pytest.mark.parametrize("format", Format)
-def test_no_part_of_a_secret_remains_in_an_export(
-    store: Path, gemtui: Gemtui, format: Format
-) -> None:
+def test_no_part_of_a_secret_remains_in_an_export(store: Path, gemtui: Gemtui, format: Format) -> None:
     id = session(store)
     dropped = () if format is Format.UNIFIED else ("--dropped",)
     open = gemtui("show", id, "--format", format, *dropped).out

@@ -26,11 +26,7 @@ def project(home: Path, tmp_path: Path) -> Path:
 
 def hunks(told: Any) -> dict[tuple[str, str], str]:
     """The ids of hunks by path and owner."""
-    return {
-        (file["path"], hunk["owner"]): hunk["id"]
-        for file in told["files"]
-        for hunk in file["hunks"]
-    }
+    return {(file["path"], hunk["owner"]): hunk["id"] for file in told["files"] for hunk in file["hunks"]}
 
 
 def test_each_hunk_has_an_owner_and_can_be_reverted_and_redone(
@@ -78,9 +74,7 @@ def test_later_lines_that_a_revert_leaves_are_named(
     assert (first["changed"], second["changed"]) == ([], [first["call"]])
     assert "tee b.txt, changed lines written by run_shell_command: sed" in gemtui("review", ID).out
     done = gemtui("review", ID, "--revert", first["id"], "--yes")
-    assert (
-        "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
-    )
+    assert "not reverted: b.txt:1: run_shell_command: tee b.txt changed lines written by" in done.out
     assert second["id"] in done.out
     assert gemtui("redo", "--yes").code == 0
     both = [word for each in (first, second) for word in ("--revert", each["id"])]
@@ -102,9 +96,7 @@ def test_a_hunk_that_is_gone_is_left_alone_and_named(project: Path, gemtui: Gemt
     assert gemtui("review", ID, "--revert", "nonsense", "--yes").code == 2
 
 
-def test_while_a_run_works_nothing_is_reverted(
-    project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
     def busy(_: Path) -> None:
         raise UndoError("a run works here: wait")
 

@@ -134,22 +134,12 @@ def test_foreign_text_can_not_act_on_the_terminal(fake_cli: FakeCli, gemtui: Gem
         ((f"print:{INIT}", says("x"), f"print:{FAIL}"), 1, "No quota left."),
         ((f"print:{INIT}", says("x")), 1, "without a result"),
         (("err:Please set an Auth method.", "exit:41"), 1, "Please set an Auth method."),
-        (
-            (f"print:{INIT}", f"print:{TURNS}", "exit:53"),
-            53,
-            "continue the session (gemtui run --resume s1)",
-        ),
+        ((f"print:{INIT}", f"print:{TURNS}", "exit:53"), 53, "continue the session (gemtui run --resume s1)"),
         ((f"print:{INIT}", "wait"), 124, "timed out after 1s"),
-        (
-            (f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"),
-            1,
-            "a policy file is broken",
-        ),
+        ((f"print:{INIT}", "err:Policy file error in a.toml:", f"print:{OK}"), 1, "a policy file is broken"),
     ],
 )
-def test_exit_codes(
-    fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str
-) -> None:
+def test_exit_codes(fake_cli: FakeCli, gemtui: Gemtui, steps: tuple[str, ...], code: int, words: str) -> None:
     fake_cli(*steps)
     limit = ("--timeout", "1") if code == 124 else ()
     answer = gemtui("run", "Go", "--quiet", *limit)
@@ -237,8 +227,7 @@ def test_a_signal_ends_the_whole_tree(running: Any, number: signal.Signals) -> N
     assert json.loads(out.splitlines()[-1])["payload"]["status"] == "interrupted"
     assert err.decode().splitlines() == [
         "gemtui: stopping the run; press ctrl+c again to kill it",
-        "gemtui: the run was stopped: continue the session (gemtui run --resume s1), "
-        "or run it again",
+        "gemtui: the run was stopped: continue the session (gemtui run --resume s1), or run it again",
     ]
     assert left() == set()
 
@@ -323,9 +312,7 @@ def test_a_reader_that_pauses_does_not_hold_up_ctrl_c(running: Any) -> None:
 # --- prompts and options -------------------------------------------------------------------------
 
 
-def test_prompts_from_a_file_and_from_stdin(
-    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
-) -> None:
+def test_prompts_from_a_file_and_from_stdin(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     file = tmp_path / "prompt.md"
     file.write_bytes("\ufeff- Élan\r\nmore".encode())
@@ -435,11 +422,7 @@ def test_trust_is_for_this_run(fake_cli: FakeCli, gemtui: Gemtui) -> None:
 
 @pytest.mark.parametrize(("value", "passed"), [("1", "true"), ("false", None), ("true", None)])
 def test_a_trust_variable_that_has_an_effect_is_kept(
-    fake_cli: FakeCli,
-    gemtui: Gemtui,
-    monkeypatch: pytest.MonkeyPatch,
-    value: str,
-    passed: str | None,
+    fake_cli: FakeCli, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, value: str, passed: str | None
 ) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", value)
@@ -467,9 +450,7 @@ def test_a_trust_variable_that_has_an_effect_is_kept(
         (["Go", "--resume", "ffffffff"], "ffffffff"),
     ],
 )
-def test_what_does_not_fit_starts_nothing(
-    fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str
-) -> None:
+def test_what_does_not_fit_starts_nothing(fake_cli: FakeCli, gemtui: Gemtui, given: list[str], what: str) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     answer = gemtui("run", *given)
     assert answer.code == (1 if "No such file" in what else 2)
@@ -498,9 +479,7 @@ def session(home: Path, id: str, project: Path, minute: int) -> None:
     path.write_text(json.dumps(header) + "\n" + json.dumps(said) + "\n")
 
 
-def test_a_session_is_resumed_by_its_full_id(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
-) -> None:
+def test_a_session_is_resumed_by_its_full_id(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     one, other = tmp_path / "one", tmp_path / "other"
     one.mkdir()
@@ -514,15 +493,11 @@ def test_a_session_is_resumed_by_its_full_id(
         assert f"--resume={id}" in words(tmp_path)
     answer = gemtui("run", "Go", "-C", one, "--resume", "3333")
     assert answer.code == 2
-    assert (
-        f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
-    )
+    assert f"belongs to {other} and can only be continued there: add --cwd {other}" in answer.complaint
     assert gemtui("run", "Go", "-C", tmp_path, "--resume", "latest").code == 2
 
 
-def test_a_run_goes_on_in_a_fork(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_in_a_fork(fake_cli: FakeCli, gemtui: Gemtui, home: Path, tmp_path: Path) -> None:
     fake_cli(f"print:{INIT}", f"print:{OK}")
     old = "11111111-0000-4000-8000-000000000000"
     session(home, old, tmp_path, 1)
@@ -538,18 +513,13 @@ def test_a_run_goes_on_in_a_fork(
             assert f" to {id}" in answer.err
     for words_given in (["--fork", old, "--resume", old], ["--fork", old, "--dry-run"]):
         assert gemtui("run", "Go", "-C", tmp_path, *words_given).code == 2
-    assert (
-        "so there is no prompt 9"
-        in gemtui("run", "Go", "-C", tmp_path, "--fork", f"{old}:9").complaint
-    )
+    assert "so there is no prompt 9" in gemtui("run", "Go", "-C", tmp_path, "--fork", f"{old}:9").complaint
 
 
 # --- dry run -------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_is_the_script_of_the_run(
-    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path
-) -> None:
+def test_a_dry_run_is_the_script_of_the_run(fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path) -> None:
     program = fake_cli()
     nasty = 'It\'s\n\x1b[2J\u202e \\ "x" é'
     given = ("run", nasty, "--deny-tool", "glob", "--max-turns", "2", "-m", "a b")
@@ -558,9 +528,7 @@ def test_a_dry_run_is_the_script_of_the_run(
     assert answer.out.replace("\n", "").isprintable()
     assert "'--model=a b'" in answer.out
     assert not runs_dir().exists()
-    subprocess.run(
-        ["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE
-    )
+    subprocess.run(["bash", "-c", answer.out], stdin=subprocess.DEVNULL, check=True, timeout=PATIENCE)
     (written,) = runs_dir().glob("*/prompt.txt")
     assert written.read_text() == nasty
     shown = words(tmp_path)
@@ -605,12 +573,7 @@ def test_a_run_with_refusals_is_told_from_a_success(fake_cli: FakeCli, gemtui: G
     assert "done, 1 denied" in gemtui("runs").out
     assert "state    done, 1 denied" in gemtui("runs", "show", "latest").out
     (run,) = gemtui("runs", "--json").json["runs"]
-    assert (run["status"], run["outcome"], run["refused"], run["failed"]) == (
-        "success",
-        "refused",
-        1,
-        0,
-    )
+    assert (run["status"], run["outcome"], run["refused"], run["failed"]) == ("success", "refused", 1, 0)
 
 
 def test_a_denied_call_fails_a_run_if_that_is_wanted(fake_cli: FakeCli, gemtui: Gemtui) -> None:
@@ -660,9 +623,7 @@ def test_one_run_is_shown(gemtui: Gemtui) -> None:
     assert shown["run"]["prompt"] == "First\n\x1b]0;x\x07second\n"
 
 
-def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(
-    gemtui: Gemtui,
-) -> None:
+def test_a_file_that_differs_from_what_was_approved_is_shown_with_both_texts(gemtui: Gemtui) -> None:
     gate = GateFolder.of(add_run(runs_dir(), "11111111-2222"))
     gate.create()
     gate.differs(Difference(number=3, path="/p/a.txt", approved="new\n", found="other\x1b\n"))
@@ -700,10 +661,7 @@ def test_a_run_must_be_named_clearly(gemtui: Gemtui) -> None:
     for id in ("1111", "s1"):
         several = gemtui("runs", "restore", id)
         assert several.code == 2
-        assert [line.split()[0] for line in several.err.splitlines()[1:]] == [
-            "11111111-a",
-            "11111111-b",
-        ]
+        assert [line.split()[0] for line in several.err.splitlines()[1:]] == ["11111111-a", "11111111-b"]
 
 
 def test_a_run_needs_no_screen(fake_cli: FakeCli) -> None:
@@ -746,12 +704,7 @@ QUOTA = (
 
 @pytest.mark.parametrize(("spoke", "sent"), [(True, "Continue where you stopped."), (False, "go")])
 def test_a_run_that_waits_for_its_quota_continues_by_itself(
-    fake_cli: FakeCli,
-    gemtui: Gemtui,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    spoke: bool,
-    sent: str,
+    fake_cli: FakeCli, gemtui: Gemtui, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoke: bool, sent: str
 ) -> None:
     untils = []
 

@@ -83,9 +83,7 @@ def test_each_answer_in_a_terminal(on_loopback: GeminiCli) -> None:
         ready(terminal, 9)
         (project / "c.txt").write_text("meanwhile\n")
         terminal.press("y\r")
-        terminal.shows(
-            "A file has changed since this call was shown. Check the call again:", "-meanwhile"
-        )
+        terminal.shows("A file has changed since this call was shown. Check the call again:", "-meanwhile")
         ready(terminal, 10)
         assert (project / "c.txt").read_text() == "meanwhile\n"
         terminal.press("y\r")
@@ -123,9 +121,7 @@ os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """Starts a program at its terminal, with its output in a file."""
 
 
-def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
-    on_loopback: GeminiCli, tmp_path: Path
-) -> None:
+def test_with_json_it_asks_at_the_terminal_and_ends_with_it(on_loopback: GeminiCli, tmp_path: Path) -> None:
     put_hooks(on_loopback)
     project, out = on_loopback.project, tmp_path / "out"
     turns = [answer(call("write_file", file_path=f"{name}.txt", content="x")) for name in "ab"]
@@ -152,9 +148,7 @@ def test_with_json_it_asks_at_the_terminal_and_ends_with_it(
 
 
 @pytest.mark.parametrize("words", [("--ask",), ("--ask", "--json")])
-def test_without_a_terminal_nothing_is_started(
-    on_loopback: GeminiCli, words: tuple[str, ...]
-) -> None:
+def test_without_a_terminal_nothing_is_started(on_loopback: GeminiCli, words: tuple[str, ...]) -> None:
     put_hooks(on_loopback)
     with ModelServer([answer(text("On."))]) as model:
         process = begin(on_loopback, model, "go", *words)
@@ -200,9 +194,7 @@ async def test_a_yes_prints_the_rest_of_a_long_call_before_it_counts(tmp_path: P
                 shown += (await asyncio.to_thread(os.read, ours, 65536)).decode()
 
     answer = asyncio.ensure_future(asking.ask(talk.refresh()[0]))
-    await printed(
-        "! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:"
-    )
+    await printed("! rm -rf /: it can delete", "more lines: press y to show the rest", "x stop run:")
     assert shown.index("! rm -rf /") < shown.index("$ echo 0")
     assert "echo 39" not in shown
     assert shown.count("\n") < 24

@@ -41,10 +41,7 @@ def finish(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 @pytest.mark.usefixtures("relaunching")
 @pytest.mark.every_run
 def test_events_as_json(on_loopback: GeminiCli) -> None:
-    turns = [
-        answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")),
-        answer(text("Done.")),
-    ]
+    turns = [answer(text("I will."), call("write_file", file_path="a.txt", content="hi\n")), answer(text("Done."))]
     with ModelServer(turns) as model:
         code, out, err = finish(begin(on_loopback, model, "Write", "--json"))
     assert (code, err) == (0, "")
@@ -96,15 +93,11 @@ def test_the_latest_session_goes_on(on_loopback: GeminiCli, gemtui: Gemtui) -> N
     assert f"session {first.session}" in err
 
 
-def test_the_list_tells_a_run_with_refusals_from_a_success(
-    on_loopback: GeminiCli, gemtui: Gemtui
-) -> None:
+def test_the_list_tells_a_run_with_refusals_from_a_success(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     shell = answer(call("run_shell_command", command="exit 3"))
     write = answer(call("write_file", file_path="a.txt", content="hi"))
     deny = on_loopback.folder / "deny.toml"
-    deny.write_text(
-        '[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n'
-    )
+    deny.write_text('[[rule]]\ntoolName = "write_file"\nargsPattern = "a"\ndecision = "deny"\npriority = 9\n')
     with ModelServer([shell, answer(text("So.")), shell, write, answer(text("So."))]) as model:
         assert finish(begin(on_loopback, model, "Go"))[0] == 0
         assert finish(begin(on_loopback, model, "Go", "--policy", str(deny)))[0] == 0
@@ -116,9 +109,7 @@ def test_the_list_tells_a_run_with_refusals_from_a_success(
     assert "done" in second
 
 
-def test_a_search_runs_no_program_where_nobody_is_asked(
-    on_loopback: GeminiCli, gemtui: Gemtui
-) -> None:
+def test_a_search_runs_no_program_where_nobody_is_asked(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     """Nor does the policy that prevents it replace the user's own."""
     project = on_loopback.project
     subprocess.run(["git", "init", "-q", project], check=True)
@@ -128,10 +119,7 @@ def test_a_search_runs_no_program_where_nobody_is_asked(
     rule = '[[rule]]\ntoolName = "{}"\ndecision = "{}"\npriority = 999\n'
     (own / "own.toml").write_text(rule.format("grep_search", "allow") + rule.format("glob", "deny"))
     search = {"pattern": "--open-files-in-pager=touch ran;", "include_pattern": "a.txt"}
-    turns = [
-        answer(call("grep_search", **search), call("grep_search", pattern="[2]")),
-        answer(text("Done.")),
-    ]
+    turns = [answer(call("grep_search", **search), call("grep_search", pattern="[2]")), answer(text("Done."))]
     for mode in ("auto_edit", "plan"):
         with ModelServer(turns) as model:
             process = begin(on_loopback, model, "Go", "--approval-mode", mode, "--network", "deny")
@@ -143,25 +131,18 @@ def test_a_search_runs_no_program_where_nobody_is_asked(
         assert not (project / "ran").exists()
 
 
-def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(
-    on_loopback: GeminiCli, gemtui: Gemtui
-) -> None:
+def test_a_folder_that_is_not_there_is_named_before_the_cli_fails_on_it(on_loopback: GeminiCli, gemtui: Gemtui) -> None:
     missing = on_loopback.folder / "nowhere"
     answer = gemtui("run", "Go", "--include-directory", missing)
     assert answer.code == 2
     assert f"include_directories: {missing} is not a folder" in answer.err
-    with (
-        ModelServer([]) as model,
-        on_loopback.start(model, "Go", f"--include-directories={missing}") as running,
-    ):
+    with ModelServer([]) as model, on_loopback.start(model, "Go", f"--include-directories={missing}") as running:
         with pytest.raises(AssertionError, match="Directory does not exist"):
             running.finish()
         assert not model.asked
 
 
-def test_an_untrusted_folder_names_the_way_out(
-    on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_untrusted_folder_names_the_way_out(on_loopback: GeminiCli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_CLI_TRUST_WORKSPACE")
     with ModelServer([answer(text("ok"))]) as model:
         code, out, err = finish(begin(on_loopback, model, "Go"))
@@ -210,17 +191,12 @@ def test_a_named_policy_decides_as_it_is_explained(on_loopback: GeminiCli, gemtu
     assert code == 0
     assert "1 tool call was denied (write_file: denied by" in err
     events = [json.loads(line) for line in out.splitlines()]
-    results = {
-        event["payload"]["toolName"]: event["payload"]
-        for event in events
-        if event["type"] == "tool_result"
-    }
+    results = {event["payload"]["toolName"]: event["payload"] for event in events if event["type"] == "tool_result"}
     statuses = {tool: result["status"] for tool, result in results.items()}
     assert statuses == {"run_shell_command": "success", "write_file": "denied"}
     for tool, args in calls.items():
         explained = gemtui(
-            *("policy", "explain", "--policy", "careful", "--tool", tool),
-            *("--args", json.dumps(args), "--json"),
+            *("policy", "explain", "--policy", "careful", "--tool", tool), *("--args", json.dumps(args), "--json")
         ).json
         assert explained["offered"] is (tool in offered)
         assert explained["headless"] == ("allow" if statuses[tool] == "success" else "deny")

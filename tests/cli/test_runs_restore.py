@@ -59,9 +59,7 @@ def test_a_copy_goes_where_the_store_has_it_all(twice: RunFolder, gemtui: Gemtui
 
 def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
     real.unlink()
-    assert prune_runs(runs_dir(), runs=1, size=1) == 1, (
-        "the older run keeps nothing that the newer lacks"
-    )
+    assert prune_runs(runs_dir(), runs=1, size=1) == 1, "the older run keeps nothing that the newer lacks"
     add_run(runs_dir(), "33333333-c", age=-5)
     assert prune_runs(runs_dir(), runs=1, size=1) == 0
     answer = gemtui("runs", "clear")
@@ -76,9 +74,7 @@ def test_the_only_copy_is_not_removed(twice: RunFolder, real: Path, gemtui: Gemt
 
 
 @pytest.mark.parametrize("id", ["22222222", ID, ID[:4]])
-def test_the_newest_state_is_put_back(
-    twice: RunFolder, real: Path, gemtui: Gemtui, id: str
-) -> None:
+def test_the_newest_state_is_put_back(twice: RunFolder, real: Path, gemtui: Gemtui, id: str) -> None:
     whole = real.read_bytes()
     real.unlink()
     answer = gemtui("runs", "restore", id)
@@ -153,9 +149,7 @@ def test_it_lasts_as_what_would_take_it_along_again_makes_way(
     assert gemtui("runs", "clear", "--json").json["only_copies"] == []
 
 
-def test_a_run_gives_what_neither_store_nor_vault_has(
-    twice: RunFolder, real: Path, gemtui: Gemtui
-) -> None:
+def test_a_run_gives_what_neither_store_nor_vault_has(twice: RunFolder, real: Path, gemtui: Gemtui) -> None:
     there = gemtui("vault", "restore", ID)
     assert there.code == 1
     assert "already in its place" in there.err

@@ -24,9 +24,7 @@ from tests.real_cli import GeminiCli
 from tests.runs.test_gate import Asker, through, until
 from tests.test_documents import SHAPES, TEXTS, names
 
-ASKED = ApprovalRequest(
-    tool_name="run_shell_command", arguments={"command": "make > all"}, number=1
-)
+ASKED = ApprovalRequest(tool_name="run_shell_command", arguments={"command": "make > all"}, number=1)
 
 
 @pytest.fixture
@@ -55,9 +53,7 @@ def told_names(what: str) -> set[str]:
     return {name for shape in shapes[:2] for name in re.findall(r'"(\w+)"', shape)}
 
 
-def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(
-    asker: Asker, gemtui: Gemtui
-) -> None:
+def test_a_question_has_all_that_a_person_needs_and_its_id_allows_it(asker: Asker, gemtui: Gemtui) -> None:
     place = asker.project / "a.txt"
     place.write_text("one\n")
     waiting = asker.later("write_file", file_path="a.txt", content="two\n\x1b]0;x\x07\n")
@@ -180,9 +176,7 @@ def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> Non
     assert gemtui("runs", "say", "run", " ").code == 2
 
 
-def test_who_is_second_while_answering_is_told(
-    asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another answer comes between the look at the question and ours."""
     from gemtui.runs.gate.conversation import Conversation
 
@@ -200,9 +194,7 @@ def test_who_is_second_while_answering_is_told(
 
 
 @pytest.mark.usefixtures("relaunching")
-def test_a_run_of_the_real_cli_is_served_from_another_terminal(
-    on_loopback: GeminiCli, tmp_path: Path
-) -> None:
+def test_a_run_of_the_real_cli_is_served_from_another_terminal(on_loopback: GeminiCli, tmp_path: Path) -> None:
     put_hooks(on_loopback)
     told = tmp_path / "told"
     config_file().parent.mkdir(parents=True)

@@ -15,9 +15,7 @@ from gemtui.transcript.model import Consent
 from tests.runs.test_listing import add_run
 
 
-def test_what_a_run_asked_is_told(
-    own_places: None, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_what_a_run_asked_is_told(own_places: None, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     run = add_run(runs_dir(), "asking")
     gate = GateFolder.of(run)
     gate.create()

@@ -27,10 +27,7 @@ def orphan(tmp_path: Path, fake_cli: FakeCli) -> str:
 def test_it_is_listed_and_said(gemtui: Gemtui, orphan: str) -> None:
     answer = gemtui("runs", "--json")
     (run,) = answer.json["runs"]
-    assert (run["state"], run["pids"]) == (
-        "orphaned",
-        sorted(each.pid for each in process_tree.tagged(orphan)),
-    )
+    assert (run["state"], run["pids"]) == ("orphaned", sorted(each.pid for each in process_tree.tagged(orphan)))
     listed = gemtui("runs")
     assert "orphaned" in listed.out
     assert f"gemtui runs stop {orphan[:8]}" in listed.complaint
@@ -44,12 +41,7 @@ def test_doctor_names_it_as_a_problem(gemtui: Gemtui, orphan: str) -> None:
 
 
 def test_clear_keeps_it(gemtui: Gemtui, orphan: str) -> None:
-    assert gemtui("runs", "clear", "--json").json == {
-        "version": 1,
-        "removed": 0,
-        "left": 1,
-        "only_copies": [],
-    }
+    assert gemtui("runs", "clear", "--json").json == {"version": 1, "removed": 0, "left": 1, "only_copies": []}
     assert (runs_dir() / orphan).is_dir()
 
 

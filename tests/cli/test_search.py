@@ -53,9 +53,7 @@ def test_shape_and_facts(store: Path, gemtui: Gemtui) -> None:
     assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
 
 
-def test_every_session_that_matches_is_found_with_a_large_limit(
-    store: Path, gemtui: Gemtui
-) -> None:
+def test_every_session_that_matches_is_found_with_a_large_limit(store: Path, gemtui: Gemtui) -> None:
     few = gemtui("search", "--everywhere", "--json", "--limit", "2", "tool:shell").json
     all_hits = gemtui("search", "--everywhere", "--json", "--limit", "100000", "tool:shell").json
     assert len(few["hits"]) == 2
@@ -168,9 +166,7 @@ def test_the_index_is_brought_up_to_date_if_asked_for(store: Path, gemtui: Gemtu
     again = gemtui("search", "--everywhere", "--json", "greeting")
     for answer in (made, again):
         assert places(answer) == places(without)
-    lists = [
-        gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])
-    ]
+    lists = [gemtui("search", *words, "--everywhere", "greeting").out for words in ([], ["--index"])]
     assert lists[0] == lists[1]
 
 

@@ -29,13 +29,7 @@ def ids(answer: Any) -> list[str]:
 
 
 def add_session(
-    store: Path,
-    key: str,
-    id: str,
-    prompt: str,
-    project: str | None = None,
-    minute: int = 0,
-    time: str | None = None,
+    store: Path, key: str, id: str, prompt: str, project: str | None = None, minute: int = 0, time: str | None = None
 ) -> Path:
     """One more session of a project, with one prompt and one answer, both written at `time`."""
     chats = store / "tmp" / key / "chats"
@@ -91,18 +85,12 @@ def test_project_narrows_down(store: Path, tmp_path: Path, gemtui: Gemtui) -> No
     (tmp_path / "link").symlink_to(mine)
     gone = gemtui("sessions", "--project", GREETER, "--json").json
     assert FULL in ids(gone), "a project's folder need not be there any more"
-    assert ids(gemtui("sessions", "--project", tmp_path / "link", "--json").json) == [
-        "11111111-aaaa"
-    ]
+    assert ids(gemtui("sessions", "--project", tmp_path / "link", "--json").json) == ["11111111-aaaa"]
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "9")])
 def test_worktrees_belong_to_their_repository(
-    store: Path,
-    tmp_path: Path,
-    gemtui: Gemtui,
-    monkeypatch: pytest.MonkeyPatch,
-    limit: tuple[str, ...],
+    store: Path, tmp_path: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, ...]
 ) -> None:
     mine = tmp_path / "mine"
     tree = mine / ".gemini/worktrees/fix"
@@ -120,9 +108,7 @@ def test_worktrees_belong_to_their_repository(
 
 
 @pytest.mark.parametrize("every", [("--everywhere",), ("--everywhere", "--hidden")])
-def test_pages_have_each_session_once_while_others_come(
-    store: Path, gemtui: Gemtui, every: tuple[str, ...]
-) -> None:
+def test_pages_have_each_session_once_while_others_come(store: Path, gemtui: Gemtui, every: tuple[str, ...]) -> None:
     whole = [tuple(each["files"]) for each in gemtui("sessions", *every, "--json").json["sessions"]]
     paged: list[tuple[str, ...]] = []
     cursor: tuple[str, ...] = ()
@@ -209,9 +195,7 @@ def table(columns: int, folder: Path) -> list[str]:
         (140, "ID AGE PROMPTS TOOLS FAILED TOKENS PROJECT TITLE"),
     ],
 )
-def test_columns_make_room_for_titles(
-    store: Path, tmp_path: Path, columns: int, heads: str
-) -> None:
+def test_columns_make_room_for_titles(store: Path, tmp_path: Path, columns: int, heads: str) -> None:
     title = "A title that needs quite some room to be told from the others " * 3
     add_session(store, "a-project-with-a-long-name", "44444444-x", title)
     head, *lines = table(columns, tmp_path)
@@ -243,9 +227,7 @@ def test_short_ids_name_one_session_each(store: Path, gemtui: Gemtui) -> None:
         assert gemtui("show", short).code == 0, short
 
 
-def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(
-    store: Path, gemtui: Gemtui
-) -> None:
+def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(store: Path, gemtui: Gemtui) -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07 tit\u202ele \x9b31m\x7f\nsecond"
     add_session(store, "e\x1b[2Jvil", "22222222-\x1b[31mid", evil, project="/x/\x1b]0;owned\x07y")
     table = gemtui("sessions", "--everywhere").out
@@ -268,9 +250,7 @@ def test_no_sessions_is_an_empty_answer(home: Path, gemtui: Gemtui, there: bool)
     assert gemtui("sessions", "--json").json["sessions"] == []
 
 
-def test_a_project_without_sessions_says_where_there_are_some(
-    store: Path, tmp_path: Path, gemtui: Gemtui
-) -> None:
+def test_a_project_without_sessions_says_where_there_are_some(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     answer = gemtui("sessions", "--project", tmp_path)
     assert (answer.code, answer.out) == (0, "")
     assert "gemtui sessions --everywhere" in answer.complaint
@@ -318,10 +298,7 @@ def test_damaged_files_stop_nothing(store: Path, gemtui: Gemtui) -> None:
     answer = gemtui("sessions", "--everywhere", "--json")
     assert answer.code == 0
     assert len(answer.json["sessions"]) > 10
-    assert (
-        answer.complaint
-        == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
-    )
+    assert answer.complaint == "gemtui: 3 of the store's files or folders can't be read: gemtui doctor lists them"
 
 
 def test_home_comes_from_the_variable_or_the_home_folder(tmp_path: Path) -> None:
@@ -348,9 +325,7 @@ def test_a_current_folder_that_is_gone(store: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f'cd {gone} && rmdir {gone} && "{sys.executable}" -m gemtui sessions --json'
-    done = subprocess.run(
-        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
-    )
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["sessions"]) > 10
 
@@ -401,9 +376,7 @@ def test_a_folder_with_nothing_to_show_lists_all(
         ("{name} is greeted", "{name} is greeted"),
     ],
 )
-def test_a_summary_that_is_json_is_no_title(
-    store: Path, gemtui: Gemtui, summary: str, title: str
-) -> None:
+def test_a_summary_that_is_json_is_no_title(store: Path, gemtui: Gemtui, summary: str, title: str) -> None:
     path = add_session(store, "mine", "11111111-aaaa", "Say hi")
     with path.open("a") as file:
         file.write(json.dumps({"$set": {"summary": summary}}) + "\n")

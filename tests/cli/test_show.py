@@ -69,9 +69,7 @@ def test_reading_formats_hold_the_conversation(store: Path, gemtui: Gemtui, form
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "html"])
-def test_dropped_messages_are_told_of_and_shown_if_asked_for(
-    store: Path, gemtui: Gemtui, format: str
-) -> None:
+def test_dropped_messages_are_told_of_and_shown_if_asked_for(store: Path, gemtui: Gemtui, format: str) -> None:
     answer = gemtui("show", "b3bf9d1b", "--format", format)
     assert answer.out.count("3 messages not included: 3 rewound (see gemtui show --dropped)") == 1
     assert "to be rewound" not in answer.out
@@ -113,9 +111,7 @@ def test_latest_is_of_the_current_folders_project_if_it_has_one(
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["checkpoint-mytag.json", "e28bd434-3afe-49ca-9a3a-d73ac6b8bfa3"])
-def test_checkpoints_and_subagents_by_file(
-    store: Path, gemtui: Gemtui, name: str, format: str
-) -> None:
+def test_checkpoints_and_subagents_by_file(store: Path, gemtui: Gemtui, name: str, format: str) -> None:
     (path,) = store.rglob(f"{name}*")
     answer = gemtui("show", path, "--format", format)
     assert (answer.code, answer.err) == (0, "")
@@ -177,9 +173,7 @@ def test_folders_and_missing_files(tmp_path: Path, gemtui: Gemtui) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_output_writes_the_same_to_a_file(
-    store: Path, tmp_path: Path, gemtui: Gemtui, format: str
-) -> None:
+def test_output_writes_the_same_to_a_file(store: Path, tmp_path: Path, gemtui: Gemtui, format: str) -> None:
     path = tmp_path / "out"
     printed = gemtui("show", FULL, "--format", format).out
     answer = gemtui("show", FULL, "--format", format, "--output", path)
@@ -189,9 +183,7 @@ def test_output_writes_the_same_to_a_file(
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["out"]
 
 
-@pytest.mark.parametrize(
-    "words", [("show", FULL), ("marks", "export"), ("policy", "suggest", "--session", FULL)]
-)
+@pytest.mark.parametrize("words", [("show", FULL), ("marks", "export"), ("policy", "suggest", "--session", FULL)])
 def test_output_over_a_file_is_refused_without_force(
     store: Path, tmp_path: Path, gemtui: Gemtui, words: tuple[str, ...]
 ) -> None:
@@ -199,17 +191,13 @@ def test_output_over_a_file_is_refused_without_force(
     path.write_text("mine")
     answer = gemtui(*words, "--output", path)
     assert (answer.code, answer.out) == (2, "")
-    assert answer.complaint.endswith(
-        f"{path} exists: name another file, or replace it with --force"
-    )
+    assert answer.complaint.endswith(f"{path} exists: name another file, or replace it with --force")
     assert path.read_text() == "mine"
     assert gemtui(*words, "--output", path, "--force").code == 0
     assert path.read_text() != "mine"
 
 
-def test_output_replaces_a_file_and_keeps_its_mode(
-    store: Path, tmp_path: Path, gemtui: Gemtui
-) -> None:
+def test_output_replaces_a_file_and_keeps_its_mode(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     path = tmp_path / "out"
     path.write_text("old " * 100_000)
     path.chmod(0o644)
@@ -218,9 +206,7 @@ def test_output_replaces_a_file_and_keeps_its_mode(
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_output_follows_links_and_leaves_devices_alone(
-    store: Path, tmp_path: Path, gemtui: Gemtui
-) -> None:
+def test_output_follows_links_and_leaves_devices_alone(store: Path, tmp_path: Path, gemtui: Gemtui) -> None:
     link, target = tmp_path / "link", tmp_path / "target"
     link.symlink_to(target)
     assert gemtui("show", FULL, "--output", link).code == 0
@@ -257,10 +243,7 @@ def test_output_to_impossible_places(store: Path, tmp_path: Path, gemtui: Gemtui
     assert missing.complaint == f"gemtui: {tmp_path}/none does not exist: give a folder that exists"
     (tmp_path / "file").touch()
     below = gemtui("show", FULL, "--output", tmp_path / "file/out")
-    assert (below.code, below.complaint) == (
-        2,
-        f"gemtui: {tmp_path}/file is not a folder: give a folder that exists",
-    )
+    assert (below.code, below.complaint) == (2, f"gemtui: {tmp_path}/file is not a folder: give a folder that exists")
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that takes no files")
@@ -273,9 +256,7 @@ def test_a_folder_that_takes_no_files_is_named_alone(store: Path, gemtui: Gemtui
 def test_a_reader_that_stops_early(store: Path) -> None:
     big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
     line = f'"{sys.executable}" -m gemtui show {big} | head -c 10'
-    done = subprocess.run(
-        ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
-    )
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
     assert len(done.stdout) == 10
     assert done.stderr == b""
 

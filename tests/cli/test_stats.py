@@ -58,10 +58,7 @@ def test_its_json(gemtui: Gemtui) -> None:
     assert [each["project"] for each in report["projects"]] == ["/src/one", "/src/two"]
     one = gemtui("stats", "--project", "/src/one", "--json").json
     assert (one["project"], one["totals"]["sessions"]) == ("/src/one", 1)
-    assert (
-        one["totals"]["tokens"]["total"]
-        == gemtui("sessions", "--json").json["sessions"][0]["tokens"]["total"]
-    )
+    assert one["totals"]["tokens"]["total"] == gemtui("sessions", "--json").json["sessions"][0]["tokens"]["total"]
 
 
 def test_its_tables(gemtui: Gemtui) -> None:

@@ -20,10 +20,7 @@ NAMED = "@new%2fa%2etxt"
 PROMPTS = (
     ("Write.", call("write_file", file_path=NAMED, content="one\n")),
     ("Remove.", call("run_shell_command", command="rm -rf src && mkdir -p gen && echo g > gen/x")),
-    (
-        "Change.",
-        call("run_shell_command", command=SED),
-    ),
+    ("Change.", call("run_shell_command", command=SED)),
 )
 
 
@@ -80,11 +77,7 @@ def test_three_prompts_in_yolo_are_undone_each_and_redone(
     assert commands == [tool["functionCall"]["args"]["command"] for _, tool in PROMPTS[1:]]
     assert [each["prompt"] for each in told if each["reason"] == "prompt"] == [1, 2, 3]
     files_changed = gemtui("review", session, "--json").json["files"]
-    assert [
-        (file["path"], hunk["owner"], hunk["command"])
-        for file in files_changed
-        for hunk in file["hunks"]
-    ] == [
+    assert [(file["path"], hunk["owner"], hunk["command"]) for file in files_changed for hunk in file["hunks"]] == [
         ("gen/x", "shell", commands[0]),
         ("keep.txt", "shell", SED),
         ("keep.txt", "shell", SED),
@@ -125,9 +118,7 @@ OF_SUBAGENT = (
 )
 
 
-def ask(
-    gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str
-) -> ModelServer:
+def ask(gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, turn: Sequence[Mapping[str, Any]], *words: str) -> ModelServer:
     """Run a prompt in yolo whose answer is `turn`; the model's server knows what it was sent."""
     main = iter([answer(*turn), answer(text("Done."))])
     end = call("complete_task", result={"response": "Written."})

@@ -80,9 +80,7 @@ def test_a_session_is_kept_listed_read_and_put_back(gemtui: Gemtui, chat: Path) 
     assert (again.code, "nothing to restore" in again.complaint) == (1, True)
 
 
-def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(
-    gemtui: Gemtui, chat: Path, home: Path
-) -> None:
+def test_a_session_that_is_only_kept_is_resumed_once_it_is_put_back(gemtui: Gemtui, chat: Path, home: Path) -> None:
     gemtui("vault", "on")
     chat.unlink()
     for wanted in (uuid(1), "latest"):
@@ -101,9 +99,7 @@ def test_doctor_tells_of_it(gemtui: Gemtui, chat: Path) -> None:
     fits(gemtui("doctor", "--json").json["files"]["vault"], STATUS["vault"])
 
 
-def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(
-    gemtui: Gemtui, home: Path
-) -> None:
+def test_what_would_be_removed_next_is_told_with_its_reason_and_what_stops_it(gemtui: Gemtui, home: Path) -> None:
     session(home / ".gemini", uuid(1), [logs.header(uuid(1)), logs.user("u", "/about")])
     status = gemtui("vault", "status")
     assert "contains nothing to resume" in status.out
@@ -131,9 +127,7 @@ def test_off_keeps_nothing_more_and_removes_nothing(gemtui: Gemtui, chat: Path) 
     assert gemtui("vault", "on", "--json").json == {"version": 1, "on": True, "new": 0}
 
 
-def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(
-    gemtui: Gemtui, home: Path, chat: Path
-) -> None:
+def test_what_only_the_vault_has_is_removed_when_somebody_wants_that(gemtui: Gemtui, home: Path, chat: Path) -> None:
     other = session(home / ".gemini", uuid(2), key="other")
     gemtui("vault", "on")
     chat.unlink()

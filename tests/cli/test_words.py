@@ -26,20 +26,7 @@ def test_help_says_what_there_is_and_how_to_complete(gemtui: Gemtui) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "sessions",
-        "search",
-        "show",
-        "files",
-        "fork",
-        "recover",
-        "mark",
-        "stats",
-        "run",
-        "runs",
-        "vault",
-        "doctor",
-    ],
+    ["sessions", "search", "show", "files", "fork", "recover", "mark", "stats", "run", "runs", "vault", "doctor"],
 )
 def test_every_command_has_help(gemtui: Gemtui, command: str) -> None:
     answer = gemtui(command, "--help")
@@ -80,16 +67,13 @@ def test_usage_errors_are_one_clean_line(gemtui: Gemtui, words: list[str], what:
     assert answer.complaint.isprintable()
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["."], ["--demo"], ["--session", "latest"], [".", "--ascii"]]
-)
+@pytest.mark.parametrize("words", [[], ["."], ["--demo"], ["--session", "latest"], [".", "--ascii"]])
 def test_without_a_terminal_the_app_names_what_to_use(store: Path, words: list[str]) -> None:
     done = start(*words)
     assert done.returncode == 2
     assert done.stdout == b""
     assert (
-        done.stderr.decode()
-        == "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
+        done.stderr.decode() == "gemtui: stdin is not a terminal: without one, use gemtui sessions and gemtui show ID\n"
     )
 
 
@@ -119,9 +103,7 @@ def test_a_closed_stdout_ends_quietly(store: Path, words: list[str]) -> None:
 def test_streams_that_are_closed_from_the_start(store: Path, closed: str) -> None:
     for words in ("sessions --json", "show latest", "--help", "doctor"):
         line = f"{sys.executable} -m gemtui {words} {closed}"
-        done = subprocess.run(
-            ["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False
-        )
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, timeout=PATIENCE, check=False)
         assert (done.returncode, done.stderr) == (0, b""), words
 
 
@@ -150,9 +132,7 @@ def test_a_wrong_setting_does_not_stop_the_commands(store: Path, gemtui: Gemtui)
 def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
     big = add_session(store, "x", "33333333-big", "line\n" * 300_000)
     process = subprocess.Popen(
-        [sys.executable, "-m", "gemtui", "show", big],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        [sys.executable, "-m", "gemtui", "show", big], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -165,12 +145,7 @@ def test_an_interrupt_ends_quietly_with_130(store: Path) -> None:
 
 def complete(shell: str, words: str, **environ: str) -> list[str]:
     position = str(len(words.split()) - (0 if words.endswith(" ") else 1))
-    asked = {
-        "_GEMTUI_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": words,
-        "COMP_CWORD": position,
-        **environ,
-    }
+    asked = {"_GEMTUI_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": position, **environ}
     done = start(environ=asked)
     assert done.stderr == b""
     return done.stdout.decode().splitlines()

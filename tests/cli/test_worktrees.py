@@ -50,15 +50,9 @@ def test_worktrees_are_listed_compared_applied_and_removed(top: Path, gemtui: Ge
     told = gemtui("worktrees", "diff", one.branch, "--json").json
     assert list(told) == names(SHAPES["worktrees diff"])
     files = told["files"]
-    assert [(each["path"], each["change"]) for each in files] == [
-        ("binary", "added"),
-        ("other", "modified"),
-    ]
+    assert [(each["path"], each["change"]) for each in files] == [("binary", "added"), ("other", "modified")]
     both = gemtui("worktrees", "diff", "one", "two", "--json").json
-    assert [(each["path"], each["right"] is None) for each in both["files"]] == [
-        ("binary", True),
-        ("other", False),
-    ]
+    assert [(each["path"], each["right"] is None) for each in both["files"]] == [("binary", True), ("other", False)]
     assert "+right" in gemtui("worktrees", "diff", "one", "two").out
     assert gemtui("worktrees", "diff", "two", "two").code == 1
 
@@ -100,10 +94,7 @@ def test_names_complete(top: Path, gemtui: Gemtui) -> None:
         (("--each-model", "a", "--each-policy", "b"), "can't be combined"),
         (("--each-model", "a", "-m", "b"), "--model and --each-model can't be combined"),
         (("--each-policy", "a", "--dry-run"), "--dry-run works only for a single run"),
-        (
-            ("--each-model", "a", "--wait-for-quota"),
-            "--wait-for-quota works only for a single run",
-        ),
+        (("--each-model", "a", "--wait-for-quota"), "--wait-for-quota works only for a single run"),
     ],
 )
 def test_options_that_don_t_go_together(words: tuple[str, ...], why: str, gemtui: Gemtui) -> None:
@@ -160,16 +151,8 @@ def test_a_prompt_goes_to_several_models_at_once(on_loopback: GeminiCli, gemtui:
         code, out, err = run(on_loopback, model, *models, "Say it")
     assert code == 0, err
     two, one = list_worktrees()
-    assert out.splitlines() == [
-        f"== {MODEL}: {one.name}",
-        "Done.",
-        f"== gemini-2.5-pro: {two.name}",
-        "Done.",
-    ]
+    assert out.splitlines() == [f"== {MODEL}: {one.name}", "Done.", f"== gemini-2.5-pro: {two.name}", "Done."]
     assert {run.model for run in list_runs(runs_dir())} == {MODEL, "gemini-2.5-pro"}
     rows = gemtui("runs", "--json").json["runs"]
     assert {each["worktree"] for each in rows} == {one.branch, two.branch}
-    assert files_of(top) == {
-        b"tracked": ("file", 0o644, b"one\n"),
-        b"d/tracked": ("file", 0o644, b"one\n"),
-    }
+    assert files_of(top) == {b"tracked": ("file", 0o644, b"one\n"), b"d/tracked": ("file", 0o644, b"one\n")}

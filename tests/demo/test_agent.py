@@ -15,14 +15,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.events import (
-    AgentEvent,
-    Done,
-    DoneStatus,
-    ErrorSaid,
-    ResultStatus,
-    ToolResult,
-)
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, ToolResult
 from gemtui.agent.fold import Fold
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RunFolder
@@ -249,9 +242,7 @@ def stand_in(*words: str, folder: Path, **environ: str) -> subprocess.CompletedP
         (["--prompt=x", "--resume=not-there"], 42, "Invalid session identifier"),
     ],
 )
-def test_bad_starts_have_the_exit_codes_of_the_cli(
-    project: Path, words: list[str], code: int, said: str
-) -> None:
+def test_bad_starts_have_the_exit_codes_of_the_cli(project: Path, words: list[str], code: int, said: str) -> None:
     ended = stand_in(*words, folder=project)
     assert (ended.returncode, ended.stdout) == (code, "")
     assert said in ended.stderr

@@ -112,9 +112,7 @@ def test_special_sessions_are_found_as_what_they_are(snapshot: Snapshot) -> None
     assert migrated.project_key == "tidewatch"
 
 
-def test_the_subagent_belongs_to_the_call_that_made_it(
-    snapshot: Snapshot, messages: list[Message]
-) -> None:
+def test_the_subagent_belongs_to_the_call_that_made_it(snapshot: Snapshot, messages: list[Message]) -> None:
     (helper,) = (each for each in snapshot.sessions if each.kind is SessionKind.SUBAGENT)
     parent = called(snapshot, "Find where the service decides")
     assert helper.parent == parent.id

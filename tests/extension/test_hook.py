@@ -197,9 +197,7 @@ def test_a_call_is_refused_if_its_hook_is_killed(tmp_path: Path, victims: str) -
             with connection:
                 shell = psutil.Process(process.pid)
                 children = shell.children(recursive=True)
-                for victim in {"shell": [shell], "python": children}.get(
-                    victims, [shell, *children]
-                ):
+                for victim in {"shell": [shell], "python": children}.get(victims, [shell, *children]):
                     victim.send_signal(signal.SIGKILL)
                 if victims != "shell":
                     process.wait(PATIENCE)

@@ -39,12 +39,8 @@ def test_what_is_too_old_goes_and_what_was_used_stays(store: Path) -> None:
 def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -> None:
     fresh = 2 * 86400
     real = session(store, uuid(1), talk(uuid(1), seconds=fresh))
-    ghost = session(
-        store, uuid(1), [logs.header(uuid(1)), logs.context()], minute="2026-12-20T10-00"
-    )
-    failed = session(
-        store, uuid(2), [*talk(uuid(2), seconds=fresh), {"$set": {"messages": [logs.context()]}}]
-    )
+    ghost = session(store, uuid(1), [logs.header(uuid(1)), logs.context()], minute="2026-12-20T10-00")
+    failed = session(store, uuid(2), [*talk(uuid(2), seconds=fresh), {"$set": {"messages": [logs.context()]}}])
     command = session(store, uuid(3), [logs.header(uuid(3)), logs.user("u", "/about")])
     assert whys(store) == {
         real.name: Why.TWIN,
@@ -55,14 +51,11 @@ def test_what_has_nothing_to_resume_goes_with_all_of_its_short_id(store: Path) -
 
 
 @pytest.mark.parametrize(
-    "head",
-    [b"", b"\0" * 80 + b"\n", b'{"sessionId":"x"}\n', b'{"sessionId":7,"projectHash":"x"}\n'],
+    "head", [b"", b"\0" * 80 + b"\n", b'{"sessionId":"x"}\n', b'{"sessionId":7,"projectHash":"x"}\n']
 )
 def test_a_log_whose_first_line_is_damaged_or_missing_goes(store: Path, head: bytes) -> None:
     path = session(store, uuid(1), talk(uuid(1), seconds=2 * 86400))
-    lines = [
-        line for line in path.read_bytes().splitlines(keepends=True)[1:] if b"$set" not in line
-    ]
+    lines = [line for line in path.read_bytes().splitlines(keepends=True)[1:] if b"$set" not in line]
     path.write_bytes(head + b"".join(lines))
     assert whys(store) == {path.name: Why.NO_HEADER}
 
@@ -108,9 +101,7 @@ def test_folders_of_older_versions_subagents_and_kept_files_are_not_cleaned(stor
     assert whys(store) == {}
 
 
-def found(
-    home: Path, tmp_path: Path, settings: object, project: object = None, trusted: bool = True
-) -> Retention:
+def found(home: Path, tmp_path: Path, settings: object, project: object = None, trusted: bool = True) -> Retention:
     """The rule where these are the user's settings, and the project's."""
     home.mkdir(parents=True, exist_ok=True)
     folder = tmp_path / "project"
@@ -135,17 +126,11 @@ def test_thirty_days_unless_settings_say_else(store: Path, tmp_path: Path) -> No
 def test_settings_of_an_untrusted_project_spare_no_session(store: Path, tmp_path: Path) -> None:
     settings = {"maxAge": "7d"}, {"enabled": False, "maxAge": "90d"}
     assert not found(store, tmp_path, *settings).enabled
-    assert found(store, tmp_path, *settings, trusted=False) == Retention(
-        age=timedelta(days=7), age_text="7d"
-    )
+    assert found(store, tmp_path, *settings, trusted=False) == Retention(age=timedelta(days=7), age_text="7d")
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"maxAge": "soon"}, {"maxAge": "1h"}, {"maxAge": "0d"}, {"maxCount": 0}]
-)
-def test_wrong_settings_switch_it_off_as_the_cli_does(
-    store: Path, tmp_path: Path, wrong: object
-) -> None:
+@pytest.mark.parametrize("wrong", [{"maxAge": "soon"}, {"maxAge": "1h"}, {"maxAge": "0d"}, {"maxCount": 0}])
+def test_wrong_settings_switch_it_off_as_the_cli_does(store: Path, tmp_path: Path, wrong: object) -> None:
     assert not found(store, tmp_path, wrong).enabled
 
 

@@ -12,15 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemtui.kept.vault import (
-    QUIET,
-    is_on,
-    keep,
-    keep_all,
-    keep_changed,
-    switch_off,
-    turn_on,
-)
+from gemtui.kept.vault import QUIET, is_on, keep, keep_all, keep_changed, switch_off, turn_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.vault_files import store_with_kept, trees
 from tests.conftest import SMALL, nobody
@@ -34,9 +26,7 @@ def kept(path: Path) -> list[bytes]:
     return [name.read_bytes() for name in names if name.exists()]
 
 
-def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(
-    tmp_path: Path,
-) -> None:
+def test_it_is_off_until_it_is_switched_on_and_keeps_what_it_has_when_switched_off(tmp_path: Path) -> None:
     path = session(tmp_path / ".gemini", uuid(1))
     assert not is_on()
     turn_on()
@@ -79,9 +69,7 @@ def test_everything_in_a_store_is_kept_once_subagents_and_checkpoints_too(store:
         assert kept(path) == [path.read_bytes()]
 
 
-def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(
-    store: Path,
-) -> None:
+def test_tool_outputs_and_plans_are_kept_with_their_session_and_nothing_of_others(store: Path) -> None:
     main, project = session(store, uuid(1)), store / "tmp" / "proj"
     mine = [
         project / "tool-outputs" / f"session-{uuid(1)}" / "shell_1.txt",
@@ -149,9 +137,7 @@ def test_an_object_of_an_older_version_is_copied_as_it_is_written_over(store: Pa
     path = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     keep(path)
     first = path.read_bytes()
-    legacy(
-        store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj", seconds=9
-    )
+    legacy(store, uuid(1), [logs.user("u", "Hello"), logs.gemini("g", "Answer")], key="proj", seconds=9)
     assert keep(path)
     whole = path.read_bytes()
     assert first != whole
@@ -204,9 +190,7 @@ def test_there_a_plan_is_kept_as_it_was_last(other_file_system: Path, tmp_path: 
     assert kept(plan) == [b"Another"]
 
 
-def test_a_full_disk_leaves_what_is_kept_and_says_so(
-    other_file_system: Path, tmp_path: Path
-) -> None:
+def test_a_full_disk_leaves_what_is_kept_and_says_so(other_file_system: Path, tmp_path: Path) -> None:
     turn_on()
     path = session(tmp_path / ".gemini", uuid(1))
     keep(path)
@@ -224,9 +208,7 @@ def test_a_full_disk_leaves_what_is_kept_and_says_so(
     assert not list(vault_dir().rglob(".new-*"))
 
 
-def test_a_home_that_may_not_be_written_to_is_said(
-    open_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_may_not_be_written_to_is_said(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = open_folder / "data"
     data.mkdir(mode=0o555)
     monkeypatch.setenv("XDG_DATA_HOME", str(data))
@@ -304,18 +286,14 @@ def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None
     assert path.stat().st_nlink == 1
 
 
-def test_a_disk_that_is_nearly_full_has_no_copies(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_nearly_full_has_no_copies(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = quiet(session(store, uuid(1)))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
     keep_all(store)
     assert path.stat().st_nlink == 2
 
 
-def test_what_is_kept_stays_until_its_successor_has_a_name(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_kept_stays_until_its_successor_has_a_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = session(store, uuid(1))
     keep(path)
     before = path.read_bytes()

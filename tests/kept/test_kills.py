@@ -62,9 +62,7 @@ def left_over() -> list[Path]:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(
-    store: Path, seed: int
-) -> None:
+def test_keeping_that_is_killed_loses_nothing_and_is_finished_next_time(store: Path, seed: int) -> None:
     numbers = random.Random(seed)
     paths = [session(store, uuid(number)) for number in range(1, 300)]
     keep_all(store)
@@ -105,14 +103,11 @@ def test_copies_too(other_file_system: Path, tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(
-    store: Path, seed: int
-) -> None:
+def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(store: Path, seed: int) -> None:
     numbers, year = random.Random(seed), 2026 + seed % 2  # a year later all are too old
     paths = [session(store, uuid(number)) for number in range(1, 60)]
     ghosts = [
-        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00")
-        for number in range(1, 60)
+        session(store, uuid(number), [logs.header(uuid(number))], minute="2026-11-21T10-00") for number in range(1, 60)
     ]
     for path in ghosts:
         set_time(path, logs.START.timestamp())
@@ -134,9 +129,7 @@ def test_putting_back_that_is_killed_loses_nothing_and_can_be_done_again(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(
-    store: Path, seed: int
-) -> None:
+def test_replacing_damaged_sessions_that_is_killed_never_leaves_the_store_without_them(store: Path, seed: int) -> None:
     numbers, year = random.Random(seed), 2026 + seed % 2
     paths = [session(store, uuid(number)) for number in range(1, 40)]
     for path in paths:

@@ -37,10 +37,7 @@ def clean_up(gemini: GeminiCli, going: Iterable[Path]) -> None:
     and ends whether it has done so or not.
     """
     gate = Gate()
-    with (
-        ModelServer([answer(text("Done."), after=gate)]) as model,
-        gemini.start(model, "Go on") as run,
-    ):
+    with ModelServer([answer(text("Done."), after=gate)]) as model, gemini.start(model, "Go on") as run:
         end = time.monotonic() + PATIENCE
         while any(path.exists() for path in going):
             assert time.monotonic() < end, "not removed"
@@ -66,9 +63,7 @@ class Store:
         self.add(EXPIRED, days=40)
         logs.write(self.chats / EXPIRED / "helper.jsonl", [logs.header("helper"), *self.talk(40)])
         self.beside = [
-            logs.write(
-                self.chats.parent / "tool-outputs" / f"session-{EXPIRED}" / "a.txt", ["Much"]
-            ),
+            logs.write(self.chats.parent / "tool-outputs" / f"session-{EXPIRED}" / "a.txt", ["Much"]),
             logs.write(self.chats.parent / EXPIRED / "plans" / "plan.md", ["First this"]),
         ]
         self.add(GHOSTED)

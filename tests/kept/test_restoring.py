@@ -42,9 +42,7 @@ def back(home: Path, now: datetime = SOON, rule: Retention = RULE) -> Restored:
 
 def ghost(home: Path, number: int = 1) -> Path:
     """What a resume leaves."""
-    path = session(
-        home, uuid(number), [logs.header(uuid(number)), logs.context()], minute="2026-11-21T10-00"
-    )
+    path = session(home, uuid(number), [logs.header(uuid(number)), logs.context()], minute="2026-11-21T10-00")
     set_time(path, logs.START.timestamp())
     return path
 
@@ -145,9 +143,7 @@ def test_a_log_whose_last_line_was_cut_can_be_brought_up_to_date(store: Path) ->
     assert found.updated == LATE
 
 
-def test_an_older_object_beside_it_that_would_take_it_along_goes_into_the_vault(
-    store: Path,
-) -> None:
+def test_an_older_object_beside_it_that_would_take_it_along_goes_into_the_vault(store: Path) -> None:
     old = legacy(store, uuid(1), [logs.user("u", "Hello")], key="proj")
     path = session(store, uuid(1), talk(uuid(1), seconds=35 * 86400))
     set_time(old, logs.START.timestamp())
@@ -280,9 +276,7 @@ def test_a_log_without_its_first_line_of_an_unknown_project_stays_outside(store:
     assert not path.exists()
 
 
-def test_what_comes_back_is_on_the_disk_before_it_has_its_name(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_comes_back_is_on_the_disk_before_it_has_its_name(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = session(store, uuid(1))
     keep_all(store)
     path.unlink()

@@ -42,21 +42,15 @@ class Chat:
     async def ask(self, prompt: str, said: str, *, resume: str | None = None) -> Done:
         with ModelServer([answer(text(said))]) as model:
             environ = self.gemini.environment(model.url)
-            adapter = UnguardedAdapter(
-                cli=self.gemini.program, runs=self.runs, environ=environ, guard=self._guard
-            )
+            adapter = UnguardedAdapter(cli=self.gemini.program, runs=self.runs, environ=environ, guard=self._guard)
             events = await self._all(adapter, prompt, resume)
         done = events[-1].payload
         assert isinstance(done, Done)
         assert done.status is DoneStatus.SUCCESS
         return done
 
-    async def _all(
-        self, adapter: UnguardedAdapter, prompt: str, resume: str | None
-    ) -> list[AgentEvent]:
-        options = AgentOptions(
-            cwd=self.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume
-        )
+    async def _all(self, adapter: UnguardedAdapter, prompt: str, resume: str | None) -> list[AgentEvent]:
+        options = AgentOptions(cwd=self.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=resume)
         async with asyncio.timeout(PATIENCE):
             return [event async for event in adapter.run(prompt, options)]
 
@@ -129,14 +123,9 @@ async def test_a_resume_in_the_same_minute_is_told_apart(gemini: GeminiCli) -> N
 def _resumed(chat: Chat, id: str, model: ModelServer) -> GeminiRun:
     """A run that goes on with a session, started and left alone: nobody follows it."""
     adapter = UnguardedAdapter(
-        cli=chat.gemini.program,
-        runs=chat.runs,
-        environ=chat.gemini.environment(model.url),
-        guard=ResumeGuard(),
+        cli=chat.gemini.program, runs=chat.runs, environ=chat.gemini.environment(model.url), guard=ResumeGuard()
     )
-    options = AgentOptions(
-        cwd=chat.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=id
-    )
+    options = AgentOptions(cwd=chat.gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO, resume=id)
     return adapter.start("which?", options)
 
 
@@ -163,10 +152,7 @@ def plain_list(chat: Chat, model: ModelServer) -> str:
 
 def in_a_tool(gate: Gate) -> list[Answer]:
     """A run that has made a tool call and waits at the gate for its last answer."""
-    return [
-        answer(call("run_shell_command", command="echo hi")),
-        answer(text("Plum again."), after=gate),
-    ]
+    return [answer(call("run_shell_command", command="echo hi")), answer(text("Plum again."), after=gate)]
 
 
 async def test_a_chat_that_the_cli_removes_under_a_run_comes_back_whole(gemini: GeminiCli) -> None:

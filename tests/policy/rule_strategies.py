@@ -26,9 +26,7 @@ _KNOWN = {
     "denyMessage", "deny_message",
 }  # fmt: skip
 _MORE = st.dictionaries(
-    st.sampled_from(["note", "toolname", "a b", ""]) | TEXT.filter(lambda key: key not in _KNOWN),
-    _VALUES,
-    max_size=2,
+    st.sampled_from(["note", "toolname", "a b", ""]) | TEXT.filter(lambda key: key not in _KNOWN), _VALUES, max_size=2
 )
 
 RULES: st.SearchStrategy[Rule] = st.builds(

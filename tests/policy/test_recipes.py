@@ -18,13 +18,7 @@ RECIPES = dict(re.findall(r"^`([\w-]+)\.toml`:\n\n```toml\n(.*?)```", PAGE, re.M
 MODES = ["default", "autoEdit", "yolo", "plan"]
 SHELL = "run_shell_command"
 
-ONLY_BY_ANOTHER_FORM = [
-    "git  push",
-    "git -C . push",
-    "env git push",
-    "git -c alias.p=push p",
-    "/usr/bin/git push",
-]
+ONLY_BY_ANOTHER_FORM = ["git  push", "git -C . push", "env git push", "git -c alias.p=push p", "/usr/bin/git push"]
 """Pushes that a rule against the prefix `git push` lets through."""
 NOT_LOCAL = [
     *ONLY_BY_ANOTHER_FORM,
@@ -140,9 +134,7 @@ def test_read_only_allows_reading_and_nothing_else(mode: str, asks: bool) -> Non
 
     assert {name(tool, args) for tool, args in READS.items()} == {Decision.ALLOW}
     assert {name(tool, args) for tool, args in ACTS.items()} == {Decision.DENY}
-    assert {runs("read-only", each, mode, asks) for each in [*LOCAL, *TESTS, "ls"]} == {
-        Decision.DENY
-    }
+    assert {runs("read-only", each, mode, asks) for each in [*LOCAL, *TESTS, "ls"]} == {Decision.DENY}
 
 
 def test_the_obvious_rule_is_bypassed_and_the_check_warns_of_it() -> None:

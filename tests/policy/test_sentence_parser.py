@@ -15,12 +15,7 @@ from gemtui.policy.match.matching import dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import TOOLS
-from gemtui.policy.sentence_parser import (
-    read_sentences,
-    rules_of,
-    sentence_completions,
-    sentence_of,
-)
+from gemtui.policy.sentence_parser import read_sentences, rules_of, sentence_completions, sentence_of
 from tests.policy.test_recipes import NOT_LOCAL, NOT_TESTS, SHELL
 
 PROJECT = Path("/home/me/app")
@@ -73,10 +68,7 @@ MORE_THAN_TESTS = [
 def test_nothing_but_the_goal_is_allowed(mode: str) -> None:
     assert [each for each in AS_AGENTS_RUN_TESTS if runs(GOAL, each, mode) is not ALLOW] == []
     assert [each for each in MORE_THAN_TESTS if runs(GOAL, each, mode) is not DENY] == []
-    inside, outside = (
-        ["src/a.py", "./src/b/c.py", "/home/me/app/src/a"],
-        ["a", "src/../a", "/src/a"],
-    )
+    inside, outside = (["src/a.py", "./src/b/c.py", "/home/me/app/src/a"], ["a", "src/../a", "/src/a"])
     assert {edits(GOAL, each, mode) for each in inside} == {ALLOW}
     assert {edits(GOAL, each, mode) for each in outside} == {DENY}
     rest = [tool.name for tool in TOOLS if tool.name not in ("read_file", "glob", "grep_search")]

@@ -30,9 +30,7 @@ async def test_each_record_of_the_cli_tells_of_the_file(gemini: GeminiCli) -> No
     ]
     with ModelServer([*(answer(each) for each in calls), answer(text("Done."))]) as model:
         adapter = UnguardedAdapter(
-            cli=gemini.program,
-            runs=gemini.folder / "runs",
-            environ=gemini.environment(model.url),
+            cli=gemini.program, runs=gemini.folder / "runs", environ=gemini.environment(model.url)
         )
         options = AgentOptions(cwd=gemini.project, model=MODEL, approval_mode=ApprovalMode.YOLO)
         async with asyncio.timeout(PATIENCE):

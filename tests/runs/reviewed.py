@@ -34,11 +34,7 @@ def recorded(root: Path) -> None:
         write_call("c2", root / "new.txt", None, "new\n"),
         logs.call("c3", name="run_shell_command", args={"command": "rm -rf build"}),
     ]
-    records = [
-        logs.header(uuid(1)),
-        logs.user("u1", "Change the text.", 1),
-        logs.gemini("g1", "", 2, toolCalls=calls),
-    ]
+    records = [logs.header(uuid(1)), logs.user("u1", "Change the text.", 1), logs.gemini("g1", "", 2, toolCalls=calls)]
     marker(gemini_home(), "proj", str(root))
     session(gemini_home(), uuid(1), records)
     (root / "a.txt").write_text(changed.replace("line 7\n", "mine\n"))

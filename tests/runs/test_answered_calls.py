@@ -7,13 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import (
-    Approval,
-    ApprovalRequest,
-    HookedCall,
-    PassedCall,
-    Settled,
-)
+from gemtui.agent.approval import Approval, ApprovalRequest, HookedCall, PassedCall, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.gate.answered_calls import AnsweredCalls
@@ -36,16 +30,10 @@ def at(second: int) -> datetime:
     return datetime.fromtimestamp(second, UTC)
 
 
-def question(
-    number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any
-) -> Question:
+def question(number: int, args: Mapping[str, Any], consent: Consent | None = None, **more: Any) -> Question:
     settled_keys = {key: more.pop(key) for key in ("arguments", "reason") if key in more}
     request = ApprovalRequest(
-        tool_name=more.pop("tool", "write_file"),
-        arguments=args,
-        number=number,
-        asked=20_000,
-        **more,
+        tool_name=more.pop("tool", "write_file"), arguments=args, number=number, asked=20_000, **more
     )
     settled = None if consent is None else Settled(consent=consent, **settled_keys)
     return Question(request=request, settled=settled, answered=settled is not None)
@@ -67,18 +55,14 @@ def test_a_question_belongs_to_the_call_with_its_arguments() -> None:
 
 def test_a_question_that_names_its_call_belongs_to_no_other() -> None:
     calls = call("a", file_path="1"), call("b", file_path="1")
-    found = AnsweredCalls().with_answers(
-        transcript(*calls), [question(1, {"file_path": "1"}, tool_use_id="b")]
-    )
+    found = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"}, tool_use_id="b")])
     assert told(found) == [("a", ""), ("b", Consent.WAITS)]
     found = AnsweredCalls().with_answers(transcript(*calls), [question(1, {}, tool_use_id="z")])
     assert told(found) == [("a", ""), ("b", "")]
 
 
 def test_a_changed_call_tells_both() -> None:
-    changed = question(
-        1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"}
-    )
+    changed = question(1, {"command": "git push"}, Consent.CHANGED, arguments={"command": "git log"})
     found = AnsweredCalls().with_answers(transcript(call("a", command="git push")), [changed])
     (made,) = found.calls()
     assert made.args == {"command": "git log"}
@@ -155,9 +139,7 @@ def test_calls_that_are_not_made_before_an_answer_are_queued() -> None:
     ]
     second = AnsweredCalls().with_answers(transcript(*calls), both)
     assert [each.status for each in second.calls()] == [running] * 3 + [queued, running]
-    over = AnsweredCalls().with_answers(
-        transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)]
-    )
+    over = AnsweredCalls().with_answers(transcript(*calls), [question(1, {"file_path": "1"}, Consent.ALLOWED)])
     assert {each.status for each in over.calls()} == {running}
 
 
@@ -166,18 +148,10 @@ def test_a_call_tells_by_which_rule_it_passed_and_that_a_hook_changed_it() -> No
     calls = call("a", "glob", pattern="*"), call("b", "glob", pattern="*"), call("c", file_path="1")
     rule = "rule 2 of work.toml"
     passed = PassedCall(tool_name="glob", arguments={"pattern": "*"}, rule=rule, tool_use_id="b")
-    granted = PassedCall(
-        tool_name="write_file",
-        arguments={"file_path": "1"},
-        rule="a rule",
-        answer=3,
-        tool_use_id="c",
-    )
+    granted = PassedCall(tool_name="write_file", arguments={"file_path": "1"}, rule="a rule", answer=3, tool_use_id="c")
     hooked = HookedCall(tool_name="glob", arguments={"pattern": "/etc/*"}, tool_use_id="a")
     answered = AnsweredCalls()
-    found = answered.with_answers(
-        transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,))
-    )
+    found = answered.with_answers(transcript(*calls), [], UnaskedCalls((passed, granted), (hooked,)))
     assert [(each.rule, each.hooked, dict(each.args)) for each in found.calls()] == [
         ("", True, {"pattern": "/etc/*"}),
         (rule, False, {"pattern": "*"}),

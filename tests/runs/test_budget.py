@@ -67,9 +67,7 @@ def ended() -> str | None:
 async def test_a_run_of_the_real_cli_is_stopped_before_its_next_call(gemini: GeminiCli) -> None:
     write = call("write_file", file_path="a.txt", content="x")
     turns = [answer(write, tokens=usage(answer=1_000_000)), answer(text("never"), after=Gate())]
-    limits = AgentOptions(
-        cwd=gemini.project, model="gemini-2.5-flash", approval_mode="yolo", budget=0.5
-    )
+    limits = AgentOptions(cwd=gemini.project, model="gemini-2.5-flash", approval_mode="yolo", budget=0.5)
     with ModelServer(turns) as model:
         async with asyncio.timeout(PATIENCE):
             said = [each.payload async for each in asking(gemini, model).run("go", limits)]
@@ -89,10 +87,7 @@ def test_a_run_is_stopped_before_the_call_that_its_budget_does_not_cover(
     events = [json.loads(line) for line in found.out.splitlines()]
     (error,) = (event["payload"] for event in events if event["type"] == "error")
     assert (found.code, ended()) == (79, "budget")
-    assert (error["code"], error["message"]) == (
-        "GEMINI_BUDGET",
-        "This run has cost $0.60 of $0.50",
-    )
+    assert (error["code"], error["message"]) == ("GEMINI_BUDGET", "This run has cost $0.60 of $0.50")
     assert [event["type"] for event in events].count("tool_result") == 1
     assert "budget used up" in gemtui("runs").out
 
@@ -114,9 +109,7 @@ def test_a_run_whose_cost_is_unknown_is_stopped(
     assert why in found.err
 
 
-def test_a_last_answer_beyond_the_budget_is_not_cut_off(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path
-) -> None:
+def test_a_last_answer_beyond_the_budget_is_not_cut_off(fake_cli: FakeCli, gemtui: Gemtui, home: Path) -> None:
     first, last = answered(0.1), answered(0.6, id="a2", toolCalls=[])
     fake_cli(INIT, stored(home, first), *TURN, GO_ON[0], stored(home, first, last), GO_ON[1])
     assert gemtui("run", "Go", "--budget", "0.5").code == 0
@@ -126,11 +119,7 @@ def test_no_prompt_is_sent_that_the_budget_does_not_cover(home: Path, tmp_path: 
     path, _, lines = stored(home, answered(0.6, toolCalls=[])).removeprefix("make:").partition("=")
     folder = RunFolder.create(tmp_path / "runs", "run")
     request = Request(
-        id="run",
-        argv=("gemini",),
-        cwd=str(tmp_path),
-        environ={},
-        about={"session_id": ID, "budget": 0.5},
+        id="run", argv=("gemini",), cwd=str(tmp_path), environ={}, about={"session_id": ID, "budget": 0.5}
     )
     budget = RunBudget(folder, request)
     assert (budget.may_prompt(), budget.exceeded()) == (True, None)
@@ -142,9 +131,7 @@ def test_no_prompt_is_sent_that_the_budget_does_not_cover(home: Path, tmp_path: 
     budget.close()
 
 
-def test_what_a_resumed_session_cost_before_does_not_count(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path
-) -> None:
+def test_what_a_resumed_session_cost_before_does_not_count(fake_cli: FakeCli, gemtui: Gemtui, home: Path) -> None:
     path, _, lines = stored(home, answered(9)).removeprefix("make:").partition("=")
     Path(path).parent.mkdir(parents=True)
     Path(path).write_text(f"{lines}\n")
@@ -171,9 +158,7 @@ def test_a_budget_that_can_not_be_kept_starts_nothing(
     assert why in found.err
 
 
-def test_the_day_s_budget_counts_all_sessions_of_the_day(
-    fake_cli: FakeCli, gemtui: Gemtui, home: Path
-) -> None:
+def test_the_day_s_budget_counts_all_sessions_of_the_day(fake_cli: FakeCli, gemtui: Gemtui, home: Path) -> None:
     config_file().parent.mkdir(parents=True)
     config_file().write_text("day_budget = 1\n")
     fake_cli(INIT, stored(home, answered(0.6)), *TURN, *GO_ON, help=OLD)

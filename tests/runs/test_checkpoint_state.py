@@ -64,9 +64,7 @@ def test_calls_before_a_late_first_checkpoint_are_not_covered(
         assert not any(change.sure for _, change in project.store.changes() if change.call)
 
 
-def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
-    folder: RunFolder,
-) -> None:
+def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(folder: RunFolder) -> None:
     place, root, own = project_of(folder.path.parent / "project")
     with open_project(place, root, own) as project:
         taken = project.taker.take(Reason.UNDO, session="s")
@@ -84,9 +82,7 @@ def test_an_undo_that_a_run_completed_is_reported_by_the_run_and_its_checkpoint(
     assert noted == [Reason.UNDO]
 
 
-def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(
-    folder: RunFolder,
-) -> None:
+def test_a_checkpoint_that_failed_is_said_and_the_next_one_covers_its_calls(folder: RunFolder) -> None:
     checkpoints = of(folder)
     place, root, _ = project_of(folder.path.parent / "project")
     checkpoints.check()

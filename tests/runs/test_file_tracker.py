@@ -21,9 +21,7 @@ from tests.foreign_folder import ForeignFolder
 NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-def call(
-    name: str, path: str, status: ToolStatus = ToolStatus.SUCCESS, id: str = "t1", **args: Any
-) -> ToolCall:
+def call(name: str, path: str, status: ToolStatus = ToolStatus.SUCCESS, id: str = "t1", **args: Any) -> ToolCall:
     """A call as a stream tells it: what it changed is not in there."""
     given = {"file_path": path, **args}
     ok = status is ToolStatus.SUCCESS
@@ -101,11 +99,7 @@ def test_what_a_shell_command_created_changed_and_deleted(project: Project) -> N
     (project.path / "gone.txt").write_text("one\ntwo\nthree\n")
     project.begin()
     project.shell("echo three >> old.txt; mkdir new; seq 4 > new/made.txt; rm gone.txt")
-    assert project.said() == [
-        "A new/made.txt +4 -0 by shell",
-        "D gone.txt +0 -3 by shell",
-        "M old.txt +1 -0 by shell",
-    ]
+    assert project.said() == ["A new/made.txt +4 -0 by shell", "D gone.txt +0 -3 by shell", "M old.txt +1 -0 by shell"]
 
 
 def test_what_changes_outside_a_command_is_seen(project: Project) -> None:
@@ -165,10 +159,7 @@ def test_where_nothing_is_known_of_before_nothing_is_said(project: Project) -> N
     path.write_text("one\n")
     gone = project.path / "gone.txt"
     rows = project.tracker.rows((), {path: time.time(), gone: time.time()})
-    assert [(row.letter, row.added, row.note) for row in rows] == [
-        ("?", None, ""),
-        ("?", None, "gone"),
-    ]
+    assert [(row.letter, row.added, row.note) for row in rows] == [("?", None, ""), ("?", None, "gone")]
 
 
 def test_what_changed_before_the_look_is_not_taken_for_what_was(project: Project) -> None:
@@ -261,10 +252,7 @@ def test_what_git_alters_on_the_way_into_a_folder_is_not_taken_from_it(project: 
 def test_what_is_no_text_or_too_large_has_no_numbers(project: Project) -> None:
     project.begin()
     project.shell("head -c 99 /dev/zero > a.bin; head -c 4000001 /dev/zero > b.bin; ln -s /etc c")
-    assert project.said() == [
-        "A a.bin by shell, not text",
-        "A b.bin by shell, larger than 4,000,000 bytes",
-    ]
+    assert project.said() == ["A a.bin by shell, not text", "A b.bin by shell, larger than 4,000,000 bytes"]
 
 
 def test_a_fifo_is_not_waited_for(project: Project) -> None:
@@ -342,24 +330,16 @@ def test_an_unconfirmed_write_that_was_not_made(project: Project) -> None:
     project.begin()
     calls = [write("a.txt", "one\n", status=OPEN), edit("b.txt", "old", "new", status=OPEN)]
     calls += [write("c.txt", "one\n", status=OPEN)]
-    assert project.said(*calls) == [
-        "? a.txt not written",
-        "? b.txt not written",
-        "? c.txt not written",
-    ]
+    assert project.said(*calls) == ["? a.txt not written", "? b.txt not written", "? c.txt not written"]
 
 
 def test_an_unconfirmed_write_of_which_the_disk_tells_nothing(project: Project) -> None:
     (project.path / "a.txt").write_text("other\n")
     project.begin()
     (project.path / "a.txt").write_text("on")
-    assert project.said(write("a.txt", "one\n", status=OPEN)) == [
-        "M a.txt +1 -1 seen, the last write is unconfirmed"
-    ]
+    assert project.said(write("a.txt", "one\n", status=OPEN)) == ["M a.txt +1 -1 seen, the last write is unconfirmed"]
     path = project.path / "a.txt"
-    assert [
-        row.words for row in FileTracker(path.parent).rows([write("a.txt", "x", status=OPEN)])
-    ] == ["unconfirmed"]
+    assert [row.words for row in FileTracker(path.parent).rows([write("a.txt", "x", status=OPEN)])] == ["unconfirmed"]
 
 
 def test_a_last_write_that_was_not_made_leaves_the_one_before(project: Project) -> None:
@@ -389,11 +369,7 @@ def test_the_difference_of_a_seen_file(project: Project) -> None:
     project.shell("echo three >> a.txt; rm gone.txt; echo new > new.txt")
     found = {name: project.tracker.difference(project.path / name, ()) for name in NAMES}
     diffs = {name: each.diff.diff.split("@@\n")[-1] for name, each in found.items() if each.diff}
-    assert diffs == {
-        "a.txt": " one\n two\n+three\n",
-        "gone.txt": "-one\n",
-        "new.txt": "+new\n",
-    }
+    assert diffs == {"a.txt": " one\n two\n+three\n", "gone.txt": "-one\n", "new.txt": "+new\n"}
     assert [each.why for each in found.values()] == [
         "",
         "The file no longer exists; these are its contents from before the run.",

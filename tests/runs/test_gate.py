@@ -18,16 +18,7 @@ import pytest
 
 import gemtui.extension
 from gemtui.agent import gate_folder
-from gemtui.agent.approval import (
-    ALTERED,
-    DIFFERS,
-    MOVED,
-    PASSED,
-    UNGATED,
-    Approval,
-    ApprovalRequest,
-    HookedCall,
-)
+from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED, Approval, ApprovalRequest, HookedCall
 from gemtui.agent.command import GATE
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.prompt_queue import PromptQueue
@@ -75,9 +66,7 @@ class Asker:
             commands.keep(self.folder)
         self.files = GateFolder.of(self.folder)
         self.may_prompt = True
-        self.gate = Gate(
-            self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt
-        )
+        self.gate = Gate(self.folder, request, clock=lambda: self.now, may_prompt=lambda: self.may_prompt)
         self.socket = Path(self.gate.open(place)["GEMTUI_GATE"])
         self.pool = ThreadPoolExecutor(200)
 
@@ -188,10 +177,7 @@ def test_what_needs_no_question_is_not_asked(make: Callable[..., Asker]) -> None
     }
     assert through(asker.call("run_shell_command", command="ls")) == {"command": "ls"}
     refused = asker.call("run_shell_command", command="touch a")
-    assert refused == {
-        "decision": "deny",
-        "reason": "Tool execution denied by policy. No touching.",
-    }
+    assert refused == {"decision": "deny", "reason": "Tool execution denied by policy. No touching."}
     refused = asker.call("run_shell_command", command="echo $(id)")
     assert refused is not None
     assert "substitution" in refused["reason"]
@@ -278,17 +264,9 @@ def test_an_answer_is_what_the_hook_says(asker: Asker) -> None:
 
 @pytest.mark.parametrize(
     ("named", "real"),
-    [
-        ("@a.py", "a.py"),
-        ("a\0.py", "a.py"),
-        ("a%2epy", "a.py"),
-        ("sub%2fa.py", "sub/a.py"),
-        ("a%252epy", "a%252epy"),
-    ],
+    [("@a.py", "a.py"), ("a\0.py", "a.py"), ("a%2epy", "a.py"), ("sub%2fa.py", "sub/a.py"), ("a%252epy", "a%252epy")],
 )
-def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(
-    asker: Asker, named: str, real: str
-) -> None:
+def test_a_path_is_pinned_to_the_file_that_the_cli_would_write(asker: Asker, named: str, real: str) -> None:
     answer = asker.later("write_file", file_path=named, content="1")
     asked = asker.question(1)
     assert asked.arguments["file_path"] == named
@@ -367,9 +345,7 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
     assert decide(rules, Call("read_file", {}, "generalist")).decision is Decision.ALLOW
 
 
-def test_what_is_too_large_to_be_shown_is_refused(
-    asker: Asker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_too_large_to_be_shown_is_refused(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate_folder, "LARGEST", 100_000)
     refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
@@ -470,11 +446,7 @@ def test_what_is_no_question_gets_no_answer(asker: Asker, sent: bytes) -> None:
 
 
 def test_a_call_that_can_t_be_read_is_refused(asker: Asker) -> None:
-    calls: tuple[dict[str, Any], ...] = (
-        {"tool_name": "write_file", "tool_input": []},
-        {"tool_input": {}},
-        {},
-    )
+    calls: tuple[dict[str, Any], ...] = ({"tool_name": "write_file", "tool_input": []}, {"tool_input": {}}, {})
     for given in calls:
         refused = asker.hook("BeforeTool", **given)
         assert refused == {"decision": "deny", "reason": TROUBLE}
@@ -492,10 +464,7 @@ def test_an_answer_that_can_t_be_read_refuses(asker: Asker) -> None:
     answer = asker.later("write_file", file_path="a", content="")
     asker.question(1)
     (asker.files.path / "answer-1.json").write_text('{"consent": "allowed", "arguments": 5}')
-    assert answer.result() == {
-        "decision": "deny",
-        "reason": "The user said no: the answer could not be read",
-    }
+    assert answer.result() == {"decision": "deny", "reason": "The user said no: the answer could not be read"}
 
 
 def test_an_answer_that_was_there_before_its_question_refuses(asker: Asker) -> None:
@@ -669,12 +638,7 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
     assert stopped == {"continue": False, "stopReason": DIFFERS}
     assert asker.gate.problem() == DIFFERS
     (found,) = asker.files.differences()
-    assert (found.path, found.approved, found.found, found.former) == (
-        str(place),
-        "new",
-        "evil",
-        "old",
-    )
+    assert (found.path, found.approved, found.found, found.former) == (str(place), "new", "evil", "old")
     assert oct((asker.files.path / "before-1").stat().st_mode & 0o777) == "0o600"
     place.write_text("mine")
     with pytest.raises(PutBackError, match="changed since"):
@@ -685,9 +649,7 @@ def test_a_file_that_is_not_as_approved_ends_the_run_and_can_be_put_back(asker: 
 
 
 @pytest.mark.parametrize("beside", ["write_file", "run_shell_command"])
-def test_only_a_command_that_runs_beside_a_write_may_change_its_file(
-    asker: Asker, beside: str
-) -> None:
+def test_only_a_command_that_runs_beside_a_write_may_change_its_file(asker: Asker, beside: str) -> None:
     """A difference that such a command may have made is told, and ends no run."""
     asker.hook("SessionStart")
     made = written(asker, 1, "a", "new")
@@ -784,9 +746,7 @@ def test_an_answer_that_is_no_json_to_the_cli_refuses(asker: Asker) -> None:
         ("mcp_things_make", {"path": "a", "size": 1.0}),
     ],
 )
-def test_what_ran_is_what_was_allowed_or_the_run_ends(
-    asker: Asker, tool: str, given: dict[str, Any]
-) -> None:
+def test_what_ran_is_what_was_allowed_or_the_run_ends(asker: Asker, tool: str, given: dict[str, Any]) -> None:
     asker.hook("SessionStart")
     answer = asker.later(tool, **given)
     asker.question(1)

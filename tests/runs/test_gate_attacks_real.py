@@ -186,10 +186,7 @@ async def test_gemtui_is_killed_and_the_next_one_answers(gated: GeminiCli) -> No
         environ = {**os.environ, **gated.environment(model.url)}
         words = [str(gated.program), str(runs), str(gated.project)]
         gemtui = subprocess.Popen(
-            [sys.executable, "-c", GEMTUI, *words],
-            env=environ,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", GEMTUI, *words], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert gemtui.stdout is not None
         assert gemtui.stdin is not None
@@ -251,9 +248,7 @@ def add_hook(gemini: GeminiCli, extension: str) -> None:
 
 
 @pytest.mark.parametrize("extension", ["earlier", "later"])
-async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(
-    gated: GeminiCli, extension: str
-) -> None:
+async def test_other_hooks_change_nothing_of_a_yes_or_the_run_ends(gated: GeminiCli, extension: str) -> None:
     add_hook(gated, extension)
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -309,10 +304,7 @@ async def test_hooks_are_switched_off_after_the_checks(gated: GeminiCli, way: st
         with pytest.raises(GateError):
             await collect(asking(gated, model).run("go", asked(gated, **more)))
         unchecked = Unchecked(
-            cli=gated.program,
-            runs=gated.folder / "runs",
-            environ=gated.environment(model.url),
-            guard=ResumeGuard(),
+            cli=gated.program, runs=gated.folder / "runs", environ=gated.environment(model.url), guard=ResumeGuard()
         )
         events = await collect(unchecked.run("go", asked(gated, **more)))
     assert UNGATED in str(getattr(events[-1].payload, "result", None))

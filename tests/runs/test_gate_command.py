@@ -56,9 +56,7 @@ def test_it_is_the_run_as_it_is_with_one_file_more(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["deny", "ask", "allow"])
 def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, level: str) -> None:
-    made = command(
-        tmp_path, approval_mode="yolo", permissions=PermissionPolicy(shell_execute=level)
-    )
+    made = command(tmp_path, approval_mode="yolo", permissions=PermissionPolicy(shell_execute=level))
     policy = Policy.parse(made.files.get("policy-first.toml", ""))
     engine = Engine(policy, mode=ApprovalMode.YOLO)
     for pattern, denied in (("-Osh x", level != "allow"), ("[-]Osh x", False)):
@@ -69,9 +67,7 @@ def test_a_run_that_may_run_no_command_may_run_none_by_a_search(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("repository", "denied"), [(".git", True), ("../.git", True), ("a/b/.git", True), ("a", False)]
 )
-def test_no_search_runs_a_command_that_the_mode_denies(
-    tmp_path: Path, repository: str, denied: bool
-) -> None:
+def test_no_search_runs_a_command_that_the_mode_denies(tmp_path: Path, repository: str, denied: bool) -> None:
     project = tmp_path / "project"
     (project / repository).mkdir(parents=True)
     option = Call("grep_search", {"pattern": "-Osh x", "include_pattern": "x"})
@@ -88,12 +84,8 @@ def test_no_search_runs_a_command_that_the_mode_denies(
     assert ("policy-first.toml" in policies(added.argv)) is denied
 
 
-@pytest.mark.parametrize(
-    "free", [{"approval_mode": "yolo"}, {"approved_tools": ["run_shell_command"]}]
-)
-def test_searches_are_limited_if_anything_limits_commands(
-    tmp_path: Path, free: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("free", [{"approval_mode": "yolo"}, {"approved_tools": ["run_shell_command"]}])
+def test_searches_are_limited_if_anything_limits_commands(tmp_path: Path, free: dict[str, Any]) -> None:
     (tmp_path / ".git").mkdir()
     settings = SettingsFile(tmp_path, {"tools": {"exclude": ["run_shell_command"]}})
 
@@ -224,11 +216,7 @@ def test_a_search_that_git_may_lead_elsewhere_is_denied(tmp_path: Path) -> None:
     (module / "config").write_text("")
     assert way(setup=Setup(workspace=sub)) is Way.PASS
     assert way(setup=added) is Way.REFUSE
-    for text in (
-        "#" * 5_000_000,
-        "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n",
-        "[include]\n\tpath = x\n",
-    ):
+    for text in ("#" * 5_000_000, "[core]\n\tworktree = /\n[grep]\n\tFULLNAME = true\n", "[include]\n\tpath = x\n"):
         config.write_text(text)
         assert way() is Way.REFUSE
 
@@ -246,9 +234,7 @@ def test_writes_and_commands_without_the_seal_are_refused_and_not_hidden() -> No
 
 
 @pytest.mark.parametrize(("named", "way"), [("a.md", Way.THROUGH), (".npmrc", Way.ASK)])
-def test_a_file_that_decides_what_runs_later_is_asked_about(
-    tmp_path: Path, named: str, way: Way
-) -> None:
+def test_a_file_that_decides_what_runs_later_is_asked_about(tmp_path: Path, named: str, way: Way) -> None:
     policy = GatePolicy(Policy(), Setup(workspace=tmp_path), ApprovalMode.AUTO_EDIT)
     for spelled in (named, named.replace(".", "%2e")):
         args = {"file_path": spelled, "content": ""}
@@ -256,9 +242,7 @@ def test_a_file_that_decides_what_runs_later_is_asked_about(
         assert policy.judge(Call("write_file", args), does).way is way
 
 
-def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
-    tmp_path: Path,
-) -> None:
+def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(tmp_path: Path) -> None:
     settings = {
         "hooks": {
             "AfterTool": [{"hooks": [{"command": "sh $GEMINI_PROJECT_DIR/tools/after.sh && x"}]}],
@@ -302,16 +286,7 @@ def test_a_file_that_settings_or_git_use_or_with_other_names_is_asked_about(
     assert judged("on/lint").why.startswith("Shells run this file as the command lint")
     for named in ("rules/a.toml", "none.toml", "named.toml"):
         assert judged(named).why == "Later runs of Gemini CLI read their rules from this file."
-    for named in (
-        "tools/other.sh",
-        "server.js",
-        "srv/other.js",
-        "three.txt",
-        "ci/x",
-        "log",
-        "off/lint",
-        "on/new",
-    ):
+    for named in ("tools/other.sh", "server.js", "srv/other.js", "three.txt", "ci/x", "log", "off/lint", "on/new"):
         assert judged(named).way is Way.THROUGH, named
 
 
@@ -334,9 +309,7 @@ def test_a_hook_is_known_in_a_worktree_and_by_the_user_s_own_configuration(
 def test_rules_hold_for_the_file_that_a_path_leads_to(tmp_path: Path) -> None:
     denies = f"{RULE.format('write_file', 'deny', 9)}argsPattern = 'secret\\.md'\n"
     allows = f"{RULE.format('write_file', 'allow', 5)}argsPattern = '\"docs/'\n"
-    policy = GatePolicy(
-        Policy.parse(denies + allows), Setup(workspace=tmp_path), ApprovalMode.DEFAULT
-    )
+    policy = GatePolicy(Policy.parse(denies + allows), Setup(workspace=tmp_path), ApprovalMode.DEFAULT)
     for named, way in (
         ("docs/a.md", Way.THROUGH),
         ("docs%2fa.md", Way.ASK),
@@ -375,9 +348,7 @@ def test_in_plan_mode_the_seal_opens_no_writes() -> None:
 
 
 def test_the_rules_of_the_options_count_for_whoever_is_asked(tmp_path: Path) -> None:
-    asks = command(
-        tmp_path, ask=True, approved_tools=["web_fetch"], disallowed_tools=["run_shell_command"]
-    )
+    asks = command(tmp_path, ask=True, approved_tools=["web_fetch"], disallowed_tools=["run_shell_command"])
     folder = RunFolder.create(tmp_path, "run")
     for name, text in asks.files.items():
         folder.write(name, text)

@@ -14,15 +14,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest
-from gemtui.agent.events import (
-    AgentEvent,
-    Done,
-    DoneStatus,
-    ErrorSaid,
-    PermissionRequest,
-    ResultStatus,
-    ToolResult,
-)
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, PermissionRequest, ResultStatus, ToolResult
 from gemtui.agent.fold import Fold
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
@@ -94,13 +86,8 @@ async def test_an_answer_after_another_one_is_reported(gated: GeminiCli) -> None
 @pytest.mark.every_run
 async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     changed = {"file_path": "changed.txt", "content": "as the person wrote it\n"}
-    turns = [
-        answer(write("yes.txt"), write("no.txt"), write("changed.txt")),
-        answer(text("Done.")),
-    ]
-    approve = by_name(
-        yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed)
-    )
+    turns = [answer(write("yes.txt"), write("no.txt"), write("changed.txt")), answer(text("Done."))]
+    approve = by_name(yes=Approval.allow(), no=Approval.deny("not there"), changed=Approval.allow(changed))
     with ModelServer(turns) as model:
         events = await collect(asking(gated, model).run("go", asked(gated, approve=approve)))
         told = json.dumps(model.asked[-1].body["contents"])
@@ -120,21 +107,13 @@ async def test_each_answer_is_what_happens(gated: GeminiCli) -> None:
     assert [each.tool_use_id for each in requests] == uses
     gate = GateFolder.of(run_of(gated))
     settled = [gate.settled(number) for number in gate.question_numbers()]
-    assert [each and each.consent for each in settled] == [
-        Consent.ALLOWED,
-        Consent.DENIED,
-        Consent.CHANGED,
-    ]
+    assert [each and each.consent for each in settled] == [Consent.ALLOWED, Consent.DENIED, Consent.CHANGED]
     assert settled[2] is not None
     assert settled[2].arguments == changed
 
 
 async def test_shell_commands_run_as_they_were_approved(gated: GeminiCli) -> None:
-    commands = [
-        "echo a > a && cat a | tee b",
-        "cd sub; pwd > here",
-        "for i in 1 2; do touch $i; done",
-    ]
+    commands = ["echo a > a && cat a | tee b", "cd sub; pwd > here", "for i in 1 2; do touch $i; done"]
     (gated.project / "sub").mkdir()
     turns = [
         answer(*(call("run_shell_command", command=each) for each in commands)),
@@ -244,11 +223,7 @@ async def test_words_and_prompts_reach_an_agent_at_work(gated: GeminiCli) -> Non
 async def test_tools_of_servers_are_asked_about_as_well(gated: GeminiCli) -> None:
     put_server(gated)
     make = [call("mcp_things_make", path=name) for name in ("no", "yes", "other")]
-    answers = {
-        "no": Approval.deny(),
-        "yes": Approval.allow(),
-        "other": Approval.allow({"path": "another"}),
-    }
+    answers = {"no": Approval.deny(), "yes": Approval.allow(), "other": Approval.allow({"path": "another"})}
 
     async def approve(request: ApprovalRequest) -> Approval:
         return answers[request.arguments["path"]]
@@ -283,10 +258,7 @@ async def test_the_calls_of_a_sub_agent_are_asked_about(gated: GeminiCli) -> Non
         ]
     )
     main = iter(
-        [
-            answer(call("invoke_agent", agent_name="generalist", prompt="Write two files.")),
-            answer(text("Done.")),
-        ]
+        [answer(call("invoke_agent", agent_name="generalist", prompt="Write two files.")), answer(text("Done."))]
     )
 
     def turn(request: Request) -> Turn:
@@ -314,10 +286,7 @@ async def test_denies_hold_whatever_is_answered(gated: GeminiCli) -> None:
     (policies / "mine.toml").write_text(words)
     (gated.project / "kept").touch()
     commands = ("true && rm kept", "bash -c 'rm kept'", "touch made")
-    turns = [
-        answer(*(call("run_shell_command", command=each) for each in commands)),
-        answer(text("Done.")),
-    ]
+    turns = [answer(*(call("run_shell_command", command=each) for each in commands)), answer(text("Done."))]
     asked_about = []
 
     async def approve(request: ApprovalRequest) -> Approval:
@@ -441,8 +410,4 @@ async def test_a_plan_is_made_without_questions_and_nothing_else(gated: GeminiCl
         assert "run_shell_command" not in model.asked[0].tools
     assert not any(isinstance(event.payload, PermissionRequest) for event in events)
     assert list(gated.project.iterdir()) == []
-    assert [status for _, status in results(events)] == [
-        ResultStatus.DENIED,
-        ResultStatus.DENIED,
-        ResultStatus.SUCCESS,
-    ]
+    assert [status for _, status in results(events)] == [ResultStatus.DENIED, ResultStatus.DENIED, ResultStatus.SUCCESS]

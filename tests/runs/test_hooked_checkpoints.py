@@ -133,9 +133,7 @@ def shown(summary: Summary) -> dict[str, list[tuple[str, str | None]]]:
     }
 
 
-def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
-    home: Path, project: Path
-) -> None:
+def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(home: Path, project: Path) -> None:
     del home
     first, second = (turn(project, uuid(number), f"{number}.txt") for number in (1, 2))
     assert shown(second) == {}
@@ -153,9 +151,7 @@ def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(
 
 
 @pytest.mark.parametrize("hooked", [True, False])
-def test_an_undo_finds_files_under_all_names_that_the_cli_takes(
-    home: Path, project: Path, hooked: bool
-) -> None:
+def test_an_undo_finds_files_under_all_names_that_the_cli_takes(home: Path, project: Path, hooked: bool) -> None:
     del home
     (project / "aim.txt").write_text("old\n")
     (project / "link").symlink_to("aim.txt")
@@ -204,9 +200,7 @@ def _overwritten(path: Path) -> dict[str, Any]:
     return {**told, "originalContent": "old\n", "newContent": "new\n"}
 
 
-def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(
-    home: Path, project: Path
-) -> None:
+def test_a_review_says_that_nobody_knows_whose_a_change_is_until_its_checkpoint(home: Path, project: Path) -> None:
     del home
     summary = turn(project, uuid(1), "a.txt")
     owners(project)

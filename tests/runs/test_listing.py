@@ -69,12 +69,7 @@ def test_questions_count_for_the_size_of_a_run(tmp_path: Path) -> None:
 def test_what_a_folder_tells(tmp_path: Path) -> None:
     folder = add_run(tmp_path, "one")
     (run,) = list_runs(tmp_path)
-    assert (run.id, run.state, run.status, run.complete) == (
-        "one",
-        RunState.ENDED,
-        DoneStatus.SUCCESS,
-        True,
-    )
+    assert (run.id, run.state, run.status, run.complete) == ("one", RunState.ENDED, DoneStatus.SUCCESS, True)
     assert (run.prompt, run.model, run.cwd, run.session) == ("Do it.", "pro", "/work", "s1")
     assert run.size == sum(path.stat().st_size for path in folder.path.iterdir())
     assert run.to_dict()["ended"] == "2026-01-02T03:04:14.000Z"
@@ -93,9 +88,7 @@ def test_what_a_folder_tells(tmp_path: Path) -> None:
         (INIT + '{"a":"' + "x" * 70_000 + '"}\n' + OK, None, "success", True),
     ],
 )
-def test_how_a_run_ended(
-    tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool
-) -> None:
+def test_how_a_run_ended(tmp_path: Path, output: str, ended: Exit | None, status: str, complete: bool) -> None:
     add_run(tmp_path, "one", output, ended=ended)
     (run,) = list_runs(tmp_path)
     assert (run.status, run.complete) == (status, complete)

@@ -119,10 +119,7 @@ ENDINGS: dict[str, tuple[Status, str]] = {
     "old/0.10.0-empty": (Status.FAILED, NO_OPTION),
     "old/0.10.0-err403": (Status.FAILED, NO_OPTION),
     "old/0.10.0-unknown_tool": (Status.FAILED, NO_OPTION),
-    "old/0.11.3-edit-session": (
-        Status.WARNING,
-        "Done, but 3 tool calls failed: read_file, write_file, replace",
-    ),
+    "old/0.11.3-edit-session": (Status.WARNING, "Done, but 3 tool calls failed: read_file, write_file, replace"),
     "old/0.11.3-empty": (Status.WARNING, NOTHING),
     "old/0.11.3-err403": (Status.WARNING, NOTHING),
     "old/0.16.0-empty": (Status.WARNING, NOTHING),
@@ -266,13 +263,7 @@ priority = 500
     ],
 )
 def test_the_policy_of_a_run_says_why_a_call_was_refused(
-    tmp_path: Path,
-    tool: str,
-    args: dict[str, str],
-    error: tuple[str, str],
-    status: Status,
-    words: str,
-    ways: str,
+    tmp_path: Path, tool: str, args: dict[str, str], error: tuple[str, str], status: Status, words: str, ways: str
 ) -> None:
     """A tool that does not exist is an error that names it; no advice lifts a person's own rule."""
     (policy := tmp_path / "work.toml").write_text(RULES)
@@ -302,17 +293,13 @@ def test_the_policy_of_a_run_says_why_a_call_was_refused(
     assert ways in " ".join(found.ways_out)
     assert ("yolo" in " ".join(found.ways_out)) is (ways == "yolo")
     if status is Status.WARNING:
-        assert found.headline.startswith(
-            f"Done, but the model called a tool that does not exist: {tool}"
-        )
+        assert found.headline.startswith(f"Done, but the model called a tool that does not exist: {tool}")
     policy.write_text(RULES.replace("deny", "allow"))
     assert not RunPolicy.of(request).is_older_than(datetime.fromtimestamp(0, UTC))
 
 
 def test_a_broken_policy_file_is_a_failure() -> None:
-    words = (
-        "[USER] Policy file error in deny.toml:\n  TOML parsing failed\nUnexpected character\n\n"
-    )
+    words = "[USER] Policy file error in deny.toml:\n  TOML parsing failed\nUnexpected character\n\n"
     found = said(INIT, HELLO, OK, stderr=words * 2)
     assert found.status is Status.FAILED
     assert found.headline == "A policy file is broken, so its rules did not apply in this run"

@@ -136,7 +136,5 @@ def test_other_arguments_are_json(tmp_path: Path) -> None:
         ("write_file", {}),
     ],
 )
-def test_arguments_of_any_shape_are_shown(
-    tmp_path: Path, tool: str, args: Mapping[str, Any]
-) -> None:
+def test_arguments_of_any_shape_are_shown(tmp_path: Path, tool: str, args: Mapping[str, Any]) -> None:
     assert proposed(tool, args, tmp_path).form is Form.ARGUMENTS

@@ -46,9 +46,7 @@ def edit(path: object) -> Call:
         ("cargo build", "cargo build", "cargo build --release", "cargo build $(rm x)"),
     ],
 )
-def test_a_command_stands_for_its_prefix(
-    project: Path, command: str, words: str, also: str, never: str
-) -> None:
+def test_a_command_stands_for_its_prefix(project: Path, command: str, words: str, also: str, never: str) -> None:
     like = asked(SHELL, {"command": command}, project)
     assert f"start with {words}" in like.words
     granted = Granted(project)
@@ -157,16 +155,7 @@ def test_a_file_is_this_very_file(project: Path, tmp_path: Path) -> None:
     assert granted.allows(edit(project / "src/a.py"))
     for spelled in ("src/../src/a.py", "src/a%2epy", "@src/a.py", "src/a\0.py"):
         assert granted.allows(edit(spelled)), spelled
-    for other in (
-        "src/b.py",
-        "a.py",
-        "src/a.py/x",
-        "src/a%252epy",
-        "../project2/src/a.py",
-        "",
-        "a\0",
-        3,
-    ):
+    for other in ("src/b.py", "a.py", "src/a.py/x", "src/a%252epy", "../project2/src/a.py", "", "a\0", 3):
         assert not granted.allows(edit(other)), other
     other_project = Granted(tmp_path / "elsewhere")
     other_project.add(like.toml)

@@ -28,13 +28,7 @@ from gemtui.runs.worktrees.worktrees import (
     worktree_changes,
 )
 from gemtui.sessions.store.repositories import repository_of
-from gemtui.worktree_records import (
-    Worktree,
-    find_worktree,
-    list_worktrees,
-    origin_of,
-    worktree_of,
-)
+from gemtui.worktree_records import Worktree, find_worktree, list_worktrees, origin_of, worktree_of
 from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import git, repository, submodules
 
@@ -68,9 +62,7 @@ def test_a_worktree_has_the_commit_on_its_own_branch(top: Path) -> None:
     assert notes == (f"2 uncommitted files of {top} are not in the worktree",)
     assert files_of(top) == before
     assert told(worktree.tree, "status", "--short", "-b") == f"## {worktree.branch}\n"
-    assert (
-        worktree_of(worktree.folder) == worktree == find_worktree("fix-the") == list_worktrees()[0]
-    )
+    assert worktree_of(worktree.folder) == worktree == find_worktree("fix-the") == list_worktrees()[0]
     assert worktree_changes(worktree) == ()
 
 
@@ -121,9 +113,7 @@ def missing_object(top: Path) -> None:
 
 
 @pytest.mark.parametrize("break_it", [moved_tree, no_commit, no_repository, missing_object])
-def test_nothing_is_left_where_none_can_be_made(
-    top: Path, break_it: Callable[[Path], None]
-) -> None:
+def test_nothing_is_left_where_none_can_be_made(top: Path, break_it: Callable[[Path], None]) -> None:
     break_it(top)
     with pytest.raises(WorktreeError):
         make_worktree(top, "Do it")
@@ -208,9 +198,7 @@ def test_commits_of_a_removed_worktree_stay_on_its_branch(top: Path) -> None:
     assert losses_of(committed) == (("ten",), 1)
     assert remove_worktree(plain) == (False, ())
     assert remove_worktree(committed).branch_left
-    assert told(top, "branch", "--format", "%(refname:short)", "--list", "gemtui/*").split() == [
-        committed.branch
-    ]
+    assert told(top, "branch", "--format", "%(refname:short)", "--list", "gemtui/*").split() == [committed.branch]
     assert list(worktrees_dir().glob("*/*")) == list(worktrees_dir().glob("*/worktree.json"))
     assert repository_of(str(plain.folder)) == str(origin_of(plain.folder)) == str(top)
     assert told(top, "worktree", "list", "--porcelain").count("worktree ") == 1
@@ -228,9 +216,7 @@ def test_settings_that_are_not_committed_hold_in_a_worktree(top: Path) -> None:
     put(top, b"d/.env", b"A=b\n")
     (top / ".gemini/agents/gone.md").unlink()
     worktree = make_worktree(top / "d", "Settings")[0]
-    assert files_of(worktree.tree / ".gemini") == {
-        b"settings.json": ("file", 0o644, b'{"committed": false}')
-    }
+    assert files_of(worktree.tree / ".gemini") == {b"settings.json": ("file", 0o644, b'{"committed": false}')}
     assert (worktree.tree / "d/.env").read_text() == "A=b\n"
     assert worktree_changes(worktree) == ()
 

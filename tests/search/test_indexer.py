@@ -101,9 +101,7 @@ ALL = {stores.uuid(number) for number in range(12)}
 
 def test_a_store_is_indexed_and_followed(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
-        assert watched.wait(IndexerState.DONE) == IndexProgress(
-            state=IndexerState.DONE, done=12, total=12
-        )
+        assert watched.wait(IndexerState.DONE) == IndexProgress(state=IndexerState.DONE, done=12, total=12)
         assert found(store, folder, "common") == (ALL, 0, None)
         say(store, 3, "another thing")
         say(store, 12, "a new thing")
@@ -149,9 +147,7 @@ def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
         assert (rare.total_hits, rare.complete) == (1, True)
 
 
-def test_a_warm_start_parses_no_line(
-    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_warm_start_parses_no_line(store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
 
     def counted(data: bytes) -> object:
@@ -371,9 +367,7 @@ def emptied_words(folder: Path) -> None:
         no_words, garbage_in_words, foreign_words, missing_segment, emptied_words,
     ],
 )  # fmt: skip
-def test_what_is_broken_old_or_foreign_is_made_anew(
-    store: Path, folder: Path, damage: Callable[[Path], None]
-) -> None:
+def test_what_is_broken_old_or_foreign_is_made_anew(store: Path, folder: Path, damage: Callable[[Path], None]) -> None:
     indexed(store, folder)
     damage(folder)
     assert found(store, folder, "common")[:2] == (ALL, 12)
@@ -451,9 +445,7 @@ def test_an_index_that_is_deleted_while_it_is_kept_is_made_anew(store: Path, fol
     assert {each.total_sessions for each in (before, without, after)} == {12}
 
 
-def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(
-    store: Path, folder: Path
-) -> None:
+def test_damage_that_a_search_meets_is_mended_while_the_index_is_kept(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
         watched.wait(IndexerState.DONE)
         missing_segment(folder)

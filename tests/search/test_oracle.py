@@ -81,9 +81,7 @@ query = st.one_of(
     st.sampled_from(WORDS).map(lambda word: f"{word} "),
     two.map(lambda words: f"{words[0]} {words[1]} "),
     text.map(lambda phrase: f'"{phrase}"'),
-    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(
-        lambda two: f"{two[0]} -{two[1]}"
-    ),
+    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)).map(lambda two: f"{two[0]} -{two[1]}"),
 )
 
 
@@ -133,10 +131,7 @@ def facts(search: Search, results: Results) -> set[Any]:
     assert results.complete
     assert results.total_hits == len(results.hits)
     assert results.total_sessions == len({hit.session.name for hit in results.hits})
-    hits = [
-        (hit.file.name, hit.message, hit.block, hit.kind.word, search.text(hit))
-        for hit in results.hits
-    ]
+    hits = [(hit.file.name, hit.message, hit.block, hit.kind.word, search.text(hit)) for hit in results.hits]
     assert len(set(hits)) == len(hits)
     return set(hits)
 

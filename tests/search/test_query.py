@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.catalog.query import (
-    Field,
-    Narrowed,
-    Query,
-    Term,
-    parse_query,
-    query_completions,
-)
+from gemtui.sessions.catalog.query import Field, Narrowed, Query, Term, parse_query, query_completions
 
 NOW = datetime(2026, 11, 22, 14, 30, tzinfo=timezone(timedelta(hours=1)))
 
@@ -91,10 +84,7 @@ def test_several_times_hold_together() -> None:
         ("is:broken x", "is:broken is not valid; use failed, thought, pinned or archived"),
         ("in:title x", "in:title is not valid; use prompt, answer, thought or tool"),
         ("before:soon", "before:soon is not a valid date; examples: 2026-11-20, yesterday or 7d"),
-        (
-            "before:2026-13-40",
-            "before:2026-13-40 is not a valid date; examples: 2026-11-20, yesterday or 7d",
-        ),
+        ("before:2026-13-40", "before:2026-13-40 is not a valid date; examples: 2026-11-20, yesterday or 7d"),
         ("after:9999y", "after:9999y is not a valid date; examples: 2026-11-20, yesterday or 7d"),
         ("-after:7d", "-after: can't be used to exclude"),
     ],
@@ -128,21 +118,7 @@ def test_what_is_no_text_is_searched_as_text() -> None:
 
 
 PIECES = st.sampled_from(
-    [
-        "tool:",
-        "is:",
-        "in:prompt",
-        "before:",
-        "-",
-        '"',
-        " ",
-        "word",
-        "é",
-        ":",
-        "after:7d",
-        "--x",
-        "\n",
-    ]
+    ["tool:", "is:", "in:prompt", "before:", "-", '"', " ", "word", "é", ":", "after:7d", "--x", "\n"]
 )
 
 
@@ -165,9 +141,7 @@ def test_nothing_is_refused_and_nothing_is_lost(text: str) -> None:
 @given(st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), max_size=5))
 def test_plain_words_are_terms_in_order(typed: list[str]) -> None:
     assert [term.text for term in terms(" ".join(typed))] == typed
-    assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == (
-        [True] * len(typed)
-    )
+    assert [term.excluded for term in terms(" ".join(f"-{word}" for word in typed))] == ([True] * len(typed))
 
 
 def test_fields_are_completed_as_they_are_typed() -> None:

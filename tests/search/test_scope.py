@@ -85,9 +85,7 @@ def facts(results: Results) -> Any:
 
 
 @pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
-def test_the_index_alone_tells_where_to_look(
-    search: Search, store: Path, project: Path | None
-) -> None:
+def test_the_index_alone_tells_where_to_look(search: Search, store: Path, project: Path | None) -> None:
     before = facts(with_all(search, store, project))
     assert facts(by_index(search, store, project)) == before
     assert before[2] == {None: 4, ADA: 3, BOB: 1}.get(project, 0)
@@ -96,9 +94,7 @@ def test_the_index_alone_tells_where_to_look(
     assert facts(by_index(search, store, project)) == facts(with_all(search, store, project))
 
 
-def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(
-    search: Search, store: Path
-) -> None:
+def test_a_subagent_counts_for_the_session_in_use_not_for_its_copy(search: Search, store: Path) -> None:
     (group,) = [each for each in with_all(search, store, ADA).groups if each.session.id == ASKER]
     assert {hit.file.id for hit in group.hits} == {ASKER, CHILD}
     assert group.session.format == "jsonl"

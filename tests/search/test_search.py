@@ -47,20 +47,14 @@ def write_store(home: Path) -> None:
     edit = logs.call(
         "t1",
         name="replace",
-        args={
-            "file_path": "/home/ada/parser/src/messages.py",
-            "old_string": "a",
-            "new_string": "b",
-        },
+        args={"file_path": "/home/ada/parser/src/messages.py", "old_string": "a", "new_string": "b"},
         status="error",
         result=[{"functionResponse": {"id": "t1", "response": {"error": "no occurrence found"}}}],
     )
     records = [
         logs.header(PARSER),
         logs.user("u1", f"Why does the parser fall apart? {LONG}"),
-        logs.gemini(
-            "g1", "It parses twice.", thoughts=[{"subject": "Plan", "description": "look"}]
-        ),
+        logs.gemini("g1", "It parses twice.", thoughts=[{"subject": "Plan", "description": "look"}]),
         logs.gemini("g2", "", toolCalls=[edit]),
         logs.user("u2", "A secret that is taken back"),
         {"$rewindTo": "u2"},
@@ -84,12 +78,7 @@ def index(home: Path, folder: Path) -> None:
 
 
 def ask(
-    search: Search,
-    home: Path,
-    text: str,
-    marks: Mapping[str, Mark] = NO_MARKS,
-    *,
-    dropped: bool = False,
+    search: Search, home: Path, text: str, marks: Mapping[str, Mark] = NO_MARKS, *, dropped: bool = False
 ) -> Results:
     sessions = stores.read(home / ".gemini").sessions
     *_, results = search.find(parse_query(text, now=NOW), sessions, marks=marks, dropped=dropped)
@@ -150,10 +139,7 @@ def test_dropped_messages_are_found_if_they_are_asked_for(search: Search, home: 
 
 
 def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> None:
-    marks = {
-        NOTES: Mark(session=NOTES, tags=("later",), archived=True),
-        PARSER: Mark(session=PARSER, pinned=True),
-    }
+    marks = {NOTES: Mark(session=NOTES, tags=("later",), archived=True), PARSER: Mark(session=PARSER, pinned=True)}
 
     def sessions(text: str) -> set[str]:
         return {group.session.id for group in ask(search, home, text, marks).groups}
@@ -165,9 +151,7 @@ def test_tags_and_pins_are_those_of_the_caller(search: Search, home: Path) -> No
     assert sessions("tag:late") == set()
 
 
-def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(
-    search: Search, home: Path
-) -> None:
+def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(search: Search, home: Path) -> None:
     exact = ask(search, home, "apart ")
     assert exact.note is None
     alike = ask(search, home, "tokeniser ")
@@ -179,9 +163,7 @@ def test_few_hits_let_words_be_alike_and_none_lets_them_be_inside(
     assert ask(search, home, '"tokeniser"').hits == []
 
 
-def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(
-    search: Search, home: Path
-) -> None:
+def test_what_subagents_say_counts_as_the_session_s_and_opens_where_it_is(search: Search, home: Path) -> None:
     (group,) = ask(search, home, "tokenizer").groups
     assert group.session.id == PARSER
     (hit,) = group.hits
@@ -212,9 +194,7 @@ def test_a_hit_leads_to_a_block_of_the_transcript(search: Search, home: Path) ->
             assert search.text(hit) == block_text(block)
 
 
-def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(
-    search: Search, home: Path
-) -> None:
+def test_hits_are_grouped_the_newer_ones_first_where_they_fit_alike(search: Search, home: Path) -> None:
     results = ask(search, home, "pars")
     assert [group.session.id for group in results.groups] == [PARSER, NOTES]
     assert [group.count for group in results.groups] == [3, 1]
@@ -237,9 +217,7 @@ def test_the_best_of_very_many_come_before_they_are_counted(home: Path, tmp_path
     stores.session(gemini, NOTES, [logs.header(NOTES), logs.user("u", "the tide")])
     index(gemini, folder)
     with closing(Search(folder)) as search:
-        first, last = search.find(
-            parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5
-        )
+        first, last = search.find(parse_query("tide ", now=NOW), stores.read(gemini).sessions, limit=5)
     assert (len(first.hits), first.complete, last.complete) == (5, False, True)
     assert first.hits == last.hits
     assert first.total_hits < last.total_hits == 2_101
@@ -263,9 +241,7 @@ def test_a_search_that_was_closed_opens_its_files_again(search: Search, home: Pa
 
 
 def open_files(below: Path) -> set[str]:
-    return {
-        each.path for each in psutil.Process().open_files() if each.path.startswith(f"{below}/")
-    }
+    return {each.path for each in psutil.Process().open_files() if each.path.startswith(f"{below}/")}
 
 
 def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
@@ -279,9 +255,7 @@ def test_a_cancelled_search_reads_no_more_files(home: Path) -> None:
         assert (last.total_hits, last.complete) == (3, True)
 
 
-def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(
-    home: Path, tmp_path: Path
-) -> None:
+def test_a_beginning_that_goes_on_in_very_many_ways_is_no_damage(home: Path, tmp_path: Path) -> None:
     gemini, folder = home / ".gemini", tmp_path / "cache" / "search" / "x"
     many = " ".join(f"p{number}" for number in range(30_000))
     said = [logs.header(PARSER), logs.user("u", f"the {many}"), logs.user("v", "the end p")]

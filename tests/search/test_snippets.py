@@ -33,10 +33,7 @@ def test_whole_words_come_before_parts_of_words() -> None:
 
 
 def test_a_phrase_is_marked_as_one_even_over_two_lines() -> None:
-    assert marked("it falls\napart here", '"falls apart"') == (
-        "it falls apart here",
-        ["falls apart"],
-    )
+    assert marked("it falls\napart here", '"falls apart"') == ("it falls apart here", ["falls apart"])
     assert marked("x parse_message()", "parse_message ") == ("x parse_message()", ["parse_message"])
 
 

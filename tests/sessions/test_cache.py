@@ -111,9 +111,7 @@ def test_what_is_no_session_is_not_tried_again(home: Path, folder: Path) -> None
     assert rows(folder) == [(os.fsencode(path),)]
 
 
-def test_rows_of_vanished_files_go_and_other_stores_keep_theirs(
-    tmp_path: Path, home: Path, folder: Path
-) -> None:
+def test_rows_of_vanished_files_go_and_other_stores_keep_theirs(tmp_path: Path, home: Path, folder: Path) -> None:
     other = session(tmp_path / "other", uuid(9))
     start(tmp_path / "other", folder)
     kept, gone = session(home, uuid(1)), session(home, uuid(2))
@@ -216,9 +214,7 @@ HARMS = [
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_cache_is_made_anew_with_a_word(
-    harm: Callable[[Path], None], home: Path, folder: Path
-) -> None:
+def test_a_damaged_cache_is_made_anew_with_a_word(harm: Callable[[Path], None], home: Path, folder: Path) -> None:
     for number in range(60):
         session(home, uuid(number))
     first = start(home, folder)

@@ -11,18 +11,8 @@ from gemtui.errors import SessionTooLarge
 from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.load import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import (
-    ToolCall,
-    ToolStatus,
-)
-from tests.sessions.logs import (
-    context,
-    gemini,
-    legacy,
-    lines,
-    texts,
-    user,
-)
+from gemtui.transcript.model import ToolCall, ToolStatus
+from tests.sessions.logs import context, gemini, legacy, lines, texts, user
 
 
 @pytest.mark.parametrize("option", [orjson.OPT_INDENT_2, 0])
@@ -92,8 +82,7 @@ def test_a_legacy_object_that_repeats_an_id_loses_no_message(tmp_path: Path) -> 
 def test_a_legacy_object_first_seen_half_written_shows_its_whole_messages(tmp_path: Path) -> None:
     path = tmp_path / "session-x.json"
     data = orjson.dumps(
-        legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")),
-        option=orjson.OPT_INDENT_2,
+        legacy(user("u", "ask"), gemini("g", "told"), user("v", "cut off here")), option=orjson.OPT_INDENT_2
     )
     path.write_bytes(data[: data.index(b"cut off")])
     log = SessionLog(path)
@@ -148,9 +137,7 @@ def test_a_checkpoint_reads_like_a_session(tmp_path: Path, option: int, bare: bo
 
 
 @pytest.mark.parametrize("reply_id", [None, "r1"])
-def test_calls_of_a_checkpoint_without_ids_find_their_replies(
-    tmp_path: Path, reply_id: str | None
-) -> None:
+def test_calls_of_a_checkpoint_without_ids_find_their_replies(tmp_path: Path, reply_id: str | None) -> None:
     path = tmp_path / "checkpoint-tag.json"
     asked = [{"functionCall": {"name": "read_file", "args": {"file_path": p}}} for p in "ab"]
     given = [{"functionResponse": {"name": "read_file", "response": {"output": o}}} for o in "AB"]

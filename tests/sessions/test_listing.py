@@ -30,9 +30,7 @@ EVERYWHERE = View(everywhere=True)
 GEMTUI, API = "/home/dev/src/gemtui", "/home/dev/src/api"
 
 
-def arrange(
-    sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()
-) -> Rows:
+def arrange(sessions: Sequence[Summary], view: View, project: str | None = None, marks: Sequence[Mark] = ()) -> Rows:
     listing = Listing(None if project is None else Path(project))
     listing.replace_all(sessions)
     listing.mark({mark.session: mark for mark in marks})
@@ -41,10 +39,7 @@ def arrange(
 
 def names(rows: Sequence[Row]) -> list[str]:
     """Ids of session rows with a dash for each step below; group names of headings."""
-    return [
-        "-" * row.depth + row.entry.summary.id if isinstance(row, SessionRow) else row.name
-        for row in rows
-    ]
+    return ["-" * row.depth + row.entry.summary.id if isinstance(row, SessionRow) else row.name for row in rows]
 
 
 # --- search ----------------------------------------------------------------------------------
@@ -101,10 +96,7 @@ def test_words_are_anded_over_title_project_model_and_id(query: str, found: list
 def test_fields_are_those_of_the_full_text_search(query: str, found: str) -> None:
     sessions = (
         replace(summary("a", "The slow build"), tools=("run_shell_command",)),
-        replace(
-            summary("b", "A fast build, slow", project=API, failures=1),
-            files_written=("src/main.py",),
-        ),
+        replace(summary("b", "A fast build, slow", project=API, failures=1), files_written=("src/main.py",)),
         summary("c", "Else", models=("gemini-3-flash",)),
     )
     marks = [Mark(session="c", pinned=True), Mark(session="a", tags=("slow",))]
@@ -266,9 +258,7 @@ def test_sessions_that_name_each_other_as_parents_still_show() -> None:
 
 
 def test_checkpoints_of_one_tag_in_two_projects_are_two_rows() -> None:
-    tagged = [
-        summary("checkpoint-x", project=p, kind=SessionKind.CHECKPOINT) for p in (GEMTUI, API)
-    ]
+    tagged = [summary("checkpoint-x", project=p, kind=SessionKind.CHECKPOINT) for p in (GEMTUI, API)]
     rows = arrange(tagged, replace(EVERYWHERE, hidden=True)).rows
     assert len({row.key for row in rows}) == 2
 
@@ -306,9 +296,7 @@ MARKS = (
         (replace(EVERYWHERE, query="is"), []),
     ],
 )
-def test_pinned_ones_come_first_and_archived_ones_where_they_are_asked_for(
-    view: View, found: list[str]
-) -> None:
+def test_pinned_ones_come_first_and_archived_ones_where_they_are_asked_for(view: View, found: list[str]) -> None:
     assert names(arrange(SORTED, view, marks=MARKS).rows) == found
 
 
@@ -374,23 +362,14 @@ def test_projects_of_the_same_name_are_told_apart() -> None:
         summary("d", project=None, key="ab" * 32),
         summary("e", project=None, key="old-slug"),
     ]
-    assert list(project_labels(sessions).values()) == [
-        "src/greeter",
-        "tmp/greeter",
-        "notes",
-        "abababab…",
-        "old-slug",
-    ]
+    assert list(project_labels(sessions).values()) == ["src/greeter", "tmp/greeter", "notes", "abababab…", "old-slug"]
 
 
 def test_names_are_cleaned() -> None:
     hostile = summary("a", "evil\x1b]52;c;aGk=\x07 title", project="/tmp/a\x1b[31mb")
     row = arrange([hostile], EVERYWHERE).rows[0]
     assert isinstance(row, SessionRow)
-    assert (row.entry.title, row.entry.project) == (
-        "evil␛]52;c;aGk=␇ title",
-        "a␛[31mb",
-    )
+    assert (row.entry.title, row.entry.project) == ("evil␛]52;c;aGk=␇ title", "a␛[31mb")
 
 
 def test_short_forms() -> None:

@@ -76,9 +76,7 @@ def test_a_ghost_never_wins(tmp_path: Path) -> None:
 def test_what_the_cli_noted_down_is_no_conversation(tmp_path: Path) -> None:
     notes = [logs.info(f"i{number}", "Update available") for number in range(9)]
     real = session(tmp_path, ID, talk(ID, seconds=5))
-    noted = session(
-        tmp_path, ID, [logs.header(ID, lastUpdated=logs.at(900)), *notes], minute="2026-11-20T23-19"
-    )
+    noted = session(tmp_path, ID, [logs.header(ID, lastUpdated=logs.at(900)), *notes], minute="2026-11-20T23-19")
     found = only(read(tmp_path))
     assert found.files == (real, noted)
     assert Flag.GHOST in found.copies[0].flags
@@ -136,10 +134,7 @@ def nightly(home: Path, name: str, **more: Any) -> Path:
 def test_two_projects_may_give_their_sessions_the_same_id(tmp_path: Path) -> None:
     paths = {nightly(tmp_path, "a", seconds=7), nightly(tmp_path, "b")}
     found = read(tmp_path).sessions
-    assert [(each.id, each.project) for each in found] == [
-        ("nightly", "/srv/a"),
-        ("nightly", "/srv/b"),
-    ]
+    assert [(each.id, each.project) for each in found] == [("nightly", "/srv/a"), ("nightly", "/srv/b")]
     assert {each.files for each in found} == {(path,) for path in paths}
     for each in found:
         assert {item.path for item in plan_deletion(each, tmp_path).items} == {each.path}
@@ -197,10 +192,7 @@ def test_checkpoints_of_two_projects_may_share_a_tag(tmp_path: Path) -> None:
 
 def test_a_subagent_never_stands_for_a_session(tmp_path: Path) -> None:
     real = session(tmp_path, ID)
-    logs.write(
-        real.parent / uuid(2) / f"{ID}.jsonl",
-        [*talk(ID, seconds=99), {"$set": {"kind": "subagent"}}],
-    )
+    logs.write(real.parent / uuid(2) / f"{ID}.jsonl", [*talk(ID, seconds=99), {"$set": {"kind": "subagent"}}])
     found = {each.kind: each for each in read(tmp_path).sessions}
     assert found[SessionKind.MAIN].files == (real,)
     assert found[SessionKind.SUBAGENT].parent == uuid(2)
@@ -230,9 +222,7 @@ def test_paths_met_in_sessions_name_a_hash_folder(paths: str, tmp_path: Path) ->
     assert only(read(tmp_path)).project == root
 
 
-def test_the_current_folder_names_a_hash_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_current_folder_names_a_hash_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     session(tmp_path, ID, key=hashed(str(tmp_path)))
     assert only(read(tmp_path)).project == str(tmp_path)
@@ -298,9 +288,7 @@ def test_a_failed_prompt_beside_a_good_one_is_no_failed_session(tmp_path: Path) 
 
 def test_a_compressed_session_keeps_its_first_prompt_as_title(tmp_path: Path) -> None:
     snapshot = logs.user("s", "<state_snapshot>all that was</state_snapshot>", 9)
-    found = titled(
-        tmp_path, logs.user("u1", "Build it"), logs.gemini("g1", "Done"), logs.restore(snapshot)
-    )
+    found = titled(tmp_path, logs.user("u1", "Build it"), logs.gemini("g1", "Done"), logs.restore(snapshot))
     assert (found.title, found.title_source) == ("Build it", "prompt")
     assert Flag.BURIED in found.flags
 

@@ -73,11 +73,7 @@ def shown(each: Summary | SessionLine) -> Any:
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("project", [None, ADA, BOB, Path("/nowhere")])
 def test_the_newest_and_the_lines_are_those_of_a_whole_look(
-    store: Path,
-    tmp_path: Path,
-    project: Path | None,
-    hidden: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Path, tmp_path: Path, project: Path | None, hidden: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_FEW", 0)
     for change in range(3):

@@ -64,9 +64,7 @@ def _reads(process: psutil.Process) -> bool:
     return False
 
 
-def test_processes_say_what_is_read_here(
-    places: list[ChatFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_processes_say_what_is_read_here(places: list[ChatFile], monkeypatch: pytest.MonkeyPatch) -> None:
     by_processes = dict(read_files(places))
     assert children() == []
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
@@ -118,13 +116,9 @@ def one_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "python", lambda *_: other)
 
 
-@pytest.mark.parametrize(
-    "harm", [no_program, one_that_ends, one_that_babbles, one_of_another_version]
-)
+@pytest.mark.parametrize("harm", [no_program, one_that_ends, one_that_babbles, one_of_another_version])
 def test_without_processes_all_is_read_here(
-    harm: Callable[[pytest.MonkeyPatch], None],
-    places: list[ChatFile],
-    monkeypatch: pytest.MonkeyPatch,
+    harm: Callable[[pytest.MonkeyPatch], None], places: list[ChatFile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harm(monkeypatch)
     assert {place for place, _ in read_files(places, cancelled=_patient())} == set(places)

@@ -181,9 +181,7 @@ def test_projects(recorded: dict[str, Summary]) -> None:
     assert projects["main greeter/379b10d4"] == "/home/dev/src/greeter"
 
 
-def test_a_folder_named_by_a_hash_gets_its_path_from_the_files_written(
-    recorded: dict[str, Summary],
-) -> None:
+def test_a_folder_named_by_a_hash_gets_its_path_from_the_files_written(recorded: dict[str, Summary]) -> None:
     assert recorded["0.16.0 hash/22-48-b4120c91.json"].project == "/home/dev/old/0.16.0/src/greeter"
     assert recorded["0.8.2 hash/22-48-e7ad01bd.json"].project is None
 

@@ -12,19 +12,7 @@ from gemtui.errors import NotASession, SessionAmbiguous, SessionNotFound, StoreU
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
-from tests.sessions.stores import (
-    DATA,
-    LONG_AGO,
-    MAIN,
-    hashed,
-    legacy,
-    load,
-    marker,
-    session,
-    set_time,
-    talk,
-    uuid,
-)
+from tests.sessions.stores import DATA, LONG_AGO, MAIN, hashed, legacy, load, marker, session, set_time, talk, uuid
 
 
 def find(home: Path, wanted: str, project: Path | None = None) -> Summary:

@@ -10,34 +10,10 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions.read.load import (
-    dropped_counts,
-    dropped_of,
-    records_of,
-    transcript_of,
-    unified_of,
-)
+from gemtui.sessions.read.load import dropped_counts, dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.model import (
-    Dropped,
-    Notice,
-    Text,
-    ToolCall,
-    ToolStatus,
-)
-from tests.sessions.logs import (
-    at,
-    call,
-    context,
-    gemini,
-    header,
-    lines,
-    reply,
-    restore,
-    texts,
-    user,
-    write,
-)
+from gemtui.transcript.model import Dropped, Notice, Text, ToolCall, ToolStatus
+from tests.sessions.logs import at, call, context, gemini, header, lines, reply, restore, texts, user, write
 
 
 def replayed(tmp_path: Path, *records: object) -> SessionLog:
@@ -73,10 +49,7 @@ def test_a_rewind_drops_the_message_and_all_after_it(tmp_path: Path) -> None:
         user("w", "other"),
     )
     assert texts(log) == ["first", "answer", "other"]
-    assert [(o.id, o.dropped) for o in log.dropped] == [
-        ("v", Dropped.REWOUND),
-        ("h", Dropped.REWOUND),
-    ]
+    assert [(o.id, o.dropped) for o in log.dropped] == [("v", Dropped.REWOUND), ("h", Dropped.REWOUND)]
     assert texts(log, dropped=True) == ["first", "answer", "second", "gone", "other"]
 
 
@@ -97,11 +70,7 @@ def test_a_restored_message_keeps_what_the_restoration_lost(tmp_path: Path) -> N
         "content": [{"text": "answer"}, part, {"text": "hidden", "thought": True}],
     }
     log = replayed(
-        tmp_path,
-        header(),
-        user("u", "ask"),
-        rich,
-        restore(context(), user("u", "ask"), poor, reply("r", "c")),
+        tmp_path, header(), user("u", "ask"), rich, restore(context(), user("u", "ask"), poor, reply("r", "c"))
     )
     (_, record, _) = [r for r in records_of(log) if r["id"] != context()["id"]]
     assert record["tokens"] == rich["tokens"]
@@ -136,10 +105,7 @@ def test_a_history_restored_under_new_ids_is_not_lost_and_not_doubled(tmp_path: 
     assert texts(log) == ["ask", "done"]
     assert [o.id for o in log.outlines] == ["u2", "g2", "h2"]
     assert [o.usage.total for o in log.outlines if o.usage] == [13, 13]
-    assert [(o.id, o.dropped) for o in log.dropped] == [
-        ("v", Dropped.BURIED),
-        ("k", Dropped.BURIED),
-    ]
+    assert [(o.id, o.dropped) for o in log.dropped] == [("v", Dropped.BURIED), ("k", Dropped.BURIED)]
     assert texts(log, dropped=True) == ["ask", "done", "and then", "working on it"]
     tool = transcript_of(log).read(1).blocks[0]
     assert isinstance(tool, ToolCall)
@@ -158,9 +124,7 @@ def test_a_call_is_shown_once_though_its_answer_came_back_with_more(tmp_path: Pa
     )
     both = transcript_of(log, dropped=True)
     assert [(o.id, o.calls) for o in both.outlines] == [("u", 0), ("h", 0), ("g2", 2)]
-    calls = [
-        block.id for message in both for block in message.blocks if isinstance(block, ToolCall)
-    ]
+    calls = [block.id for message in both for block in message.blocks if isinstance(block, ToolCall)]
     assert calls == ["c", "d"]
     assert dropped_counts(log) == {Dropped.BURIED: 1}
     assert [record["id"] for _, record in dropped_of(log)] == ["g", "h"]
@@ -168,12 +132,7 @@ def test_a_call_is_shown_once_though_its_answer_came_back_with_more(tmp_path: Pa
 
 def test_a_prompt_that_failed_is_remembered_as_such(tmp_path: Path) -> None:
     log = replayed(
-        tmp_path,
-        header(),
-        restore(context()),
-        user("u", "this fails"),
-        gemini("g", "  "),
-        restore(context()),
+        tmp_path, header(), restore(context()), user("u", "this fails"), gemini("g", "  "), restore(context())
     )
     assert texts(log) == []
     assert [o.dropped for o in log.dropped] == [Dropped.FAILED_PROMPT] * 2
@@ -208,12 +167,7 @@ def test_a_second_header_merges_and_the_first_start_stays_known(tmp_path: Path) 
 
 def test_context_and_tool_replies_are_no_messages(tmp_path: Path) -> None:
     log = replayed(
-        tmp_path,
-        header(),
-        context(),
-        user("u", "go"),
-        gemini("g", "", toolCalls=[call("c")]),
-        reply("r", "c"),
+        tmp_path, header(), context(), user("u", "go"), gemini("g", "", toolCalls=[call("c")]), reply("r", "c")
     )
     assert [o.id for o in log.outlines] == ["u", "g"]
     assert [o.prompt for o in log.outlines] == [True, False]
@@ -230,9 +184,7 @@ def test_a_prompt_behind_session_context_in_one_record_counts(tmp_path: Path) ->
 
 
 def test_a_reply_without_a_call_shows_as_a_call(tmp_path: Path) -> None:
-    log = replayed(
-        tmp_path, header(), user("u", "run"), gemini("g", ""), reply("r", "lost", error="canceled")
-    )
+    log = replayed(tmp_path, header(), user("u", "run"), gemini("g", ""), reply("r", "lost", error="canceled"))
     transcript = transcript_of(log)
     (block,) = transcript.read(2).blocks
     assert isinstance(block, ToolCall)
@@ -303,12 +255,7 @@ def test_a_whole_last_line_without_a_line_feed_counts(tmp_path: Path) -> None:
 
 def test_a_broken_line_is_counted_and_the_rest_is_read(tmp_path: Path) -> None:
     path = tmp_path / "session-x.jsonl"
-    data = [
-        lines([header(), user("u", "one")]),
-        b'{"id": broken\n',
-        b"17\n",
-        lines([user("v", "2")]),
-    ]
+    data = [lines([header(), user("u", "one")]), b'{"id": broken\n', b"17\n", lines([user("v", "2")])]
     path.write_bytes(b"".join(data))
     log = SessionLog(path)
     log.refresh()
@@ -346,9 +293,7 @@ def test_a_file_that_is_no_session_says_so(tmp_path: Path, content: bytes) -> No
         (b'{"a": 1}', "no sessionId at its beginning"),
     ],
 )
-def test_a_half_written_object_is_told_from_what_is_no_session(
-    tmp_path: Path, content: bytes, what: str
-) -> None:
+def test_a_half_written_object_is_told_from_what_is_no_session(tmp_path: Path, content: bytes, what: str) -> None:
     path = tmp_path / "session-x.json"
     path.write_bytes(content)
     with pytest.raises(NotASession, match=what):
@@ -463,15 +408,11 @@ def test_a_message_without_a_text_for_its_id_is_shown(more: dict[str, Any], tmp_
     assert list(records_of(log))[1] == nameless
 
 
-@pytest.mark.parametrize(
-    "line", [{}, {"id": 5}, {"type": "user"}, {"$set": 7}, {"$rewindTo": 5}, {"sessionId": 1}]
-)
+@pytest.mark.parametrize("line", [{}, {"id": 5}, {"type": "user"}, {"$set": 7}, {"$rewindTo": 5}, {"sessionId": 1}])
 def test_an_object_that_is_no_record_is_named(line: dict[str, Any], tmp_path: Path) -> None:
     log = replayed(tmp_path, header(), user("u", "first"), line, user("v", "last"))
     assert texts(log) == ["first", "last"]
-    assert [(each.line, each.what) for each in log.problems] == [
-        (3, "left out because its type is unknown")
-    ]
+    assert [(each.line, each.what) for each in log.problems] == [(3, "left out because its type is unknown")]
 
 
 def test_what_is_no_message_in_a_list_of_messages_is_named(tmp_path: Path) -> None:

@@ -61,10 +61,7 @@ def test_each_file_has_its_writes_the_newest_file_first(tmp_path: Path) -> None:
     stored(tmp_path, 3, wrote(ROOT / "never.py", None, "x", status="cancelled"))
     files = writes_by_file(writes(tmp_path))
     assert list(files) == [one, two]
-    assert [(each.session, each.written) for each in files[one]] == [
-        (uuid(1), True),
-        (uuid(2), True),
-    ]
+    assert [(each.session, each.written) for each in files[one]] == [(uuid(1), True), (uuid(2), True)]
     assert [each.written for each in files[two]] == [False, True]
 
 
@@ -123,9 +120,7 @@ def test_a_file_has_one_name(tmp_path: Path) -> None:
         wrote(ROOT / "src" / ".." / "a.py", None, "a", seconds=5),
         logs.gemini("g", "", 9, toolCalls=[other]),
     )
-    assert [(path, len(each)) for path, each in writes_by_file(writes(tmp_path)).items()] == [
-        (ROOT / "a.py", 2)
-    ]
+    assert [(path, len(each)) for path, each in writes_by_file(writes(tmp_path)).items()] == [(ROOT / "a.py", 2)]
 
 
 def test_the_change_of_a_write_is_read_when_it_is_wanted(tmp_path: Path) -> None:
@@ -151,9 +146,7 @@ def test_since_and_cancelled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(
-    tmp_path: Path, order: int
-) -> None:
+def test_a_patch_is_from_the_first_to_the_last_write_in_whatever_order(tmp_path: Path, order: int) -> None:
     texts = ["1\n", "2\n", "3\n", "4\n"]
     for number, (before, after) in enumerate(pairwise(texts)):
         stored(tmp_path, number, wrote(ROOT / "a", before, after, seconds=10 * number))

@@ -34,10 +34,4 @@ def raw_call(name: str = "read_file", **fields: Any) -> dict[str, Any]:
 
 def record(type: str = "gemini", **fields: Any) -> dict[str, Any]:
     """A stored message record."""
-    return {
-        "id": "m1",
-        "timestamp": "2026-01-02T03:04:05.250Z",
-        "type": type,
-        "content": "",
-        **fields,
-    }
+    return {"id": "m1", "timestamp": "2026-01-02T03:04:05.250Z", "type": type, "content": "", **fields}

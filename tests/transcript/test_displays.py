@@ -68,15 +68,7 @@ def test_nothing_to_show(value: Any) -> None:
                 "isNewFile": True,
                 "diffStat": {"model_added_lines": 9, "user_removed_lines": 4},
             },
-            DiffDisplay(
-                diff=FILE_DIFF,
-                path="/p/a.py",
-                name="a.py",
-                added=2,
-                removed=1,
-                is_new=True,
-                new="n",
-            ),
+            DiffDisplay(diff=FILE_DIFF, path="/p/a.py", name="a.py", added=2, removed=1, is_new=True, new="n"),
         ),
         (
             {"fileDiff": "", "filePath": "C:\\x\\a.py"},
@@ -91,11 +83,7 @@ def test_nothing_to_show(value: Any) -> None:
                 ],
             },
             MatchesDisplay(
-                summary="Found 2",
-                matches=(
-                    Match(path="a", line=6, text=" x"),
-                    Match(path="/b", line=None, text=""),
-                ),
+                summary="Found 2", matches=(Match(path="a", line=6, text=" x"), Match(path="/b", line=None, text=""))
             ),
         ),
         (
@@ -105,9 +93,7 @@ def test_nothing_to_show(value: Any) -> None:
                 "skipped": [{"path": "d", "reason": "ignored"}, "e"],
             },
             FilesDisplay(
-                summary="Found 3",
-                files=("[DIR] a", "b", '{\n  "name": "c"\n}'),
-                skipped=(("d", "ignored"), ("e", "")),
+                summary="Found 3", files=("[DIR] a", "b", '{\n  "name": "c"\n}'), skipped=(("d", "ignored"), ("e", ""))
             ),
         ),
         (
@@ -119,12 +105,7 @@ def test_nothing_to_show(value: Any) -> None:
                 "result": {"found": 1},
                 "recentActivity": [
                     {"type": "thought", "content": "Look", "status": "running"},
-                    {
-                        "type": "tool_call",
-                        "content": "read_file",
-                        "description": "a.py",
-                        "status": "completed",
-                    },
+                    {"type": "tool_call", "content": "read_file", "description": "a.py", "status": "completed"},
                     "nonsense",
                 ],
             },
@@ -168,11 +149,7 @@ def test_screens_lose_their_padding() -> None:
         [],
     ]
     assert display_of(value) == ScreenDisplay(
-        lines=(
-            (AnsiSpan(text="green", fg="#008000", bold=True), AnsiSpan(text=" plain")),
-            (),
-            (AnsiSpan(text="end"),),
-        )
+        lines=((AnsiSpan(text="green", fg="#008000", bold=True), AnsiSpan(text=" plain")), (), (AnsiSpan(text="end"),))
     )
 
 
@@ -191,8 +168,7 @@ def test_lists_of_flat_objects_are_tables(
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[]", "[1]", '[{"a": [1]}]', '[{"a": 1}, 2]', "[{}]", '[{"a": 1}', '{"a": 1}', "[not json]"],
+    "text", ["[]", "[1]", '[{"a": [1]}]', '[{"a": 1}, 2]', "[{}]", '[{"a": 1}', '{"a": 1}', "[not json]"]
 )
 def test_other_json_stays_text(text: str) -> None:
     assert display_of(text) == TextDisplay(text=text)

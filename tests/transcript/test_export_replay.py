@@ -14,15 +14,7 @@ from shutil import which
 import pytest
 
 from gemtui.transcript.export_replay import SCRIPT, to_replay
-from gemtui.transcript.model import (
-    Author,
-    Message,
-    Text,
-    Thought,
-    ToolCall,
-    ToolStatus,
-    Transcript,
-)
+from gemtui.transcript.model import Author, Message, Text, Thought, ToolCall, ToolStatus, Transcript
 from tests.transcript.test_export import HOSTILE_ABOUT, About, Page, hostile_transcript, message
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -71,12 +63,7 @@ def test_a_page_permits_only_its_own_script_and_style() -> None:
         ((content),) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
         digest = b64encode(sha256(content.encode()).digest()).decode()
         assert rules.pop(name) == f"'sha256-{digest}'"
-    assert rules == {
-        "default-src": "'none'",
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
+    assert rules == {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
     assert not re.search(r"""(?:src|href)=["'](?!data:)""", page)
     for power in ("innerHTML", "eval", "Function(", "fetch", "XMLHttp", "document.write", "import"):
         assert power not in SCRIPT

@@ -12,33 +12,8 @@ from gemtui.transcript.export_markdown import code, escaped, paragraph
 from gemtui.transcript.markdown import BRACKETS, LONGEST, defused, fenced
 from gemtui.transcript.markdown_html import highlighted, rendered
 
-PIECES = [
-    "<script>",
-    "</p>",
-    "<!--",
-    "<b>",
-    "`",
-    "``",
-    "```",
-    "```py",
-    "~~~",
-    "# ",
-    "## x",
-    "===",
-    "---",
-]
-PIECES += [
-    "> ",
-    "- ",
-    "1. ",
-    "    ",
-    "\n",
-    "\n\n",
-    "![a](http://x/y.png)",
-    "[a](javascript:b)",
-    "|",
-    "\\",
-]
+PIECES = ["<script>", "</p>", "<!--", "<b>", "`", "``", "```", "```py", "~~~", "# ", "## x", "===", "---"]
+PIECES += ["> ", "- ", "1. ", "    ", "\n", "\n\n", "![a](http://x/y.png)", "[a](javascript:b)", "|", "\\"]
 PIECES += ["[a]: data:x", "[a]", "word", "*", "_", "&lt;", "<http://x>", "\t", "|--|--|", "!["]
 markdown = st.lists(st.sampled_from(PIECES) | st.text(max_size=4)).map("".join).map(clean)
 
@@ -115,9 +90,7 @@ def test_a_paragraph_is_only_text(text: Clean) -> None:
 def test_escaped_text_in_a_line_is_only_text(text: Clean) -> None:
     line = clean_line(text)
     shown = html(f"- x: {escaped(line)}")
-    assert _plain(shown.replace("<ul>\n<li>", "").replace("</li>\n</ul>\n", "")) == (
-        f"x: {line}".rstrip()
-    )
+    assert _plain(shown.replace("<ul>\n<li>", "").replace("</li>\n</ul>\n", "")) == (f"x: {line}".rstrip())
 
 
 @given(st.text(alphabet=st.sampled_from("`a <\\*|"), min_size=1).map(clean))

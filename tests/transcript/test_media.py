@@ -10,15 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.sessions.read.messages import message_of
-from gemtui.transcript.media import (
-    MediaDamaged,
-    file_name_of,
-    image_bytes,
-    image_words,
-    media_type,
-    numbered,
-    pixels,
-)
+from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, numbered, pixels
 from gemtui.transcript.model import Image
 from gemtui.transcript.parts import image_of
 from gemtui.transcript.tools import tool_call
@@ -159,7 +151,5 @@ def test_of_an_address_alone_nothing_can_be_saved() -> None:
         ("", JPEG, "image.jpg"),
     ],
 )
-def test_the_name_of_its_file_has_no_folder_and_the_suffix_of_what_it_is(
-    name: str, data: bytes, file: str
-) -> None:
+def test_the_name_of_its_file_has_no_folder_and_the_suffix_of_what_it_is(name: str, data: bytes, file: str) -> None:
     assert file_name_of(image(data, displayName=name)) == file

@@ -13,9 +13,7 @@ from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
 from tests.deep import some_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)
-CONTENT = st.none() | st.builds(
-    lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"])
-)
+CONTENT = st.none() | st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
 NAMES = st.sampled_from(["a.txt", "two words.py", 'a"b', "back\\slash", "tab\there", "été/ñ.txt"])
 
 
@@ -69,9 +67,7 @@ HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
         ("-- a/x\n", "@@ -1,1 +1,1 @@\n--- a/x\n+++ b/x\n", "++ b/x\n"),
     ],
 )
-def test_a_recorded_diff_makes_of_the_one_text_the_other(
-    before: str, diff: str, after: str | None
-) -> None:
+def test_a_recorded_diff_makes_of_the_one_text_the_other(before: str, diff: str, after: str | None) -> None:
     if after is None:
         with pytest.raises(NoPatch):
             apply_diff(before, diff)

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from gemtui.policy.match.arguments import arguments_text
 from gemtui.transcript.model import ToolCall
-from gemtui.transcript.seal import (
-    PROPERTY,
-    new_seal,
-    seal_pattern,
-    sealed,
-    unsealed,
-    without_notice,
-)
+from gemtui.transcript.seal import PROPERTY, new_seal, seal_pattern, sealed, unsealed, without_notice
 from gemtui.transcript.tools import tool_call
 
 SHELL = "run_shell_command"
@@ -60,8 +53,7 @@ def test_a_mark_that_the_model_brings_along_is_no_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    "folder",
-    ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."],
+    "folder", ["{}/../{}/../sub", "{}/..//{}/../sub", "{}/../{}/../{}/../sub", "{}/sub", "/{}/sub/../.."]
 )
 def test_a_mark_that_the_model_has_read_and_brings_more_than_once_is_no_mark(folder: str) -> None:
     given: dict[str, Any] = {"command": "id", "dir_path": folder.replace("{}", SEAL)}

@@ -23,10 +23,7 @@ from tests.transcript.raw_calls import raw_call, reply
 
 def transcript(*messages: tuple[Block, ...]) -> Transcript:
     return Transcript.of(
-        [
-            Message(id=str(number), author=Author.MODEL, blocks=blocks)
-            for number, blocks in enumerate(messages)
-        ]
+        [Message(id=str(number), author=Author.MODEL, blocks=blocks) for number, blocks in enumerate(messages)]
     )
 
 
@@ -72,9 +69,7 @@ def test_an_empty_query_finds_nothing(query: str) -> None:
 
 def test_signs_of_patterns_are_plain_text() -> None:
     assert list(find(transcript((Text(text="a.b [x]"),)), "[X]")) == []
-    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [
-        TranscriptHit(0, 0, 4, 11)
-    ]
+    assert list(find(transcript((Text(text="axb a.b [x]"),)), "a.b [x]")) == [TranscriptHit(0, 0, 4, 11)]
 
 
 def test_a_cancelled_search_reads_no_further_message() -> None:
@@ -124,7 +119,5 @@ def test_what_the_model_got_is_found_where_the_person_saw_one_line() -> None:
 
 
 def test_an_error_is_found_once() -> None:
-    failed = tool_call(
-        raw_call(status="error", result=reply(error="No such file: a"), resultDisplay="No such")
-    )
+    failed = tool_call(raw_call(status="error", result=reply(error="No such file: a"), resultDisplay="No such"))
     assert block_text(failed) == "No such file: a"

@@ -9,22 +9,13 @@ from hypothesis import given
 
 from gemtui.transcript.display_model import DiffDisplay, TableDisplay
 from gemtui.transcript.model import Image, ToolStatus
-from gemtui.transcript.tools import (
-    ToolKind,
-    call_from_parts,
-    call_status,
-    kind_of,
-    target,
-    tool_call,
-    written_path,
-)
+from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
 from tests.transcript.raw_calls import json_values, raw_call, reply
 
 ASKED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NOT_FOUND = 'Tool "{}" not found. Did you mean one of: "read_file"?'
 UNCONFIRMABLE = (
-    'Tool execution for "WriteFile" requires user confirmation, '
-    "which is not supported in non-interactive mode."
+    'Tool execution for "WriteFile" requires user confirmation, which is not supported in non-interactive mode.'
 )
 
 KEYS = ["id", "name", "args", "result", "status", "timestamp", "resultDisplay", "description"]
@@ -53,9 +44,7 @@ def test_no_shape_makes_reading_a_call_raise(raw: dict[str, Any]) -> None:
 
 
 @given(st.dictionaries(keys, json_values), st.none() | st.dictionaries(response_keys, json_values))
-def test_no_shape_makes_reading_parts_raise(
-    call: dict[str, Any], response: dict[str, Any] | None
-) -> None:
+def test_no_shape_makes_reading_parts_raise(call: dict[str, Any], response: dict[str, Any] | None) -> None:
     assert call_from_parts(call, response).name
 
 
@@ -63,9 +52,7 @@ def test_deep_nesting_is_named_instead() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = [deep]
-    assert tool_call(raw_call(result=reply(output=deep))).output == (
-        "(nested too deeply to be shown)"
-    )
+    assert tool_call(raw_call(result=reply(output=deep))).output == ("(nested too deeply to be shown)")
 
 
 @pytest.mark.parametrize(
@@ -105,32 +92,18 @@ def test_kinds_of_new_old_and_foreign_names(name: str, kind: ToolKind) -> None:
         ({"status": None, "result": None}, ToolStatus.UNCONFIRMED),
         ({"status": None}, ToolStatus.SUCCESS),
         ({"status": ["success"], "result": None}, ToolStatus.UNCONFIRMED),
-        (
-            {"status": "error", "result": reply(error="Tool execution denied by policy. No.")},
-            ToolStatus.DENIED,
-        ),
+        ({"status": "error", "result": reply(error="Tool execution denied by policy. No.")}, ToolStatus.DENIED),
         ({"status": "error", "result": reply(error=UNCONFIRMABLE)}, ToolStatus.DENIED),
         ({"status": "error", "result": reply(error={"type": "policy_violation"})}, "denied"),
         (
-            {
-                "name": "write_file",
-                "status": "error",
-                "result": reply(error=NOT_FOUND.format("write_file")),
-            },
+            {"name": "write_file", "status": "error", "result": reply(error=NOT_FOUND.format("write_file"))},
             ToolStatus.DENIED,
         ),
         (
-            {
-                "name": "frobnicate",
-                "status": "error",
-                "result": reply(error=NOT_FOUND.format("frobnicate")),
-            },
+            {"name": "frobnicate", "status": "error", "result": reply(error=NOT_FOUND.format("frobnicate"))},
             ToolStatus.ERROR,
         ),
-        (
-            {"status": "error", "result": None, "resultDisplay": UNCONFIRMABLE},
-            ToolStatus.DENIED,
-        ),
+        ({"status": "error", "result": None, "resultDisplay": UNCONFIRMABLE}, ToolStatus.DENIED),
     ],
 )
 def test_how_a_call_ended(fields: dict[str, Any], status: ToolStatus) -> None:
@@ -312,9 +285,7 @@ def test_a_diff_is_rebuilt_from_the_arguments_of_old_edits() -> None:
         ("Successfully overwrote file: /p/a.", False, None),
     ],
 )
-def test_a_diff_is_rebuilt_from_the_content_of_old_writes(
-    output: str, is_new: bool, removed: int | None
-) -> None:
+def test_a_diff_is_rebuilt_from_the_content_of_old_writes(output: str, is_new: bool, removed: int | None) -> None:
     args = {"file_path": "/p/a", "content": "x\ny"}
     display = tool_call(raw_call("write_file", args=args, result=reply(output=output))).display
     assert isinstance(display, DiffDisplay)
@@ -350,9 +321,7 @@ def test_calls_of_which_only_parts_are_left() -> None:
     assert (answered.status, answered.output) == (ToolStatus.SUCCESS, "done")
     failed = call_from_parts(named, {"id": "c9", "response": {"error": "no"}})
     assert (failed.status, failed.error) == (ToolStatus.ERROR, "no")
-    refused = call_from_parts(
-        named, {"response": {"error": "[Operation Cancelled] Reason: User denied execution."}}
-    )
+    refused = call_from_parts(named, {"response": {"error": "[Operation Cancelled] Reason: User denied execution."}})
     assert refused.status is ToolStatus.CANCELLED
     orphan = call_from_parts({}, {"id": "c7", "name": "glob", "response": {"output": "x"}})
     assert (orphan.id, orphan.name, orphan.args) == ("c7", "glob", {})

@@ -88,9 +88,7 @@ def test_no_shape_makes_it_raise(record: dict[str, Any]) -> None:
         ("mcp_a_b", {"z": [1, {"y": None}]}, "mcp_a_b", {"z": [1, {"y": None}]}),
     ],
 )
-def test_tool_names_and_inputs(
-    name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]
-) -> None:
+def test_tool_names_and_inputs(name: str, args: dict[str, Any], unified: str, wanted: dict[str, Any]) -> None:
     use = blocks(record(toolCalls=[raw_call(name, args=args)]))[0]
     assert use == {"type": "tool_use", "id": "c1", "name": unified, "input": wanted}
 
@@ -108,15 +106,7 @@ def test_order_is_thinking_then_each_call_with_its_result_then_text() -> None:
         thoughts=[{"subject": "Plan", "description": "do it"}],
         toolCalls=[raw_call(id="a"), raw_call(id="b", result=None), raw_call(id="c")],
     )
-    assert types(message) == [
-        "thinking",
-        "tool_use",
-        "tool_result",
-        "tool_use",
-        "tool_use",
-        "tool_result",
-        "text",
-    ]
+    assert types(message) == ["thinking", "tool_use", "tool_result", "tool_use", "tool_use", "tool_result", "text"]
     assert blocks(message)[0] == {"type": "thinking", "thinking": "Plan: do it"}
 
 
@@ -147,12 +137,7 @@ def test_thinking(thought: dict[str, str], words: str) -> None:
 )  # fmt: skip
 def test_tool_results(fields: dict[str, Any], content: str, is_error: bool) -> None:
     result = blocks(record(toolCalls=[raw_call(**fields)]))[1]
-    assert result == {
-        "type": "tool_result",
-        "tool_use_id": "c1",
-        "content": content,
-        "is_error": is_error,
-    }
+    assert result == {"type": "tool_result", "tool_use_id": "c1", "content": content, "is_error": is_error}
 
 
 def test_a_call_without_an_id_gets_one_that_its_result_shares() -> None:
@@ -168,9 +153,7 @@ def test_a_prompt_is_one_text_block() -> None:
 
 
 @pytest.mark.parametrize("type", ["user", "gemini", "info"])
-@pytest.mark.parametrize(
-    ("content", "kept"), [("", ""), (" \n", " \n"), ([], ""), ([{"text": ""}], ""), (None, "")]
-)
+@pytest.mark.parametrize(("content", "kept"), [("", ""), (" \n", " \n"), ([], ""), ([{"text": ""}], ""), (None, "")])
 def test_without_any_block_content_is_the_stored_string(type: str, content: Any, kept: str) -> None:
     assert parse_message(record(type, content=content)).content == kept
 
@@ -230,12 +213,7 @@ def test_json_shape() -> None:
         "timestamp": 1767323045250,
         "tool": "gemini",
         "model": "gemini-2.5-pro",
-        "usage": {
-            "input_tokens": 10,
-            "output_tokens": 2,
-            "total_tokens": 13,
-            "cache_read_input_tokens": 4,
-        },
+        "usage": {"input_tokens": 10, "output_tokens": 2, "total_tokens": 13, "cache_read_input_tokens": 4},
         "_original": stored,
     }
 
@@ -294,9 +272,7 @@ def single(fixtures: Path, name: str) -> tuple[dict[str, Any], UnifiedMessage]:
 
 
 def only(message: UnifiedMessage, type: str) -> Any:
-    (block,) = (
-        block for block in message.content if isinstance(block, dict) and block["type"] == type
-    )
+    (block,) = (block for block in message.content if isinstance(block, dict) and block["type"] == type)
     return block
 
 
@@ -346,9 +322,7 @@ def test_fixture_search(fixtures: Path) -> None:
     assert only(message, "tool_use")["input"] == {"query": "restrictedpy"}
 
 
-@pytest.mark.parametrize(
-    "name", ["tool-list_directory", "tool-result-success", "gemini-with-thoughts"]
-)
+@pytest.mark.parametrize("name", ["tool-list_directory", "tool-result-success", "gemini-with-thoughts"])
 def test_fixture_list_directory(fixtures: Path, name: str) -> None:
     stored, message = single(fixtures, name)
     use = only(message, "tool_use")

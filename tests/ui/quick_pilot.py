@@ -36,10 +36,7 @@ def frames(app: App[Any]) -> tuple[Screen[Any], int]:
 
 
 def _keep_for_pause(
-    self: Compositor,
-    full: bool = False,
-    screen_stack: list[Screen[Any]] | None = None,
-    simplify: bool = False,
+    self: Compositor, full: bool = False, screen_stack: list[Screen[Any]] | None = None, simplify: bool = False
 ) -> Any:
     """Draw pictures at once; leave the parts of a frame for the next pause."""
     if full or simplify:

@@ -8,17 +8,7 @@ from datetime import UTC, datetime
 from textual.strip import Strip
 
 from gemtui.transcript.displays import display_of
-from gemtui.transcript.model import (
-    Author,
-    Block,
-    Message,
-    Outline,
-    Text,
-    Thought,
-    ToolCall,
-    ToolStatus,
-    Transcript,
-)
+from gemtui.transcript.model import Author, Block, Message, Outline, Text, Thought, ToolCall, ToolStatus, Transcript
 from gemtui.ui.draw.theme import Look, plain_look
 from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 

@@ -83,9 +83,7 @@ async def test_the_themes_are_shown_in_six_columns(store: Path) -> None:
         await me.until(lambda: isinstance(me.app.screen, SessionsScreen))
 
 
-async def test_a_folder_is_trusted_once_and_one_run_starts(
-    home: Path, tmp_path: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_folder_is_trusted_once_and_one_run_starts(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
     project = tmp_path / "project"
     project.mkdir()
@@ -101,9 +99,7 @@ async def test_a_folder_is_trusted_once_and_one_run_starts(
         assert len(list_runs(runs_dir())) == 1
 
 
-async def test_enter_pressed_twice_starts_one_run(
-    home: Path, tmp_path: Path, fake_cli: FakeCli
-) -> None:
+async def test_enter_pressed_twice_starts_one_run(home: Path, tmp_path: Path, fake_cli: FakeCli) -> None:
     fake_cli(f"print:{INIT}", says("Hello."), f"print:{OK}")
     project = tmp_path / "project"
     project.mkdir()
@@ -175,11 +171,7 @@ FIRST, SECOND = Choice("first", Clean("First")), Choice("second", Clean("Second"
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["enter"], "first"),
         (lambda: ChooseScreen(Clean("Which?"), (), (FIRST, SECOND)), ["down", "enter"], "second"),
         (lambda: RunListScreen(RUNS), ["down", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
-        (
-            lambda: RunListScreen(RUNS),
-            ["slash", *"second", "enter"],
-            ChosenRun(RUNS[1], RunAction.OPEN),
-        ),
+        (lambda: RunListScreen(RUNS), ["slash", *"second", "enter"], ChosenRun(RUNS[1], RunAction.OPEN)),
         (lambda: CopyScreen((Copy("all", "text"),)), ["down", "enter"], Copy("all", "text")),
         (lambda: AskScreen(Clean("?"), value="", problem=lambda _: ""), [*"abc", "enter"], "abc"),
         (lambda: ConfirmScreen(Clean("?"), Clean("?"), (), yes="Yes", no="No"), ["enter"], False),
@@ -264,9 +256,7 @@ async def test_the_folder_may_go_while_the_app_is_open(store: Path, keys: str) -
         pytest.param("", "je\t\x05\x15name", "name", id="export"),
     ],
 )
-async def test_keys_of_one_burst_act_in_their_order(
-    store: Path, opens: str, keys: str, written: str
-) -> None:
+async def test_keys_of_one_burst_act_in_their_order(store: Path, opens: str, keys: str, written: str) -> None:
     async with person(store, WIDE) as me:
         for key in opens:
             await me.burst(key)

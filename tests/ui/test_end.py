@@ -153,12 +153,8 @@ sys.exit(main([]))
 """
 
 
-@pytest.mark.parametrize(
-    ("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)]
-)
-def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(
-    folder: Path, ending: str, code: int
-) -> None:
+@pytest.mark.parametrize(("ending", "code"), [("signal.raise_signal(signal.SIGTERM)", 143), ("app.exit()", 0)])
+def test_an_error_of_a_pane_while_the_app_ends_is_not_shown(folder: Path, ending: str, code: int) -> None:
     with terminal(folder, "-c", LATE.format(ending=ending)) as place:
         place.shows("? keys")
         place.press("!")

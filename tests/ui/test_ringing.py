@@ -45,9 +45,7 @@ def running(project: Path, fake_cli: FakeCli, gate: Path) -> Callable[..., Termi
 
     def start(**environ: str) -> Terminal:
         here = {name: value for name, value in os.environ.items() if name not in ("TMUX", "STY")}
-        terminal = Terminal(
-            [sys.executable, "-m", "gemtui"], environ={**here, **environ}, folder=project
-        )
+        terminal = Terminal([sys.executable, "-m", "gemtui"], environ={**here, **environ}, folder=project)
         terminal.shows("? keys")
         terminal.press("2")
         terminal.shows("enter starts a run")
@@ -84,9 +82,7 @@ def test_a_run_that_ends_while_nobody_looks_rings_once(
         assert b"\x1b]0;" not in me.raw
 
 
-def test_a_run_that_ends_before_ones_eyes_does_not_ring(
-    running: Callable[..., Terminal], gate: Path
-) -> None:
+def test_a_run_that_ends_before_ones_eyes_does_not_ring(running: Callable[..., Terminal], gate: Path) -> None:
     with running(**WEZTERM) as me:
         gate.touch()
         me.shows("✓ done")
@@ -141,9 +137,7 @@ def leave(terminal: Terminal) -> bytes:
 
 
 @pytest.mark.parametrize("away", [AWAY, "3"], ids=["another window", "another pane"])
-def test_a_session_that_begins_to_wait_rings_where_nobody_looks(
-    watching: Terminal, away: str
-) -> None:
+def test_a_session_that_begins_to_wait_rings_where_nobody_looks(watching: Terminal, away: str) -> None:
     watching.press(away)
     if away != AWAY:
         watching.shows("[3 Policy]")

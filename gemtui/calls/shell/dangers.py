@@ -41,9 +41,7 @@ _SAFE_TARGET: Final = re.compile(
 )
 _REDIRECT: Final = re.compile(r"[^<>]*[<>&|]+\s*")
 _SETS: Final = re.compile(r"([A-Za-z_]\w*)(?:\[.*\])?\+?=", re.ASCII | re.DOTALL)
-_GIT_VALUED: Final = frozenset(
-    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"]
-)
+_GIT_VALUED: Final = frozenset(["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"])
 _GIT_CONFIGURES: Final = re.compile(r"-c.*|--config-env.*|--exec-path=.*", re.DOTALL)
 _CONFIGURES: Final = "it changes git's configuration, which can make git run programs"
 _MAY_NOT_HOLD: Final = re.compile(r"[(|{;\n]|(?<![&>])&(?![&>])")
@@ -54,9 +52,7 @@ _ANY_CODE: Final = "it runs any code passed to it"
 _DELETES: Final = frozenset(
     ["rm", "rmdir", "unlink", "shred", "truncate", "dd", "mkfs", "wipefs", "fdisk", "parted", "srm"]
 )
-_RUNS: Final = frozenset(
-    ["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"]
-)
+_RUNS: Final = frozenset(["eval", "exec", "source", ".", "xargs", "parallel", "crontab", "at", "batch"])
 _GIT: Final = frozenset(
     [
         "push",
@@ -74,26 +70,11 @@ _GIT: Final = frozenset(
     ]
 )
 _BEYOND: Final = frozenset(
-    [
-        "publish",
-        "unpublish",
-        "push",
-        "deploy",
-        "release",
-        "upload",
-        "delete",
-        "destroy",
-        "rm",
-        "rmi",
-        "prune",
-        "purge",
-    ]
+    ["publish", "unpublish", "push", "deploy", "release", "upload", "delete", "destroy", "rm", "rmi", "prune", "purge"]
 )
 
 
-def dangers(
-    command: str, project: Path | None = None, folder: str | None = None
-) -> tuple[Danger, ...]:
+def dangers(command: str, project: Path | None = None, folder: str | None = None) -> tuple[Danger, ...]:
     """Return the dangerous parts of a command, in order; () if none are found.
 
     `project`: the run's folder; None skips the check for writes outside the project. `folder`: the
@@ -232,20 +213,7 @@ def _of_git(rest: list[str]) -> tuple[bool, list[str]]:
 
 _NAME: Final = re.compile(r"[\w./@%+:,^-]+", re.ASCII)
 _STARTERS: Final = frozenset(
-    [
-        "env",
-        "nohup",
-        "time",
-        "nice",
-        "ionice",
-        "timeout",
-        "gtimeout",
-        "command",
-        "builtin",
-        "stdbuf",
-        "setsid",
-        "xargs",
-    ]
+    ["env", "nohup", "time", "nice", "ionice", "timeout", "gtimeout", "command", "builtin", "stdbuf", "setsid", "xargs"]
 )
 _STARTED: Final = _DELETES | programs.SHELLS | {"sudo", "doas", "curl", "wget", "git", "eval"}
 """Programs that are also checked if another program, such as `env`, starts them.
@@ -256,8 +224,6 @@ _FIND_ACTS: Final = frozenset(
     ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-fprint", "-fprint0", "-fprintf"]
 )
 _GIT_LOOKS: Final = ("config --get", "config --list", "config -l", "stash list", "stash show")
-_STRICT: Final = frozenset(
-    ["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"]
-)
+_STRICT: Final = frozenset(["-e", "-u", "-x", "-eu", "-ex", "-eux", "-euo", "-euxo", "-o", "pipefail"])
 _PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _SCRIPTS: Final = (".sh", ".js", ".mjs", ".cjs", ".pl", ".rb", ".php", ".lua", ".R", ".jl", ".tcl")

@@ -30,10 +30,7 @@ NEVER: Final = {
         mkswap srm trash sort tree uniq xxd split csplit patch cpio gzip gunzip bzip2 bunzip2 xz
         unxz unzip""",
     ),
-    **_never(
-        _RIGHTS,
-        """sudo su doas pkexec chmod chown chgrp setfacl chattr passwd usermod useradd visudo""",
-    ),
+    **_never(_RIGHTS, """sudo su doas pkexec chmod chown chgrp setfacl chattr passwd usermod useradd visudo"""),
     **_never(
         RUNS,
         """eval exec source . coproc test printf read unset wait local xargs env
@@ -45,10 +42,7 @@ NEVER: Final = {
         fakeroot proot firejail bwrap direnv dotenv nix nix-shell rlwrap wine""",
     ),
     "find": "it can run commands and delete files (-exec, -delete)",
-    **_never(
-        _SENDS,
-        "curl wget nc ncat netcat telnet ftp sftp socat ssh scp http https aria2c",
-    ),
+    **_never(_SENDS, "curl wget nc ncat netcat telnet ftp sftp socat ssh scp http https aria2c"),
     **_never(
         _SYSTEM,
         """kill killall pkill shutdown reboot halt poweroff init systemctl service launchctl mount
@@ -90,10 +84,7 @@ ONLY: Final = {
     ),
     "docker": _CONTAINERS,
     "podman": _CONTAINERS,
-    "kubectl": (
-        _names("get describe logs explain version top api-resources cluster-info"),
-        BEYOND,
-    ),
+    "kubectl": (_names("get describe logs explain version top api-resources cluster-info"), BEYOND),
 }
 """Maps some programs to their only subcommands that get suggested rules.
 

@@ -94,9 +94,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "cat": Reader(
         could=_OUTSIDE,
         flags="AbeEnstTuv",
-        long=long_options(
-            """number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"""
-        ),
+        long=long_options("""number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank"""),
         patterns=True,
     ),
     "cut": Reader(
@@ -134,11 +132,7 @@ READERS: Final[Mapping[str, Reader]] = {
         numbers=True,
         patterns=True,
     ),
-    "id": Reader(
-        flags="Gagnruz",
-        long=long_options("group groups name real user zero"),
-        operands=Operands.WORDS,
-    ),
+    "id": Reader(flags="Gagnruz", long=long_options("group groups name real user zero"), operands=Operands.WORDS),
     "ls": Reader(
         could="list folders outside of the project, also through symbolic links (`-L`, `-H`)",
         flags="1ABCFGNQRSUXabcdfghiklmnopqrstuvx",
@@ -167,20 +161,12 @@ READERS: Final[Mapping[str, Reader]] = {
         operands=Operands.WORDS,
     ),
     "paste": Reader(
-        could=_OUTSIDE,
-        flags="sz",
-        valued="d",
-        long=long_options("delimiters serial zero-terminated"),
-        patterns=True,
+        could=_OUTSIDE, flags="sz", valued="d", long=long_options("delimiters serial zero-terminated"), patterns=True
     ),
     "pwd": Reader(flags="LP", long=long_options("logical physical"), operands=Operands.WORDS),
     "rev": Reader(could=_OUTSIDE, patterns=True),
     "seq": Reader(
-        flags="w",
-        valued="fs",
-        long=long_options("equal-width format separator"),
-        operands=Operands.WORDS,
-        numbers=True,
+        flags="w", valued="fs", long=long_options("equal-width format separator"), operands=Operands.WORDS, numbers=True
     ),
     "stat": Reader(
         could="inspect files outside of the project, also through symbolic links (`-L`)",
@@ -189,13 +175,7 @@ READERS: Final[Mapping[str, Reader]] = {
         long=long_options("file-system format printf terse"),
         patterns=True,
     ),
-    "tac": Reader(
-        could=_OUTSIDE,
-        flags="br",
-        valued="s",
-        long=long_options("before regex separator"),
-        patterns=True,
-    ),
+    "tac": Reader(could=_OUTSIDE, flags="br", valued="s", long=long_options("before regex separator"), patterns=True),
     "tail": Reader(
         could=f"{_OUTSIDE}, {_ENDLESS}",
         flags="qvz",
@@ -205,9 +185,7 @@ READERS: Final[Mapping[str, Reader]] = {
         patterns=True,
     ),
     "tr": Reader(
-        flags="Ccdst",
-        long=long_options("complement delete squeeze-repeats truncate-set1"),
-        operands=Operands.WORDS,
+        flags="Ccdst", long=long_options("complement delete squeeze-repeats truncate-set1"), operands=Operands.WORDS
     ),
     "true": Reader(operands=Operands.WORDS),
     "uname": Reader(
@@ -244,10 +222,7 @@ READERS: Final[Mapping[str, Reader]] = {
         most=1,
     ),
     "rg": Reader(
-        could=(
-            "run programs (`--pre`, `--hostname-bin`, `-z`, also combined with other options, as "
-            "in `-iz`)"
-        ),
+        could=("run programs (`--pre`, `--hostname-bin`, `-z`, also combined with other options, as in `-iz`)"),
         flags="FHINPSUachilnopqsuvwx",
         valued="ABCegmtT",
         long=long_options(
@@ -353,9 +328,7 @@ _FIND_VALUED: Final = _names(
     -user -wholename -xtype"""
 )
 _SED_LINES: Final = re.compile(r"[0-9]+(?:,[0-9]+)?p")
-_SED: Final = (
-    "sed can write files and run programs; gemtui recognises only `sed -n 1,5p FILE` as read-only"
-)
+_SED: Final = "sed can write files and run programs; gemtui recognises only `sed -n 1,5p FILE` as read-only"
 _NOT_READING: Final = "gemtui does not recognise it as a read-only command"
 
 
@@ -463,9 +436,7 @@ def _is_option(reader: Reader, text: str, left: Iterator[PlainWord]) -> bool:
 
 def _why_operand(reader: Reader, word: PlainWord, place: CommandPlace) -> str | None:
     if reader.operands is Operands.WORDS:
-        return (
-            None if word.glob is None else f"`{_shown(word)}` is a pattern that matches file names"
-        )
+        return None if word.glob is None else f"`{_shown(word)}` is a pattern that matches file names"
     if word.glob is not None:
         return _why_pattern_acts(word, word.glob, place) if reader.patterns else _pattern(word)
     if reader.operands is Operands.GIT:

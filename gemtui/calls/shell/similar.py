@@ -61,10 +61,7 @@ _CONTAINERS: Final = _Covered(
 )
 _BUILDS: Final = _Covered(
     reader=Reader(
-        flags="q",
-        valued="t",
-        long=long_options("build-arg no-cache progress pull quiet tag target"),
-        most=2,
+        flags="q", valued="t", long=long_options("build-arg no-cache progress pull quiet tag target"), most=2
     ),
     odd=re.compile(r"://|\Agit@|\Agithub\.com"),
     opens="in folders of the project; the build runs code in a container",
@@ -81,9 +78,7 @@ _COVERED: Final[Mapping[str, _Covered]] = {
         opens="with options that only show a time",
     ),
     "file": _Covered(
-        reader=Reader(
-            flags="bi", long=long_options("brief mime mime-encoding mime-type"), patterns=True
-        ),
+        reader=Reader(flags="bi", long=long_options("brief mime mime-encoding mime-type"), patterns=True),
         opens="with files of the project",
     ),
     "kubectl": _Covered(
@@ -131,9 +126,7 @@ def what_is_covered(words: Sequence[PlainWord]) -> str | None:
     if is_known_program(words):
         return "with arguments that only read files of the project"
     if program(words) == "git":
-        return (
-            "with any arguments except those that write elsewhere or run programs, such as --output"
-        )
+        return "with any arguments except those that write elsewhere or run programs, such as --output"
     found = _covered(words)
     return None if found is None else found.opens
 

@@ -237,9 +237,7 @@ def _targets(name: str, rest: Sequence[str]) -> Iterator[str]:
 
 
 def _edits_in_place(name: str, rest: Sequence[str]) -> bool:
-    return name in ("sed", "gsed", "perl") and any(
-        re.match(r"-[A-Za-z]*i|--in-place", word) for word in rest
-    )
+    return name in ("sed", "gsed", "perl") and any(re.match(r"-[A-Za-z]*i|--in-place", word) for word in rest)
 
 
 def _could_be(path: Path) -> bool:
@@ -252,7 +250,5 @@ def _without_braces(word: str) -> Iterator[str]:
     words = [word]
     while len(words) < _MOST_WORDS and (found := _BRACES.search(words[0])):
         first = words.pop(0)
-        words += [
-            f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")
-        ]
+        words += [f"{first[: found.start()]}{each}{first[found.end() :]}" for each in found[1].split(",")]
     yield from words

@@ -64,9 +64,7 @@ class Workspace:
         """Return the same workspace, with symbolic links resolved."""
         if not self.known:
             return self
-        return Workspace(
-            workspace=real_path(self.workspace), folder=real_path(self.folder), known=self.known
-        )
+        return Workspace(workspace=real_path(self.workspace), folder=real_path(self.folder), known=self.known)
 
     def escapes(self, path: str) -> bool:
         """Return whether a path, with links followed, leads out of the workspace."""

@@ -104,11 +104,7 @@ def _all(files: Sequence[_Read]) -> Iterator[Finding]:
         visible = kept_visible(each.rules) if each.dropped else seen
         at = 0 if each.dropped else place
         shown = {rule.index for where, rule in enumerate(each.rules, at) if where in visible}
-        found = [
-            (number, one)
-            for number, one in each.drafts
-            if number not in shown or one.message != HIDDEN_MESSAGE
-        ]
+        found = [(number, one) for number, one in each.drafts if number not in shown or one.message != HIDDEN_MESSAGE]
         for where, rule in enumerate(each.rules, at):
             found += [(rule.index, one) for one in between.get(where, ())]
             if not each.dropped:
@@ -133,9 +129,7 @@ def _read(text: str, file: Path | str) -> _Read:
     return _put_together(tables, rules, rest, file)
 
 
-def _put_together(
-    tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str
-) -> _Read:
+def _put_together(tables: Sequence[Checked], rules: Sequence[Rule], rest: Mapping[str, Any], file: Path | str) -> _Read:
     problems = schema_problems(rest)
     found = [(0, each) for each in (*_table_drafts(rest), *map(_rest_draft, problems))]
     if not problems:
@@ -164,9 +158,7 @@ def _syntax_draft(error: TomlError, text: str) -> tuple[int, FindingDraft]:
         why = f"the file begins with a byte order mark: {_WHOLE}"
         return 0, FindingDraft("", why, "save it as UTF-8 without a byte order mark (BOM)")
     place = f"line {error.line}, column {error.column}: " if error.line else ""
-    return _rule_at(error.line, text), FindingDraft(
-        error.key, f"{place}{error}: {_WHOLE}", "correct that line"
-    )
+    return _rule_at(error.line, text), FindingDraft(error.key, f"{place}{error}: {_WHOLE}", "correct that line")
 
 
 def _rule_at(line: int, text: str) -> int:
@@ -188,20 +180,12 @@ def _table_drafts(document: Mapping[str, Any]) -> Iterator[FindingDraft]:
             isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
         )
         if not tables:
-            yield warned(
-                key,
-                f'Gemini CLI does not recognise the key "{key}" here and ignores it',
-                "remove it",
-            )
+            yield warned(key, f'Gemini CLI does not recognise the key "{key}" here and ignores it', "remove it")
             continue
         near = get_close_matches(key.lower(), _TABLES, n=1) or (["rule"] if "rul" in key else [])
         shown = f"[[{key}]]" if isinstance(value, list) else f"[{key}]"
         way_out = f"write [[{near[0]}]]" if near else "remove it"
-        yield FindingDraft(
-            key,
-            f"Gemini CLI does not recognise the table {shown} and ignores its contents",
-            way_out,
-        )
+        yield FindingDraft(key, f"Gemini CLI does not recognise the table {shown} and ignores its contents", way_out)
 
 
 def _checker(table: Mapping[str, Any]) -> Iterator[FindingDraft]:
@@ -252,14 +236,9 @@ def _read_path(path: Path) -> Iterator[_Read]:
 
 
 def _missing(path: Path) -> FindingDraft:
-    text = (
-        "it does not exist: Gemini CLI doesn't report this, and doesn't read the user's policies "
-        "either"
-    )
+    text = "it does not exist: Gemini CLI doesn't report this, and doesn't read the user's policies either"
     if "," in path.name:
-        return FindingDraft(
-            "", f"{text}; Gemini CLI splits paths at commas", "list each path separately"
-        )
+        return FindingDraft("", f"{text}; Gemini CLI splits paths at commas", "list each path separately")
     return FindingDraft("", text, "check the path")
 
 
@@ -277,9 +256,7 @@ def _read_file(path: Path) -> _Read:
         data = read_small(path, LARGEST)
     except OSError as error:
         large = error.errno == errno.EFBIG
-        return _only(
-            path, FindingDraft("", TOO_LARGE, "name another file") if large else _unreadable(error)
-        )
+        return _only(path, FindingDraft("", TOO_LARGE, "name another file") if large else _unreadable(error))
     try:
         return _read(data.decode("utf-8"), path)
     except UnicodeDecodeError as error:

@@ -19,9 +19,7 @@ class FindingDraft(NamedTuple):
     mode: ApprovalMode | None = None
 
 
-def warned(
-    field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None
-) -> FindingDraft:
+def warned(field: str, message: str, way_out: str = "", *, mode: ApprovalMode | None = None) -> FindingDraft:
     """Return a warning: the CLI accepts the input, but it was probably not intended.
 
     `field`: the key that the warning is about. `way_out`: what to write instead. `mode`: the only
@@ -36,12 +34,4 @@ def findings(drafts: Iterable[FindingDraft], file: Path | str, rule: int) -> Ite
     `rule`: the rule's 1-based number in the file; 0 means the file as a whole.
     """
     for field, message, way_out, severity, mode in drafts:
-        yield Finding(
-            file=file,
-            rule=rule,
-            field=field,
-            severity=severity,
-            message=message,
-            way_out=way_out,
-            mode=mode,
-        )
+        yield Finding(file=file, rule=rule, field=field, severity=severity, message=message, way_out=way_out, mode=mode)

@@ -106,9 +106,7 @@ class _Earlier:
         can meet both.
         """
         for tool, condition in _cases(rule):
-            narrower: Sequence[Rule] = (
-                self._by_tool[tool, rule.effective] if condition == _NONE else ()
-            )
+            narrower: Sequence[Rule] = self._by_tool[tool, rule.effective] if condition == _NONE else ()
             for other in (*self._with(tool, condition), *narrower):
                 if (
                     other.effective == rule.effective

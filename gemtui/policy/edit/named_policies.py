@@ -42,18 +42,10 @@ def find_policy(wanted: str, *, folders: bool = False) -> Path:
         if is_file(each) or (folders and each == path and is_folder(each)):
             return resolved(each)
     if wanted and path_exists(path):
-        what = (
-            "a folder: give the name of a file in it"
-            if is_folder(path)
-            else "not a file: give a policy file"
-        )
+        what = "a folder: give the name of a file in it" if is_folder(path) else "not a file: give a policy file"
         raise PolicyNotFound(f"{wanted} is {what}", path=path)
     raise PolicyNotFound(
-        (
-            f"there is no policy {wanted or 'without a name'}, neither as a file nor in {ours}: "
-            "check the name"
-        ),
-        path=path,
+        (f"there is no policy {wanted or 'without a name'}, neither as a file nor in {ours}: check the name"), path=path
     )
 
 

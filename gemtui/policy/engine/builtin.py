@@ -103,22 +103,8 @@ def _rules() -> Iterator[Rule]:
     yield rule("exit_plan_mode", ALLOW, 70, "plan", interactive=False)
     yield rule("exit_plan_mode", DENY, 50)
     yield rule("*", DENY, 40, "plan", deny_message=PLAN_READ_ONLY)
-    yield rule(
-        "*",
-        ASK,
-        50,
-        "plan",
-        interactive=True,
-        mcp_name="*",
-        annotations={"readOnlyHint": True},
-    )
-    yield rule(
-        "invoke_agent",
-        ALLOW,
-        50,
-        "plan",
-        args_pattern=r'"agent_name":\s*"(codebase_investigator|cli_help)"',
-    )
+    yield rule("*", ASK, 50, "plan", interactive=True, mcp_name="*", annotations={"readOnlyHint": True})
+    yield rule("invoke_agent", ALLOW, 50, "plan", args_pattern=r'"agent_name":\s*"(codebase_investigator|cli_help)"')
     yield rule(("ask_user", "web_fetch", "activate_skill"), ASK, 50, "plan", interactive=True)
     yield rule(EDITS, ALLOW, 70, "plan", args_pattern=_plan_files())
     yield rule(EDITS, DENY, 65, "plan", deny_message=PLAN_NO_EDIT)
@@ -140,14 +126,7 @@ def _rules() -> Iterator[Rule]:
 BUILTIN: tuple[Rule, ...] = tuple(_rules())
 BUILTIN_CHECKERS = (
     SafetyChecker(
-        rule=Rule(
-            tools=EDITS,
-            decision=DENY,
-            priority=15,
-            modes=("autoEdit",),
-            tier=Tier.BUILTIN,
-            source="built-in",
-        ),
+        rule=Rule(tools=EDITS, decision=DENY, priority=15, modes=("autoEdit",), tier=Tier.BUILTIN, source="built-in"),
         name="allowed-path",
     ),
 )

@@ -18,15 +18,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.matching import kills
 from gemtui.policy.model.rules import ApprovalMode, Call
 
-__all__ = [
-    "Considered",
-    "Engine",
-    "Explanation",
-    "McpTool",
-    "Outcome",
-    "Setup",
-    "decide",
-]
+__all__ = ["Considered", "Engine", "Explanation", "McpTool", "Outcome", "Setup", "decide"]
 
 
 class Engine:
@@ -72,9 +64,7 @@ class Engine:
         """
         if self._other is None:
             policy, setup = self._made_of
-            self._other = Engine(
-                policy, mode=self.mode, interactive=not self.interactive, setup=setup
-            )
+            self._other = Engine(policy, mode=self.mode, interactive=not self.interactive, setup=setup)
         return self._other
 
 

@@ -17,15 +17,7 @@ from gemtui.policy.engine.results import Evaluation, Outcome, Setup
 from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
 from gemtui.policy.engine.settings import always_allow_off
 from gemtui.policy.engine.shell_rules import ShellRules
-from gemtui.policy.match.matching import (
-    AGENT_TOOL,
-    SHELL,
-    CompiledRule,
-    RuleSequence,
-    Subject,
-    compile_rules,
-    mismatch,
-)
+from gemtui.policy.match.matching import AGENT_TOOL, SHELL, CompiledRule, RuleSequence, Subject, compile_rules, mismatch
 from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, SafetyChecker
 from gemtui.policy.model.tool_catalog import ALIASES
@@ -104,9 +96,7 @@ class Evaluator:
             return context.settled
         evaluation = self._evaluated(context, call.args)
         rule = evaluation.ready.rule if evaluation.ready else None
-        return Outcome(
-            decision=evaluation.decision, offered=context.availability.offered, rule=rule
-        )
+        return Outcome(decision=evaluation.decision, offered=context.availability.offered, rule=rule)
 
     def evaluate(self, call: Call) -> Evaluation:
         """Return the decision for one call, with notes on how it came about."""
@@ -127,11 +117,7 @@ class Evaluator:
             ready = context.rules.first_match(args)
             evaluation = Evaluation(decision=self._decision(ready), ready=ready)
         evaluation = protected(
-            evaluation,
-            args,
-            edits=context.edits,
-            interactive=self.interactive,
-            workspace=self.workspace,
+            evaluation, args, edits=context.edits, interactive=self.interactive, workspace=self.workspace
         )
         tool = context.subject.names[0]
         return checked(evaluation, tool, args, context.checkers, self.roots)
@@ -165,18 +151,14 @@ class Evaluator:
         plain = not (first and first.pattern) and not call_of_shell(subject)
         edits = any(map(is_edit_tool, subject.names))
         plainly = replace(subject, names=(tool,))  # checkers ignore aliases
-        checkers = tuple(
-            each for each in self._checkers if self.mismatch(each.condition, plainly) is None
-        )
+        checkers = tuple(each for each in self._checkers if self.mismatch(each.condition, plainly) is None)
         settled = None
         if self.stopped or not availability.found:
             by = availability.by.rule if availability.by else None
             settled = Outcome(decision=Decision.DENY, offered=False, rule=by, found=False)
         elif plain and not edits and not checkers:
             settled = Outcome(
-                decision=self._decision(first),
-                offered=availability.offered,
-                rule=first.rule if first else None,
+                decision=self._decision(first), offered=availability.offered, rule=first.rule if first else None
             )
         return ToolContext(
             availability=availability,

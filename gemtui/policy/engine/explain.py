@@ -17,11 +17,7 @@ from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.words import condition_result, rule_place
 from gemtui.text import visible_line
 
-_DOES = {
-    Decision.ALLOW: "allows it",
-    Decision.DENY: "denies it",
-    Decision.ASK_USER: "asks first",
-}
+_DOES = {Decision.ALLOW: "allows it", Decision.DENY: "denies it", Decision.ASK_USER: "asks first"}
 
 
 def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanation:
@@ -32,17 +28,13 @@ def explanation(call: Call, evaluator: Evaluator, other: Evaluator) -> Explanati
     """
     evaluation, availability = evaluator.evaluate(call), evaluator.context(call).availability
     asked, unasked = (evaluator, other) if evaluator.interactive else (other, evaluator)
-    refuses = (
-        tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
-    )
+    refuses = tool_refuses(call, evaluator.roots, mode=evaluator.mode) if availability.found else None
     allowed = unasked.evaluate(call).decision is Decision.ALLOW and refuses is None
     because = _because(call, evaluator, evaluation)
     for rule in _hanging(evaluator.context(call), evaluation):
         because += f" The pattern of {rule_place(rule)} may make Gemini CLI hang."
     if refuses is not None:
-        because += (
-            f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
-        )
+        because += f" The tool {call.tool} itself rejects the call, whatever the policy says: {refuses}."
     return Explanation(
         call=call,
         mode=evaluator.mode,
@@ -174,10 +166,7 @@ def _considered(call: Call, evaluator: Evaluator, evaluation: Evaluation) -> Ite
             continue
         matches, why = _match_of(fit, call, context)
         if decided is not None:
-            matches, why = (
-                False,
-                f"it is never checked, because {rule_place(decided)} has already decided",
-            )
+            matches, why = (False, f"it is never checked, because {rule_place(decided)} has already decided")
         elif matches:
             decided = rule
             why = _deciding(rule, evaluation, why)

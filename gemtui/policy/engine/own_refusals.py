@@ -56,9 +56,7 @@ _UNQUOTED = re.compile(r"'[^']*'?|\\.|\"|(?P<found>\$\(|`|[<>]\()|.", re.DOTALL)
 _QUOTED = re.compile(r'\\[$`"\\\n]|"|(?P<found>\$\(|`)|.', re.DOTALL)
 
 
-def tool_refuses(
-    call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True
-) -> str | None:
+def tool_refuses(call: Call, roots: Sequence[Path] = (), *, mode: ApprovalMode, on_disk: bool = True) -> str | None:
     """Return why the tool itself refuses a call, as a clause; None if it doesn't.
 
     `roots`: the folders that tools may use, the workspace first; () means unknown, so that only

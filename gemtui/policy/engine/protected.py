@@ -65,12 +65,7 @@ def is_edit_tool(name: str) -> bool:
 
 
 def protected(
-    evaluation: Evaluation,
-    args: Mapping[str, Any],
-    *,
-    edits: bool,
-    interactive: bool,
-    workspace: Path | None,
+    evaluation: Evaluation, args: Mapping[str, Any], *, edits: bool, interactive: bool, workspace: Path | None
 ) -> Evaluation:
     """Apply the engine's own protections to a decision, and return the result.
 

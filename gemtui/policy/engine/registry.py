@@ -56,10 +56,7 @@ class Registry:
         self._mcp = {qualified(tool): tool for tool in setup.mcp_tools}
         self._servers = tuple(
             sorted(
-                {
-                    *table_at(setup.settings, "mcpServers"),
-                    *(tool.server for tool in setup.mcp_tools),
-                },
+                {*table_at(setup.settings, "mcpServers"), *(tool.server for tool in setup.mcp_tools)},
                 key=len,
                 reverse=True,
             )
@@ -122,11 +119,7 @@ class Registry:
         tool = self._mcp.get(name)
         server, short = (tool.server, tool.name) if tool else self._split(name)
         found = RegisteredTool(
-            name=name,
-            server=server,
-            short=short,
-            annotations=tool.annotations if tool else {},
-            also=(MCP_CLASS, short),
+            name=name, server=server, short=short, annotations=tool.annotations if tool else {}, also=(MCP_CLASS, short)
         )
         return _absent(found, self._why_not(server, short))
 

@@ -41,17 +41,14 @@ def always_allow_off(settings: Mapping[str, Any]) -> bool:
     The CLI itself writes rules with this priority when the user answers "always".
     """
     return bool(
-        table_at(settings, "security").get("disableAlwaysAllow")
-        or table_at(settings, "admin").get("secureModeEnabled")
+        table_at(settings, "security").get("disableAlwaysAllow") or table_at(settings, "admin").get("secureModeEnabled")
     )
 
 
 def fatal(setup: Setup, mode: ApprovalMode) -> str | None:
     """Return why the CLI would not start with this setup and mode; None if it starts."""
     off = table_at(setup.settings, "security").get("disableYoloMode")
-    if mode is ApprovalMode.YOLO and (
-        off or table_at(setup.settings, "admin").get("secureModeEnabled")
-    ):
+    if mode is ApprovalMode.YOLO and (off or table_at(setup.settings, "admin").get("secureModeEnabled")):
         return "the settings disable yolo mode, so Gemini CLI exits immediately"
     return setup.stopped
 
@@ -84,23 +81,12 @@ def _rules(setup: Setup, interactive: bool) -> Iterator[Rule]:
     yield from _servers(settings, interactive)
 
 
-def _rule(
-    tool: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...] = ()
-) -> Rule:
+def _rule(tool: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...] = ()) -> Rule:
     return Rule(tools=(tool,), decision=decision, priority=priority, modes=modes, source=source)
 
 
-def _server(
-    server: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...]
-) -> Rule:
-    return Rule(
-        tools=("*",),
-        mcp_name=server,
-        decision=decision,
-        priority=priority,
-        modes=modes,
-        source=source,
-    )
+def _server(server: str, decision: Decision, priority: float, source: str, modes: tuple[str, ...]) -> Rule:
+    return Rule(tools=("*",), mcp_name=server, decision=decision, priority=priority, modes=modes, source=source)
 
 
 def _shell(tool: str) -> str:
@@ -124,16 +110,12 @@ def _narrowed(tool: str) -> str | None:
     return found[2] if found and found[1] in SHELL_NAMES else None
 
 
-def _listed(
-    tools: tuple[str, ...], priority: float, source: str, modes: tuple[str, ...]
-) -> Iterator[Rule]:
+def _listed(tools: tuple[str, ...], priority: float, source: str, modes: tuple[str, ...]) -> Iterator[Rule]:
     for tool in tools:
         prefix = _narrowed(tool)
         if prefix is None:
             found = _WITH_ARGUMENTS.fullmatch(tool)
-            yield _rule(
-                _shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes
-            )
+            yield _rule(_shell(found[1] if found else tool), Decision.ALLOW, priority, source, modes)
         elif prefix:
             yield Rule(
                 tools=(SHELL,),

@@ -56,15 +56,9 @@ class ShellRules:
             return Evaluation(decision=DENY)
         found = judge(command, workspace=self.workspace, dir_path=dir_path)
         if found is CommandSafety.SAFE and decision is ASK:
-            return Evaluation(
-                decision=ALLOW,
-                note="it is known to be safe, so it runs without asking",
-            )
+            return Evaluation(decision=ALLOW, note="it is known to be safe, so it runs without asking")
         if found is CommandSafety.DANGEROUS and not self.yolo:
-            note = (
-                "the command is dangerous, and a rule without a condition does not allow "
-                "dangerous commands"
-            )
+            note = "the command is dangerous, and a rule without a condition does not allow dangerous commands"
             return Evaluation(decision=ASK, note=note)
         if found is CommandSafety.OUTSIDE and not self.yolo:
             return Evaluation(decision=ASK, note="dir_path is outside the workspace")
@@ -166,12 +160,7 @@ class _Command:
         return Evaluation(decision=ALLOW, ready=ready, note=note)
 
     def _gone_through(
-        self,
-        reading: ParsedCommand,
-        ready: CompiledRule | None,
-        decision: Decision,
-        note: str,
-        depth: int,
+        self, reading: ParsedCommand, ready: CompiledRule | None, decision: Decision, note: str, depth: int
     ) -> Evaluation:
         answers = ready if ready and ready.decision is decision else None
         state = _State(decision, answers, note)
@@ -183,13 +172,9 @@ class _Command:
             if refused is not None:
                 return refused
         same = state.decision is decision
-        return Evaluation(
-            decision=state.decision, ready=ready if same else state.ready, note=state.note
-        )
+        return Evaluation(decision=state.decision, ready=ready if same else state.ready, note=state.note)
 
-    def _part(
-        self, part: CommandPart, state: _State, allowed: bool, depth: int
-    ) -> Evaluation | None:
+    def _part(self, part: CommandPart, state: _State, allowed: bool, depth: int) -> Evaluation | None:
         """Return the denial if a part of the command is denied, otherwise None.
 
         If the user has to be asked about the part, this is recorded in `state`. `allowed`: whether

@@ -45,9 +45,7 @@ def policy_entries(folder: Path) -> list[PolicyEntry]:
     """
     with os.scandir(folder) as entries:
         found = [
-            PolicyEntry(folder / each.name, _skipped(each))
-            for each in entries
-            if each.name.lower().endswith(ENDING)
+            PolicyEntry(folder / each.name, _skipped(each)) for each in entries if each.name.lower().endswith(ENDING)
         ]
     return sorted(found, key=lambda each: os.fsencode(each.path.name))
 

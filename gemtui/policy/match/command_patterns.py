@@ -42,9 +42,7 @@ def command_words(text: str) -> tuple[str, ...]:
     words = tuple(text.split())
     odd = next((word for word in words if _PLAIN.fullmatch(word) is None), None)
     if odd is not None:
-        raise ValueError(
-            f"{odd} is not a plain word: name one command without quotes, *, $, ;, & or >"
-        )
+        raise ValueError(f"{odd} is not a plain word: name one command without quotes, *, $, ;, & or >")
     if "=" in words[0]:
         raise ValueError(f"{words[0]} sets a variable: start with the program instead")
     return words

@@ -129,9 +129,7 @@ def reduced(recorded: RecordedCall) -> tuple[tuple[object, ...], Call]:
     return key, Call(tool=call.tool, args=args, subagent=call.subagent)
 
 
-def planned(
-    wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode
-) -> tuple[list[RulePlan], list[Left]]:
+def planned(wanted: Iterable[CallGroup], engine: Engine, *, mode: ApprovalMode) -> tuple[list[RulePlan], list[Left]]:
     """Plan a rule for each kind of call among `wanted`.
 
     `engine`: decides what is already allowed. Returns the plans, and the groups for which there is
@@ -149,21 +147,13 @@ def planned(
 
 
 def _allow(tools: Sequence[str]) -> Rule:
-    return Rule(
-        decision=Decision.ALLOW,
-        priority=0,
-        tools=tuple(tools),
-        tool_list=len(tools) > 1,
-        source="suggestion",
-    )
+    return Rule(decision=Decision.ALLOW, priority=0, tools=tuple(tools), tool_list=len(tools) > 1, source="suggestion")
 
 
 # --- shell commands ------------------------------------------------------------------------------
 
 
-def _commands(
-    dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]
-) -> list[RulePlan]:
+def _commands(dones: Iterable[CallGroup], engine: Engine, mode: ApprovalMode, left: list[Left]) -> list[RulePlan]:
     """Plan a rule for each program, with a prefix for each of its subcommands.
 
     A command that agents ran in forms that no prefix covers, such as `cd src && npm test | tail`,
@@ -247,9 +237,7 @@ def _prefixes(done: CallGroup, engine: Engine, mode: ApprovalMode) -> list[Prefi
             return RefusedGroup(what=prefix.what, why=prefix.why)
         if prefix is not None:
             found.append(prefix)
-    return found or RefusedGroup(
-        what=_start(command), why="its parts are allowed, but not the whole command"
-    )
+    return found or RefusedGroup(what=_start(command), why="its parts are allowed, but not the whole command")
 
 
 _BLANKS = re.compile(r"[ \t\n]+")
@@ -267,20 +255,11 @@ def _is_allowed(part: CommandPart, call: Call, engine: Engine) -> bool:
     """
     outcome = engine.outcome(Call(tool=SHELL, args={"command": part.text}, subagent=call.subagent))
     rule = outcome.rule
-    return (
-        outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW
-    )
+    return outcome.decision is Decision.ALLOW and rule is not None and rule.decision is Decision.ALLOW
 
 
-def _command_plan(
-    program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]
-) -> RulePlan:
-    prefixes = {
-        prefix.text: prefix
-        for done in dones
-        for prefix in uses[id(done)]
-        if prefix.program == program
-    }
+def _command_plan(program: str, dones: Sequence[CallGroup], uses: dict[int, list[Prefix]]) -> RulePlan:
+    prefixes = {prefix.text: prefix for done in dones for prefix in uses[id(done)] if prefix.program == program}
     texts = sorted(text for text in prefixes if not _is_covered(text, prefixes))
     by_words: dict[str, list[str]] = {}
     for text in texts:
@@ -345,15 +324,9 @@ def _folder_plans(top: str, found: _Found, left: list[Left]) -> list[RulePlan]:
         return [plan]
     if len(found) > 1:
         middle = len(found) // 2
-        return [
-            each
-            for half in (found[:middle], found[middle:])
-            for each in _folder_plans(top, half, left)
-        ]
+        return [each for half in (found[:middle], found[middle:]) for each in _folder_plans(top, half, left)]
     ((done, place),) = found
-    left.append(
-        (done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern"))
-    )
+    left.append((done, RefusedGroup(what=_short(place.path), why="its path is too long for a pattern")))
     return []
 
 
@@ -392,14 +365,8 @@ def _root(done: CallGroup, place: WrittenFile) -> str:
 
 # --- other tools ---------------------------------------------------------------------------------
 
-_OPENS = {
-    "web_fetch": "any URL, with any data that the model sends",
-    "google_web_search": "any search",
-}
-_NOT = {
-    "enter_plan_mode": "it changes the approval mode",
-    "exit_plan_mode": "it changes the approval mode",
-}
+_OPENS = {"web_fetch": "any URL, with any data that the model sends", "google_web_search": "any search"}
+_NOT = {"enter_plan_mode": "it changes the approval mode", "exit_plan_mode": "it changes the approval mode"}
 
 
 def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
@@ -413,9 +380,7 @@ def _tools(dones: Iterable[CallGroup], left: list[Left]) -> list[RulePlan]:
         if name in _NOT:
             left.append((done, RefusedGroup(what=name, why=_NOT[name])))
         elif not tool_may_exist(name):
-            left.append(
-                (done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool"))
-            )
+            left.append((done, RefusedGroup(what=name, why="the current Gemini CLI has no such tool")))
         else:
             known = known_tool(name)
             tools.setdefault(known.name if known else name, []).append(done)

@@ -174,11 +174,7 @@ def _tool(words: list[str], at: int, name: str) -> Prefix | NoPrefix:
         return _no(named, "it starts with an option, so a prefix rule would allow all subcommands")
     if name in programs.ONLY and second != "compose":
         allowed, why = programs.ONLY[name]
-        return (
-            Prefix(text=" ".join(named), opens=_only(name))
-            if second in allowed
-            else _no(named, why)
-        )
+        return Prefix(text=" ".join(named), opens=_only(name)) if second in allowed else _no(named, why)
     if second in programs.BAD_SECOND:
         return _no(named, BEYOND if second in ("publish", "push", "deploy") else RUNS)
     if second in programs.THIRD or name == "gh":

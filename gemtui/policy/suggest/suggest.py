@@ -15,14 +15,7 @@ from gemtui.policy.engine.decide import Engine, Outcome, Setup
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
-from gemtui.policy.suggest.call_groups import (
-    REDIRECTING,
-    CallGroup,
-    RefusedGroup,
-    RulePlan,
-    planned,
-    reduced,
-)
+from gemtui.policy.suggest.call_groups import REDIRECTING, CallGroup, RefusedGroup, RulePlan, planned, reduced
 from gemtui.policy.suggest.replay import refusal_of_tool
 
 PRIORITY = 100
@@ -133,8 +126,7 @@ class Evidence:
             succeeded=self._succeeded,
             allowed=self._allowed,
             suggestions=tuple(
-                replace(each, rule=replace(each.rule, index=place))
-                for place, each in enumerate(suggestions, 1)
+                replace(each, rule=replace(each.rule, index=place)) for place, each in enumerate(suggestions, 1)
             ),
             left_out=refused.all(),
         )
@@ -154,10 +146,7 @@ class Evidence:
             denied = {key for key, rule in blocking.items() if rule is not None and _meant(rule)}
             for done in plan.evidence:
                 if (rule := blocking[id(done)]) is not None and id(done) in denied:
-                    refused.add(
-                        done,
-                        RefusedGroup(what=_subject(done.call), why=f"{_place(rule)} denies it"),
-                    )
+                    refused.add(done, RefusedGroup(what=_subject(done.call), why=f"{_place(rule)} denies it"))
             kept = plan.without(denied)
             if kept is not None:
                 over = [blocking[id(done)] for done in kept.evidence]
@@ -173,19 +162,13 @@ class Evidence:
         """
         least = max((int(rule.priority) + 1 for rule in over), default=0)
         guards = [
-            rule
-            for rule in self._policy.rules
-            if _guards(rule, plan.rule) and not any(rule is other for other in over)
+            rule for rule in self._policy.rules if _guards(rule, plan.rule) and not any(rule is other for other in over)
         ]
         lowest = min(guards, key=lambda rule: rule.priority, default=None)
         most = _HIGHEST if lowest is None else max(0, int(lowest.priority) - 1)
         if least <= most:
             return [plan.raised(max(least, min(PRIORITY, most)), self._mode)]
-        what = (
-            "everything"
-            if lowest is None
-            else f"{_place(lowest)}, which must still apply to other calls"
-        )
+        what = "everything" if lowest is None else f"{_place(lowest)}, which must still apply to other calls"
         for done in plan.evidence:
             why = f"its rule would need a higher priority than {what}"
             refused.add(done, RefusedGroup(what=_subject(done.call), why=why))
@@ -196,10 +179,7 @@ class Evidence:
 
         Such calls are added to `refused`. A plan that has no calls left is dropped.
         """
-        rules = [
-            replace(plan.rule, source="the suggested rules", index=place)
-            for place, plan in enumerate(plans, 1)
-        ]
+        rules = [replace(plan.rule, source="the suggested rules", index=place) for place, plan in enumerate(plans, 1)]
         engine = self._engine_of(self._policy + of(rules))
         failed: set[int] = set()
         for done in {id(each): each for plan in plans for each in plan.evidence}.values():

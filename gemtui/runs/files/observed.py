@@ -74,9 +74,7 @@ class OwnFiles(DefaultFilter):
         """Return whether to report a change to `path`."""
         place = Path(path)
         inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
-        return not any(part.startswith(".") for part in inside.parts) and super().__call__(
-            change, path
-        )
+        return not any(part.startswith(".") for part in inside.parts) and super().__call__(change, path)
 
 
 def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:

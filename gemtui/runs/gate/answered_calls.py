@@ -32,11 +32,7 @@ _Record = Question | PassedCall | HookedCall
 _ByCall = dict[str | None, list[_Record]]
 """Maps a call's id to everything recorded about the call when it was checked."""
 _NONE = UnaskedCalls()
-_STATUS = {
-    Consent.WAITS: ToolStatus.RUNNING,
-    Consent.ALLOWED: ToolStatus.SUCCESS,
-    Consent.CHANGED: ToolStatus.SUCCESS,
-}
+_STATUS = {Consent.WAITS: ToolStatus.RUNNING, Consent.ALLOWED: ToolStatus.SUCCESS, Consent.CHANGED: ToolStatus.SUCCESS}
 
 
 class AnsweredCalls:
@@ -53,10 +49,7 @@ class AnsweredCalls:
         self._made: dict[int, tuple[Outline, object, Message, Outline]] = {}
 
     def with_answers(
-        self,
-        transcript: Transcript,
-        questions: Sequence[Question],
-        unasked: UnaskedCalls = _NONE,
+        self, transcript: Transcript, questions: Sequence[Question], unasked: UnaskedCalls = _NONE
     ) -> Transcript:
         """Return the transcript with questions and answers added to its calls.
 
@@ -81,11 +74,7 @@ class AnsweredCalls:
 
     def _match(self, transcript: Transcript, questions: Sequence[Question]) -> None:
         """Match questions that have no call yet to calls that have no question yet."""
-        new = [
-            each
-            for each in questions
-            if each.number not in self.calls and not each.request.subagent
-        ]
+        new = [each for each in questions if each.number not in self.calls and not each.request.subagent]
         if not new:
             return
         taken = set(self.calls.values())
@@ -189,9 +178,7 @@ def _answered(call: ToolCall, question: Question) -> ToolCall:
     args = call.args if call.hooked else args
     answered = replace(call, answer=answer, args=args, status=_status(call, answer), hooked=hooked)
     if answer.asked is not None and isinstance(call.display, DiffDisplay) and not _stored(call):
-        answered = replace(
-            answered, display=requested_change(kind_of(call.name), args, call.output)
-        )
+        answered = replace(answered, display=requested_change(kind_of(call.name), args, call.output))
     return answered
 
 

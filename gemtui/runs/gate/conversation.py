@@ -103,9 +103,7 @@ class Conversation:
     `cwd`: the run's folder.
     """
 
-    def __init__(
-        self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ
-    ) -> None:
+    def __init__(self, gate: GateFolder, cwd: Path, environ: Mapping[str, str] = os.environ) -> None:
         self._gate, self.cwd, self._environ = gate, cwd, environ
         self.questions = Questions(gate)
 
@@ -207,9 +205,7 @@ class Conversation:
         return AnswerOutcome(Counted.FIRST if first else Counted.SECOND)
 
 
-def similar_to(
-    request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ
-) -> SimilarCalls:
+def similar_to(request: ApprovalRequest, cwd: Path, environ: Mapping[str, str] = os.environ) -> SimilarCalls:
     """Return the calls that answering “allow similar” to this request would allow.
 
     If more than one MCP server may provide the tool, no calls count as similar.
@@ -217,9 +213,7 @@ def similar_to(
     name = request.tool_name
     servers = servers_of(name, environ, cwd) if name.startswith(_SERVER) else ()
     if len(servers) > 1:
-        words = (
-            f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
-        )
+        words = f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
         return SimilarCalls(words=words)
     return similar_calls(request, cwd)
 

@@ -42,16 +42,7 @@ from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import pause
-from gemtui.calls.effect import (
-    EDIT,
-    SHELL,
-    WRITE,
-    CallContext,
-    Effect,
-    EffectKind,
-    effect,
-    unwritable,
-)
+from gemtui.calls.effect import EDIT, SHELL, WRITE, CallContext, Effect, EffectKind, effect, unwritable
 from gemtui.calls.paths import absolute, cli_spelling, named_path
 from gemtui.files import resolved
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
@@ -252,9 +243,7 @@ class Gate:
         because = f"{NESTED} {judgement.why}" if self._is_nested(event) else judgement.why
         return self._ask(replace(call, because=because), gone)
 
-    def _call_of(
-        self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]
-    ) -> ApprovalRequest:
+    def _call_of(self, event: Mapping[str, Any], name: str, arguments: Mapping[str, Any]) -> ApprovalRequest:
         """Convert a call that a hook reports into a request for approval, with its effect."""
         nested = self._is_nested(event)
         with self._lock:
@@ -285,9 +274,7 @@ class Gate:
         assert self._policy is not None
         return self._policy
 
-    def _effect(
-        self, tool: str, arguments: Mapping[str, Any], context: CallContext
-    ) -> Effect | None:
+    def _effect(self, tool: str, arguments: Mapping[str, Any], context: CallContext) -> Effect | None:
         """Return a call's effect; None if it writes a plan, which needs no approval."""
         planning = self._rules().mode is ApprovalMode.PLAN
         return None if planning and tool in (WRITE, EDIT) else effect(tool, arguments, context)
@@ -544,9 +531,7 @@ class Gate:
         changed = arguments != call.arguments
         now = self._again(call, arguments)
         if (why := self._why_not(now) or _unwritable(call, now)) is not None:
-            self._settle(
-                number, Consent.DENIED, arguments=arguments if changed else None, reason=why
-            )
+            self._settle(number, Consent.DENIED, arguments=arguments if changed else None, reason=why)
             return _refusal(why)
         if (why := _otherwise(call, now, answer, folder, changed=changed)) is not None:
             fresh = self._again(call, call.arguments)
@@ -592,12 +577,7 @@ class Gate:
         return does is not None and does.path is not None and self._writes.is_open(does.path)
 
     def _settle(
-        self,
-        number: int,
-        consent: Consent,
-        *,
-        arguments: Mapping[str, Any] | None = None,
-        reason: str = "",
+        self, number: int, consent: Consent, *, arguments: Mapping[str, Any] | None = None, reason: str = ""
     ) -> None:
         """Record a question's outcome, unless it already has one."""
         with suppress(FileExistsError):
@@ -661,12 +641,7 @@ def _unwritable(asked: ApprovalRequest, now: ApprovalRequest) -> str | None:
 
 
 def _otherwise(
-    asked: ApprovalRequest,
-    now: ApprovalRequest,
-    answer: Approval,
-    folder: str | None,
-    *,
-    changed: bool,
+    asked: ApprovalRequest, now: ApprovalRequest, answer: Approval, folder: str | None, *, changed: bool
 ) -> str | None:
     """Return what has changed since the user saw a call, as a sentence, or None.
 

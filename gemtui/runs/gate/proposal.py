@@ -139,9 +139,7 @@ class Proposal:
         return {**given, "new_string": text}
 
 
-def proposal_of(
-    request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None
-) -> Proposal:
+def proposal_of(request: ApprovalRequest, cwd: Path, arguments: Mapping[str, Any] | None = None) -> Proposal:
     """Return what a requested call would do now, for display.
 
     `cwd`: the run's folder. `arguments`: arguments to use instead of the requested ones. Reads the

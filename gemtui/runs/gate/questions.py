@@ -130,10 +130,7 @@ class Questions:
         return self.all
 
     def _read_unasked(self) -> None:
-        passed, hooked = (
-            self._gate.passed_calls(self._passed),
-            self._gate.hooked_calls(self._hooked),
-        )
+        passed, hooked = (self._gate.passed_calls(self._passed), self._gate.hooked_calls(self._hooked))
         if passed or hooked:
             self._passed |= passed
             self._hooked |= hooked

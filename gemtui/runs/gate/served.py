@@ -76,12 +76,8 @@ class WaitingQuestion:
             "server": request.server or None,
             "origin": request.origin or None,
             "effect": _effect(self.asked),
-            "dangers": [
-                {"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers
-            ],
-            "cautions": [
-                {"text": each.text, "danger": each.danger} for each in cautions(request, runs)
-            ],
+            "dangers": [{"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers],
+            "cautions": [{"text": each.text, "danger": each.danger} for each in cautions(request, runs)],
             "changed": self.changed,
             "refusal": self.asked.refusal,
             "similar": None if self.asked.similar.rule is None else self.asked.similar.words,

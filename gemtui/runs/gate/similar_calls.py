@@ -128,10 +128,7 @@ def _file(path: str, cwd: Path) -> SimilarCalls:
     return SimilarCalls(words=words, rule=_allow(EDITS, args_pattern=pattern))
 
 
-_OPENS = {
-    "web_fetch": "any URL, with any data that the model sends",
-    "google_web_search": "any search",
-}
+_OPENS = {"web_fetch": "any URL, with any data that the model sends", "google_web_search": "any search"}
 
 
 def _tool(request: ApprovalRequest) -> SimilarCalls:

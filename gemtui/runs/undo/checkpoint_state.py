@@ -60,9 +60,7 @@ class CheckpointState:
         if self.problem:
             notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
         if self.late:
-            notes.append(
-                "the first checkpoint took too long, so undo may miss changes made in the meantime"
-            )
+            notes.append("the first checkpoint took too long, so undo may miss changes made in the meantime")
         return notes
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,11 +34,7 @@ from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError, GemtuiError
 from gemtui.files import make_private, read_small, resolved
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
-from gemtui.runs.undo.checkpoint_state import (
-    CheckpointPhase,
-    CheckpointState,
-    write_checkpoint_state,
-)
+from gemtui.runs.undo.checkpoint_state import CheckpointPhase, CheckpointState, write_checkpoint_state
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, kind_of, may_write
@@ -315,20 +311,13 @@ class RunCheckpoints:
         with only_one(self._place):
             settled = project.finish_interrupted()
             project.taker.take(
-                reason,
-                run=self._run,
-                session=session,
-                calls=calls,
-                also=also,
-                always=reason is Reason.PROMPT,
+                reason, run=self._run, session=session, calls=calls, also=also, always=reason is Reason.PROMPT
             )
         with self._changed:
             self._settled = settled
             self._ready_at = min(self._ready_at, time.time())
             self._calls = {
-                id: call
-                for id, call in self._calls.items()
-                if call.ended is None or call.ended > began - _TICK
+                id: call for id, call in self._calls.items() if call.ended is None or call.ended > began - _TICK
             }
 
 

@@ -79,9 +79,7 @@ def hooked_use(tool: str, arguments: Any) -> str:
     return f"{HOOKED}{sha256(told).hexdigest()[:24]}"
 
 
-def take_hooked_checkpoints(
-    project: Project, spool: Path, files: Iterable[Path] | None = None
-) -> None:
+def take_hooked_checkpoints(project: Project, spool: Path, files: Iterable[Path] | None = None) -> None:
     """Process the project's events in the folder `spool`, and take their checkpoints.
 
     The caller holds the project's lock. `files`: process only these events; None means all. Events
@@ -132,9 +130,7 @@ def _take(project: Project, session: str, events: Sequence[_Event]) -> None:
             each.file.unlink(missing_ok=True)
 
 
-def _calls(
-    root: Path, session: str, events: Sequence[_Event]
-) -> tuple[list[WritingCall], list[_Event]]:
+def _calls(root: Path, session: str, events: Sequence[_Event]) -> tuple[list[WritingCall], list[_Event]]:
     """Return the calls that have ended, and the start events of those that have not."""
     began, calls = list[_Event](), list[WritingCall]()
     for each in events:

@@ -138,17 +138,13 @@ def subject_of(session: Summary) -> ReviewSubject:
     )
 
 
-def subject_of_run(
-    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
-) -> ReviewSubject:
+def subject_of_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str) -> ReviewSubject:
     """Return what to pass to `review` or `revert` for a single run.
 
     `calls`: the calls that the run has made so far.
     """
     placed = [PlacedCall(each, 1, each.id) for each in calls]
-    return ReviewSubject(
-        folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt]
-    )
+    return ReviewSubject(folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt])
 
 
 def review(subject: ReviewSubject) -> Review:
@@ -173,9 +169,7 @@ def review(subject: ReviewSubject) -> Review:
 
         found = tuple(told for _, told in file_reviews(changes, now_of, contents, late=late))
     notes = list(_notes(record))
-    return Review(
-        session=subject.session, files=found, complete=not record.left, notes=tuple(notes)
-    )
+    return Review(session=subject.session, files=found, complete=not record.left, notes=tuple(notes))
 
 
 def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = False) -> Reverted:
@@ -211,17 +205,11 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
     kept = {step.path: step.why for step in done.steps if step.action is Action.KEEP}
     done_files = [each for each in files if each.path not in kept]
     hunks = chosen_hunks(done_files, ids)
-    stay = tuple(
-        (hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids)
-    )
+    stay = tuple((hunk.id, stay_words(file, hunk)) for file, hunk in dependent_hunks(done_files, ids))
     left = [(id, _GONE) for id in missing(ids, files)]
     left += [(os.fsdecode(path), why) for path, why in kept.items()]
     return Reverted(
-        hunks=tuple(sorted(hunks)),
-        steps=done.steps,
-        left=tuple(left),
-        built_on=stay,
-        checkpoint=done.checkpoint,
+        hunks=tuple(sorted(hunks)), steps=done.steps, left=tuple(left), built_on=stay, checkpoint=done.checkpoint
     )
 
 
@@ -249,9 +237,7 @@ def _calls(subject: ReviewSubject, store: CheckpointStore | None) -> Sequence[Pl
     return calls if store is None else with_uses(calls, store)
 
 
-def _record(
-    calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None
-) -> RecordedCalls:
+def _record(calls: Sequence[PlacedCall], root: Path, store: CheckpointStore | None) -> RecordedCalls:
     """Return the changes of calls without checkpoints, as recorded by the session."""
     record = RecordedCalls(root)
     covered = frozenset[str]() if store is None else covered_calls(store)
@@ -326,11 +312,7 @@ def changed_words(hunk: ReviewHunk) -> str:
 
     Returns "" if there are none.
     """
-    return (
-        f"changed lines written by {', '.join(map(owner_words, hunk.changed))}"
-        if hunk.changed
-        else ""
-    )
+    return f"changed lines written by {', '.join(map(owner_words, hunk.changed))}" if hunk.changed else ""
 
 
 def stay_words(file: ReviewedFile, hunk: ReviewHunk) -> str:

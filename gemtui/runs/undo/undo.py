@@ -18,21 +18,8 @@ from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.checkpoints.states import ABSENT, FOLDER, LINK, UNKEPT, FileState
-from gemtui.checkpoints.store import (
-    Checkpoint,
-    CheckpointStore,
-    FileChange,
-    Reason,
-    WritingCall,
-    open_store,
-)
-from gemtui.checkpoints.undo import (
-    FilesUndone,
-    UndoTarget,
-    covered_calls,
-    interrupted_undo,
-    open_project,
-)
+from gemtui.checkpoints.store import Checkpoint, CheckpointStore, FileChange, Reason, WritingCall, open_store
+from gemtui.checkpoints.undo import FilesUndone, UndoTarget, covered_calls, interrupted_undo, open_project
 from gemtui.errors import CheckpointsUnreadable, UndoError
 from gemtui.extension.live import LiveFolder, LiveState
 from gemtui.files import resolved
@@ -147,9 +134,7 @@ def undo_session(
         raise UndoError("this session has no prompts")
     number = len(prompts) if number is None else number
     if not 1 <= number <= len(prompts):
-        raise UndoError(
-            f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}"
-        )
+        raise UndoError(f"there is no prompt {number}: the session has {counted(len(prompts), 'prompt')}")
     if files and not dry_run and session.project is not None:
         require_idle(Path(session.project))
     notes: list[str] = []
@@ -174,9 +159,7 @@ def undo_session(
     )
 
 
-def redo_project(
-    folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False
-) -> Undone:
+def redo_project(folder: Path, *, paths: Sequence[str] | None = None, dry_run: bool = False) -> Undone:
     """Reverse the newest undo in a project's folder.
 
     `paths`, `dry_run`: as in `undo_session`. Raises UndoError, OSError, CheckpointsUnreadable.
@@ -242,9 +225,7 @@ def _since(store: CheckpointStore, placed: Sequence[PlacedCall], number: int) ->
     prompt's number.
     """
     numbers = {each.use: each.prompt for each in placed}
-    known = [
-        (each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers
-    ]
+    known = [(each.began, numbers[each.use]) for each in store.calls().values() if each.use in numbers]
     earlier = [began for began, prompt in known if prompt < number]
     if number == 1:
         return 0.0
@@ -261,15 +242,10 @@ def require_idle(folder: Path) -> None:
     place = resolved(folder)
     for run in list_runs(runs_dir()):
         if run.state is RunState.RUNNING and resolved(Path(run.cwd)) == place:
-            raise UndoError(
-                f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop "
-                f"{run.id[:8]}"
-            )
+            raise UndoError(f"a run is working in {folder}: wait for it, or stop it with gemtui runs stop {run.id[:8]}")
     for live in LiveFolder().read():
         if live.state in _AT_WORK and live.project and resolved(Path(live.project)) == place:
-            raise UndoError(
-                f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle"
-            )
+            raise UndoError(f"Gemini CLI is working in {folder} (process {live.pid}): wait until it is idle")
 
 
 def _names(root: Path, paths: Sequence[str] | None) -> list[bytes] | None:
@@ -365,11 +341,7 @@ def _store_of(session: Summary) -> Iterator[CheckpointStore | None]:
 
 
 def _numbered_of(
-    session: Summary,
-    store: CheckpointStore,
-    placed: Sequence[PlacedCall],
-    *,
-    by_calls: bool = False,
+    session: Summary, store: CheckpointStore, placed: Sequence[PlacedCall], *, by_calls: bool = False
 ) -> list[_Numbered]:
     """Return a session's checkpoints, oldest first, each with the number of its prompt.
 

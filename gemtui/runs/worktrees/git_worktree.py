@@ -56,9 +56,7 @@ class GitRepository:
             raise WorktreeError(f"{folder} is not in a usable git repository: {error}") from None
         place = Path(os.fsdecode(top))
         if place != _nearest(folder):  # a run's changes are later applied there
-            raise WorktreeError(
-                f"the git configuration of {folder} moves its working tree to another folder"
-            )
+            raise WorktreeError(f"the git configuration of {folder} moves its working tree to another folder")
         return cls(place, Path(os.fsdecode(common)))
 
     def head(self) -> str:
@@ -66,9 +64,7 @@ class GitRepository:
         try:
             return _line(_git(self.top, "rev-parse", "--verify", "HEAD^{commit}")).decode()
         except WorktreeError:
-            raise WorktreeError(
-                f"{self.top} has no commits yet, so no worktree can be created"
-            ) from None
+            raise WorktreeError(f"{self.top} has no commits yet, so no worktree can be created") from None
 
     def add(self, tree: Path, branch: str, commit: str) -> None:
         """Create a worktree without files at `tree`, on a new branch.
@@ -103,9 +99,7 @@ class GitRepository:
         if filters:
             which = ", ".join(sorted({each.decode("utf-8", "replace") for each in filters}))
             files = counted(len(filters), "file")
-            yield (
-                f"git filters ({which}) were not run, so {files} may differ from your working copy"
-            )
+            yield (f"git filters ({which}) were not run, so {files} may differ from your working copy")
 
     def uncommitted(self, commit: str, private: Path) -> int | None:
         """Return how many files of the working tree differ from a commit; None if unknown.
@@ -162,10 +156,7 @@ class GitRepository:
             make_folder(folder)
         sha256 = "repositoryformatversion = 1\n[extensions]\nobjectformat = sha256\n"
         more = sha256 if len(commit) == _SHA256 else ""
-        for name, text in (
-            ("HEAD", "ref: refs/heads/none\n"),
-            ("config", f"[core]\nbare = false\n{more}"),
-        ):
+        for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", f"[core]\nbare = false\n{more}")):
             with suppress(FileExistsError):
                 write_new(place / name, text.encode())
         return {
@@ -200,9 +191,7 @@ def _line(told: bytes) -> bytes:
     return told.removesuffix(b"\n")
 
 
-def _git(
-    folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b""
-) -> bytes:
+def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, given: bytes = b"") -> bytes:
     """Run a git command and return its output.
 
     Raises WorktreeError, with git's error message, if the command fails.

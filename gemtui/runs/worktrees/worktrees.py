@@ -81,9 +81,7 @@ def enter_worktree(prompt: str, options: AgentOptions) -> EnteredWorktree | None
     more = _take_trust(made, resolved(folder))
     entered = replace(wanted, cwd=made.folder, trust=wanted.trust or bool(more))
     with suppress(OSError):  # if this fails, the report is shown again
-        if not before_run_report(
-            options
-        ).is_news:  # the user has already agreed to the same settings
+        if not before_run_report(options).is_news:  # the user has already agreed to the same settings
             before_run_report(entered).remember()
     return EnteredWorktree(
         made,
@@ -100,10 +98,7 @@ def require_new(options: AgentOptions) -> None:
     """
     folder = options.cwd or current_folder()
     if options.worktree and options.resume and worktree_of(folder) is None:
-        words = (
-            "worktree: a session can be continued only in its own folder: leave out --worktree or "
-            "--resume"
-        )
+        words = "worktree: a session can be continued only in its own folder: leave out --worktree or --resume"
         raise OptionError(words, option="worktree")
 
 
@@ -161,13 +156,7 @@ def make_worktree(folder: Path, prompt: str) -> tuple[Worktree, tuple[str, ...]]
     uncommitted = repository.uncommitted(commit, made.private)
     if uncommitted:
         files = counted(uncommitted, "uncommitted file")
-        notes = (
-            *notes,
-            (
-                f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the "
-                "worktree"
-            ),
-        )
+        notes = (*notes, (f"{files} of {repository.top} {'is' if uncommitted == 1 else 'are'} not in the worktree"))
     return made, notes
 
 
@@ -274,9 +263,7 @@ def worktree_changes(worktree: Worktree) -> tuple[WorktreeChange, ...]:
 
 def _require_whole(worktree: Worktree) -> None:
     if not worktree.exists:
-        raise WorktreeError(
-            f"the files of worktree {worktree.name} have been deleted: remove the worktree"
-        )
+        raise WorktreeError(f"the files of worktree {worktree.name} have been deleted: remove the worktree")
     if worktree.base is None:
         raise WorktreeError(f"worktree {worktree.name} is incomplete: remove it")
 
@@ -364,14 +351,10 @@ class ComparedFile(NamedTuple):
         return file_patch(os.fsdecode(self.path), old, new)
 
 
-def compare(
-    left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]
-) -> tuple[ComparedFile, ...]:
+def compare(left: Sequence[WorktreeChange], right: Sequence[WorktreeChange]) -> tuple[ComparedFile, ...]:
     """Return the files that changed in either worktree, sorted by path."""
     one, other = ({each.path: each for each in side} for side in (left, right))
-    return tuple(
-        ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other})
-    )
+    return tuple(ComparedFile(path, one.get(path), other.get(path)) for path in sorted({*one, *other}))
 
 
 # --- apply ----------------------------------------------------------------------------------------
@@ -437,14 +420,8 @@ def apply_worktree(
     if not dry_run:
         require_idle(worktree.repository)
         if (run := is_worked_in(worktree)) is not None:
-            raise UndoError(
-                f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
-            )
-    wanted = {
-        each.path: each
-        for each in worktree_changes(worktree)
-        if paths is None or each.name in paths
-    }
+            raise UndoError(f"a run is working in {worktree.name}: stop it with gemtui runs stop {run.id[:8]}")
+    wanted = {each.path: each for each in worktree_changes(worktree) if paths is None or each.name in paths}
     missing = set(paths or ()) - {each.name for each in wanted.values()}
     if missing:
         raise WorktreeError(f"{min(missing)} has no changes in {worktree.name}")
@@ -455,8 +432,7 @@ def apply_worktree(
             tree = project.store.tree()
             _copy(theirs, project.store, wanted.values())
             deltas = {
-                path: [_backwards(each, tree[path][0] if path in tree else None)]
-                for path, each in wanted.items()
+                path: [_backwards(each, tree[path][0] if path in tree else None)] for path, each in wanted.items()
             }
             return plan_steps(project.store, tree, deltas)
 
@@ -469,9 +445,7 @@ def apply_worktree(
     return AppliedWorktree(worktree=worktree, steps=done.steps, checkpoint=done.checkpoint)
 
 
-def _copy(
-    source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]
-) -> None:
+def _copy(source: CheckpointStore, target: CheckpointStore, changes: Iterable[WorktreeChange]) -> None:
     """Copy the file contents that some changes need into a different store.
 
     `source`: the worktree's checkpoints. `target`: the repository's.
@@ -571,10 +545,7 @@ def remove_worktree(worktree: Worktree) -> Removed:
     run is working in the worktree.
     """
     if (run := is_worked_in(worktree)) is not None:
-        words = (
-            f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop "
-            f"{run.id[:8]}"
-        )
+        words = f"a run is working in worktree {worktree.name}: stop it with gemtui runs stop {run.id[:8]}"
         raise WorktreeError(words)
     if worktree.exists:
         shutil.rmtree(worktree.tree)
@@ -588,9 +559,7 @@ def remove_worktree(worktree: Worktree) -> Removed:
         if commits is not None and commits[1]:
             branch_left = True
             words = counted(commits[1], "commit")
-            notes.append(
-                f"branch {worktree.branch} was kept, because no other branch has its {words}"
-            )
+            notes.append(f"branch {worktree.branch} was kept, because no other branch has its {words}")
         elif commits is not None:
             repository.delete_branch(worktree.branch)
     except WorktreeError as error:

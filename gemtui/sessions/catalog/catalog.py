@@ -13,14 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from gemtui.sessions.catalog.merge import (
-    Identity,
-    apart,
-    identity,
-    is_live,
-    merged,
-    with_busy_parents,
-)
+from gemtui.sessions.catalog.merge import Identity, apart, identity, is_live, merged, with_busy_parents
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import Projects, ancestors, is_hash
 from gemtui.sessions.store.store import Problem, StoreState

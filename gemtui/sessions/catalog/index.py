@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING
 from gemtui.errors import SessionNotFound
 from gemtui.paths import current_folder, typed_path
 from gemtui.sessions.catalog import resolve
-from gemtui.sessions.catalog.cache import (
-    SUMMARIES,
-    Cache,
-    Head,
-    SessionLine,
-    head_of,
-    worth_keeping,
-)
+from gemtui.sessions.catalog.cache import SUMMARIES, Cache, Head, SessionLine, head_of, worth_keeping
 from gemtui.sessions.catalog.catalog import Catalog, Snapshot, Stamp
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.catalog.vault_files import in_tree, kept_at, store_with_kept, trees
@@ -150,9 +143,7 @@ class Index:
             shown = self._visible(newest[:looked])
         return self._snapshot(store)
 
-    def load(
-        self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]
-    ) -> Snapshot:
+    def load(self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]) -> Snapshot:
         """Read all files, newest first, and cache the results; return a snapshot.
 
         `publish`: called a few times a second with an intermediate snapshot. `cancelled`: called
@@ -235,10 +226,7 @@ class Index:
             unknown = [file for file, head in zip(files, cached, strict=True) if head is None]
             self._read_all(self._not_cached(unknown, whole=True))
             read = {file.name: self._head(file) for file in unknown}
-            heads = [
-                read[file.name] if head is None else head
-                for file, head in zip(files, cached, strict=True)
-            ]
+            heads = [read[file.name] if head is None else head for file, head in zip(files, cached, strict=True)]
         if heads != cached:
             self._cache.put_heads(files, heads)
         return [(file, head) for file, head in zip(files, heads, strict=True) if head is not None]
@@ -313,9 +301,7 @@ class Index:
             place = place_of(path, self.home)
         place = place or file_anywhere(path)
         if place is None:
-            raise SessionNotFound(
-                f"{path} does not exist or is not a regular file", searched=(path,)
-            )
+            raise SessionNotFound(f"{path} does not exist or is not a regular file", searched=(path,))
         from gemtui.sessions.catalog.summarise import summarise
         from gemtui.sessions.read.session_log import SessionLog
 
@@ -338,9 +324,7 @@ class Index:
     def _scan(self) -> Store:
         """Scan the store again, and forget files that no longer exist."""
         store = store_with_kept(self.home)
-        projects = Projects(
-            self.home, {*store.keys(), *(each.project_key for each in store.files())}
-        )
+        projects = Projects(self.home, {*store.keys(), *(each.project_key for each in store.files())})
         projects.learn([*_here(), *self._asked])
         with self._lock:
             self._store = store
@@ -353,9 +337,7 @@ class Index:
                 del self._unread[path]
         return store
 
-    def _scope(
-        self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False
-    ) -> Sequence[ChatFile]:
+    def _scope(self, store: Store, project: Path | None, *, read: bool, worktrees: bool = False) -> Sequence[ChatFile]:
         """Return the session files of a project.
 
         `worktrees`: also those of the project's git worktrees. In some folders, the project is
@@ -369,16 +351,13 @@ class Index:
         self._projects.learn(names)
         folders: Container[str | None] = ProjectFolders(project) if worktrees else names
         keys, unplaced = self._projects.keys_in(folders), self._projects.unplaced()
-        missing = self._not_cached(
-            [place for place in store.files() if place.project_key in unplaced], whole=False
-        )
+        missing = self._not_cached([place for place in store.files() if place.project_key in unplaced], whole=False)
         if read:
             self._read_all(missing, upto=HEAD)
         return [
             place
             for place in store.files()
-            if place.project_key in keys
-            or (place.project_key in unplaced and self._root_of(place) in folders)
+            if place.project_key in keys or (place.project_key in unplaced and self._root_of(place) in folders)
         ]
 
     def _when(self, place: ChatFile) -> float:
@@ -396,9 +375,7 @@ class Index:
         known = self._catalog.file(place.name)
         return None if known is None else self._projects.root_of("", known.project_hash)
 
-    def _catch_up(
-        self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]
-    ) -> None:
+    def _catch_up(self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]) -> None:
         missing = self._not_cached(resolve.newest_files_first(store.files()), whole=True)
         if missing:
             say()
@@ -544,9 +521,7 @@ class Index:
                 case Problem():
                     self._unread[place.name] = None, known
                 case Unread() if self._catalog.file(place.name) is None:
-                    problem = Problem(
-                        path=place.path, line=None, what=known.what, too_large=known.too_large
-                    )
+                    problem = Problem(path=place.path, line=None, what=known.what, too_large=known.too_large)
                     self._unread[place.name] = place.stamp, problem
                 case Unread():
                     self._unread.pop(place.name, None)

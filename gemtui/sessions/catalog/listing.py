@@ -135,9 +135,7 @@ class ListQuery:
             if word in self._days:
                 start, end = self._days[word]
                 has = {id(each) for each in _having(word, found, True)}
-                found = [
-                    each for each in found if start <= each.summary.when < end or id(each) in has
-                ]
+                found = [each for each in found if start <= each.summary.when < end or id(each) in has]
             else:
                 found = _having(word, found, True)
         for word in self.unwanted:
@@ -214,9 +212,7 @@ class ListEntry:
         "project", "summary", "tags", "title", "unseen",
     )  # fmt: skip
 
-    def __init__(
-        self, summary: Summary, project: Clean, key: str, mark: Mark | None = None
-    ) -> None:
+    def __init__(self, summary: Summary, project: Clean, key: str, mark: Mark | None = None) -> None:
         self.summary = summary
         self.key = key
         self.mark = mark
@@ -315,9 +311,7 @@ class _Prepared(NamedTuple):
     entries: dict[str, ListEntry]
 
 
-def _entry(
-    summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark]
-) -> ListEntry:
+def _entry(summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark]) -> ListEntry:
     group, folder = group_of(summary), summary.project
     label = labels[group]
     if folder not in (None, group):
@@ -365,9 +359,7 @@ class Listing:
         old = self._entries if labels == self._labels else {}
         entries = {
             key: entry
-            if (entry := old.get(key)) is not None
-            and entry.summary is summary
-            and entry.mark == marks.get(summary.id)
+            if (entry := old.get(key)) is not None and entry.summary is summary and entry.mark == marks.get(summary.id)
             else _entry(summary, key, labels, marks)
             for key, summary in _keyed(sessions)
         }
@@ -528,9 +520,7 @@ def _grouped(rows: Sequence[SessionRow], folded: frozenset[str]) -> Iterator[Row
             yield from members
 
 
-def _by_day(
-    rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days
-) -> list[Row]:
+def _by_day(rows: Sequence[SessionRow], time: Callable[[ListEntry], datetime | None], days: Days) -> list[Row]:
     """Return rows that are sorted by `time` under a heading for each day or month.
 
     Children stay under the same heading as their parent session.
@@ -544,9 +534,7 @@ def _by_day(
         if when is not None:
             span = days.span_of(when)
             name = span.name
-            after = bisect_left(
-                tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span
-            )
+            after = bisect_left(tops, True, place + 1, key=lambda at: time(rows[at].entry) not in span)
         below.append(DayHeading(name, after - place))
         below += rows[tops[place] : tops[after] if after < len(tops) else len(rows)]
         place = after
@@ -628,10 +616,7 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     The label is the name of the project's folder. If two projects have the same name, the label
     also includes the parent folder's name.
     """
-    folders = {
-        (group := group_of(summary)): None if summary.project is None else group
-        for summary in sessions
-    }
+    folders = {(group := group_of(summary)): None if summary.project is None else group for summary in sessions}
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
         by_name[_name(group, folder)].append(group)

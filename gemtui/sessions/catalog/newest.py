@@ -99,9 +99,7 @@ class NewestSessions:
             if hidden and isinstance(each, Summary):
                 yield from each.copies
 
-    def _wanted(
-        self, project: Path | None, *, hidden: bool
-    ) -> list[tuple[float, str, list[ChatFile]]]:
+    def _wanted(self, project: Path | None, *, hidden: bool) -> list[tuple[float, str, list[ChatFile]]]:
         """Return the sessions to list as (time, id, files), unsorted.
 
         Some of the sessions may turn out to be hidden or to belong to a different project.

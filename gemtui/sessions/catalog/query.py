@@ -186,11 +186,7 @@ def _mistyped(name: str) -> str | None:
     from difflib import get_close_matches
 
     near = get_close_matches(name, _FIELDS, n=1, cutoff=0.75) if len(name) > 2 else []
-    return (
-        f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words"
-        if near
-        else None
-    )
+    return f"{name}: is not a field (did you mean {near[0]}:), so it is searched as words" if near else None
 
 
 def _value(match: re.Match[str]) -> str:
@@ -220,9 +216,7 @@ def _time(field: Field, value: str, now: datetime) -> datetime:
     """
     found = period(value, now)
     if found is None:
-        raise _Malformed(
-            f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d"
-        )
+        raise _Malformed(f"{field}:{value} is not a valid date; examples: 2026-11-20, yesterday or 7d")
     return found[0]
 
 

@@ -94,15 +94,11 @@ def _read_all(
         yield session, _read(session, read, cancelled)
 
 
-def _read(
-    session: Summary, read: Callable[[SessionLog, Summary], T], cancelled: Callable[[], bool]
-) -> T | Problem:
+def _read(session: Summary, read: Callable[[SessionLog, Summary], T], cancelled: Callable[[], bool]) -> T | Problem:
     return read_log(session.path, lambda log: read(log, session), cancelled)
 
 
-def read_log(
-    path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never
-) -> T | Problem:
+def read_log(path: Path, read: Callable[[SessionLog], T], cancelled: Callable[[], bool] = never) -> T | Problem:
     """Open the log at `path` and return `read(log)`, or why it can't be read."""
     try:
         with SessionLog(path) as log:

@@ -26,10 +26,7 @@ ReadResult = Known | Problem | None
 
 
 def read_files(
-    places: Sequence[ChatFile],
-    *,
-    upto: int | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    places: Sequence[ChatFile], *, upto: int | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[tuple[ChatFile, ReadResult], None, None]:
     """Yield each file with the result of `read_file`, roughly in the given order.
 

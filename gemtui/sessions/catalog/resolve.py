@@ -113,13 +113,7 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     """
     choice = [each for each in found if not each.hidden] or found
     if not choice:
-        raise not_found(
-            (
-                f"no session has the id {wanted}: list all sessions with gemtui sessions "
-                "--everywhere"
-            ),
-            store,
-        )
+        raise not_found((f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"), store)
     if len(choice) == 1:
         return choice[0]
     same = all(each.id == wanted for each in choice)
@@ -151,6 +145,5 @@ def require_readable(store: Store) -> None:
     """Raise StoreUnreadable if the store exists but none of it can be read."""
     if store.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
-            f"{store.home} can't be read: give yourself permission to read the folder",
-            path=store.home,
+            f"{store.home} can't be read: give yourself permission to read the folder", path=store.home
         )

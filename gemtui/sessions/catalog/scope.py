@@ -28,14 +28,12 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
     if snapshot.state is StoreState.UNREADABLE:
         raise StoreUnreadable(
-            f"{index.home} can't be read: give yourself permission to read the folder",
-            path=index.home,
+            f"{index.home} can't be read: give yourself permission to read the folder", path=index.home
         )
     if snapshot.state is StoreState.NO_FOLDER:
         place = snapshot.unreadable[0].path
         raise StoreUnreadable(
-            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there",
-            path=place,
+            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there", path=place
         )
     return snapshot
 

@@ -8,14 +8,7 @@ from datetime import datetime
 from itertools import islice
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.sessions.catalog.summary import (
-    NO_TITLE,
-    Flag,
-    Known,
-    Summary,
-    TitleSource,
-    Unread,
-)
+from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Known, Summary, TitleSource, Unread
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, Problem, SessionKind, refused
 from gemtui.transcript.model import EXCERPT, Author, Dropped, Outline, usage_sum
@@ -31,11 +24,7 @@ _MOST_DIRECTORIES = 1000
 
 
 def read_file(
-    log: SessionLog,
-    place: ChatFile,
-    *,
-    upto: int | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
+    log: SessionLog, place: ChatFile, *, upto: int | None = None, cancelled: Callable[[], bool] = lambda: False
 ) -> Known | Problem | None:
     """Read a session file; return its summary, or why it has none.
 
@@ -122,10 +111,7 @@ def _has_header(log: SessionLog) -> bool:
     That is a session id and, except in legacy files, the hash of the project's path.
     """
     header = log.metadata
-    return bool(
-        _text(header.get("sessionId"))
-        and (_text(header.get("projectHash")) or log.format == "json")
-    )
+    return bool(_text(header.get("sessionId")) and (_text(header.get("projectHash")) or log.format == "json"))
 
 
 def is_resumable(line: Outline) -> bool:
@@ -133,9 +119,7 @@ def is_resumable(line: Outline) -> bool:
 
     Answers do, and prompts that are not commands.
     """
-    return line.author is Author.MODEL or (
-        line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI)
-    )
+    return line.author is Author.MODEL or (line.prompt and not line.excerpt.startswith(_NO_PROMPT_FOR_THE_CLI))
 
 
 def _updated(log: SessionLog) -> datetime | None:

@@ -20,23 +20,12 @@ from gemtui.sessions.read.replay import Replay, ReplayedMessage, Slot
 from gemtui.sessions.read.session_log import SessionLog, read_record
 from gemtui.sessions.read.source import RecordSource
 from gemtui.transcript.content import typed
-from gemtui.transcript.model import (
-    Author,
-    Dropped,
-    Message,
-    Notice,
-    NoticeLevel,
-    Outline,
-    Transcript,
-)
+from gemtui.transcript.model import Author, Dropped, Message, Notice, NoticeLevel, Outline, Transcript
 from gemtui.transcript.parts import EARLIEST, objects, parts_of
 from gemtui.transcript.tools import call_from_parts, raw_from_parts, with_own_result
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 
-IN_FLIGHT = (
-    "A tool call was still running when this was last written; Gemini CLI stores a call when it "
-    "ends."
-)
+IN_FLIGHT = "A tool call was still running when this was last written; Gemini CLI stores a call when it ends."
 
 
 def transcript_of(log: SessionLog, *, dropped: bool = False, in_flight: bool = True) -> Transcript:
@@ -284,9 +273,7 @@ def _is_shown(entry: ReplayedMessage, replay: Replay) -> bool:
     recorded call, which happens when a call was denied over ACP, the protocol for editors.
     """
     kind = entry.facts.kind
-    return kind is RecordKind.MESSAGE or (
-        kind is RecordKind.REPLY and bool(_orphans(entry, replay))
-    )
+    return kind is RecordKind.MESSAGE or (kind is RecordKind.REPLY and bool(_orphans(entry, replay)))
 
 
 def _orphans(entry: ReplayedMessage, replay: Replay) -> list[int]:
@@ -315,13 +302,7 @@ def _item(entry: ReplayedMessage, replay: Replay, *, moved: frozenset[int] | Non
 
 def _continuation(entry: ReplayedMessage, places: frozenset[int], replay: Replay) -> _Item:
     times = [time for place in places if (time := entry.facts.calls[place].time)]
-    outline = replace(
-        entry.facts.outline,
-        id=f"{entry.id}+{min(places)}",
-        time=min(times),
-        usage=None,
-        excerpt="",
-    )
+    outline = replace(entry.facts.outline, id=f"{entry.id}+{min(places)}", time=min(times), usage=None, excerpt="")
     outline = replay.intern(_of_calls(outline, _at(entry, places)))
     return _Item(entry=entry, outline=outline, calls=places, rest=False)
 
@@ -450,9 +431,7 @@ def _message(item: _Item, calls: _LogCalls) -> Message:
         return _lost(outline)
     if item.entry.facts.kind is RecordKind.REPLY:
         return _orphan_message(record, item, calls)
-    message = message_of(
-        record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden
-    )
+    message = message_of(record, id=outline.id, calls=calls, only=item.calls, rest=item.rest, hidden=item.hidden)
     if not item.rest:
         message = message_with(message, time=outline.time, usage=None)
     if item.in_flight:
@@ -477,9 +456,7 @@ def _orphan_message(record: Mapping[str, Any], item: _Item, calls: _LogCalls) ->
     return Message(
         id=item.outline.id,
         author=Author.MODEL,
-        blocks=tuple(
-            call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)
-        ),
+        blocks=tuple(call_from_parts({}, replies[place]) for place in _orphans(item.entry, calls.replay)),
         time=item.outline.time,
         dropped=item.outline.dropped,
         original=record,

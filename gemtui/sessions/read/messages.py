@@ -127,9 +127,7 @@ def _model(record: Mapping[str, Any], id: str, blocks: tuple[Block, ...]) -> Mes
     )
 
 
-def _calls(
-    record: Mapping[str, Any], calls: Calls, only: frozenset[int] | None, *, named: bool
-) -> list[ToolCall]:
+def _calls(record: Mapping[str, Any], calls: Calls, only: frozenset[int] | None, *, named: bool) -> list[ToolCall]:
     """Return the record's tool calls.
 
     `calls`, `only`: as in `message_of`. `named`: also return the calls that exist only as
@@ -137,17 +135,11 @@ def _calls(
     """
     asked = instant(record.get("timestamp"))
     stored = objects(record.get("toolCalls"))
-    found = [
-        tool_call(raw, asked=asked)
-        for place, raw in enumerate(stored)
-        if only is None or place in only
-    ]
+    found = [tool_call(raw, asked=asked) for place, raw in enumerate(stored) if only is None or place in only]
     return [*found, *_named_calls(record, stored, calls)] if named else found
 
 
-def _named_calls(
-    record: Mapping[str, Any], stored: list[Mapping[str, Any]], calls: Calls
-) -> Iterable[ToolCall]:
+def _named_calls(record: Mapping[str, Any], stored: list[Mapping[str, Any]], calls: Calls) -> Iterable[ToolCall]:
     known = {string(raw.get("id")) for raw in stored} - {""}
     for part in parts_of(record.get("content")):
         call = part.get("functionCall")

@@ -14,14 +14,7 @@ from msgspec.structs import replace
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import (
-    ToolKind,
-    call_status,
-    exit_code_of,
-    kind_of,
-    raw_from_parts,
-    written_path,
-)
+from gemtui.transcript.tools import ToolKind, call_status, exit_code_of, kind_of, raw_from_parts, written_path
 
 RICH_FIELDS = ("tokens", "thoughts", "model", "toolCalls")
 """Fields that a message loses when a session is resumed.
@@ -166,9 +159,7 @@ def _part_ids(content: object) -> tuple[str, ...]:
 
 def _made(content: object) -> tuple[str, ...]:
     """Return the types of the parts that hold images, files, or code the model ran."""
-    return tuple(
-        [name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)]
-    )
+    return tuple([name for part in parts_of(content) for name in _MADE if isinstance(part.get(name), dict)])
 
 
 def _without(part_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -196,12 +187,7 @@ def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
     return RecordFacts(
-        outline=Outline(
-            id=_id(record),
-            author=Author.SYSTEM,
-            time=instant(record.get("timestamp")),
-            size=size,
-        ),
+        outline=Outline(id=_id(record), author=Author.SYSTEM, time=instant(record.get("timestamp")), size=size),
         content=True,
         digest=hash((string(record.get("type")), text_of(record.get("content")))),
     )

@@ -15,14 +15,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gemtui.sessions.read.record_facts import (
-    RICH_FIELDS,
-    CallFact,
-    RecordFacts,
-    RecordKind,
-    facts_of,
-    tools_of,
-)
+from gemtui.sessions.read.record_facts import RICH_FIELDS, CallFact, RecordFacts, RecordKind, facts_of, tools_of
 from gemtui.transcript.model import Author, Dropped, Outline
 from gemtui.transcript.parts import instant, objects
 
@@ -116,14 +109,7 @@ class Replay:
         self.rebuild(records, offset, length)
         return left_out_note(len(messages) - len(records))
 
-    def rebuild(
-        self,
-        records: Sequence[Mapping[str, Any]],
-        offset: int,
-        length: int,
-        *,
-        unique: bool = False,
-    ) -> None:
+    def rebuild(self, records: Sequence[Mapping[str, Any]], offset: int, length: int, *, unique: bool = False) -> None:
         """Apply `$set.messages`: replace all messages, dropping those not in the list.
 
         `unique`: whether a repeated id in the list denotes a different message (as in legacy
@@ -140,9 +126,7 @@ class Replay:
         gone = [entry for entry in before if entry.id not in self._entries]
         self._bury(self._without_twins(gone))
 
-    def _put(
-        self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = ""
-    ) -> None:
+    def _put(self, record: Mapping[str, Any], slot: Slot, size: int, *, restored: bool, id: str = "") -> None:
         facts = facts_of(record, size)
         id = id or facts.outline.id or f"#{slot.offset}.{slot.place}"
         if facts.outline.id != id:
@@ -290,9 +274,7 @@ def _weight(facts: RecordFacts) -> int:
 
 
 def _why(turn: list[ReplayedMessage]) -> Dropped:
-    answered = any(
-        entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn
-    )
+    answered = any(entry.facts.has_content and entry.facts.outline.author is Author.MODEL for entry in turn)
     asked = turn[0].facts.outline.prompt
     return Dropped.FAILED_PROMPT if asked and not answered else Dropped.BURIED
 

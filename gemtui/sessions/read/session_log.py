@@ -22,13 +22,7 @@ from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.record_facts import RecordKind
 from gemtui.sessions.read.replay import Replay, ReplayedMessage, left_out_note
-from gemtui.sessions.read.source import (
-    LineSource,
-    Record,
-    RecordSource,
-    RewrittenSource,
-    WholeSource,
-)
+from gemtui.sessions.read.source import LineSource, Record, RecordSource, RewrittenSource, WholeSource
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Outline
 
@@ -85,12 +79,7 @@ class SessionLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
     def close(self) -> None:
@@ -175,13 +164,9 @@ class SessionLog:
             raise NotASession(f"{self.path} is empty", path=self.path)
         if data[:1] == b"{" and (b'"sessionId"' in data or _is_cut(data)):
             raise NotASession(
-                f"{self.path} ends before its first message; it may not be complete yet, so "
-                "try again",
-                path=self.path,
+                f"{self.path} ends before its first message; it may not be complete yet, so try again", path=self.path
             )
-        raise NotASession(
-            f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path
-        )
+        raise NotASession(f"{self.path} is not a Gemini session (no sessionId at its beginning)", path=self.path)
 
     def _reset(self, source: RecordSource) -> None:
         self._replay = Replay()
@@ -209,9 +194,7 @@ class SessionLog:
                 return None
             data = source.read(0, amount)
             if (values := values_in(data)) > legacy_json.VALUES:
-                self._require_other_form(
-                    source, size=values, limit=legacy_json.VALUES, of="JSON values"
-                )
+                self._require_other_form(source, size=values, limit=legacy_json.VALUES, of="JSON values")
                 return None
             parsed = legacy_json.parse_legacy(data)
             if parsed is not None and legacy_json.is_session(parsed[0]):
@@ -262,9 +245,7 @@ class SessionLog:
 
     # --- lines -------------------------------------------------------------------------------
 
-    def _read_lines(
-        self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]
-    ) -> bool:
+    def _read_lines(self, source: LineSource, end: int, upto: int | None, cancelled: Callable[[], bool]) -> bool:
         before, was = self.size, self.torn
         pieces: list[bytes] = []
         held, at = 0, self.size
@@ -401,11 +382,7 @@ class SessionLog:
         mere tool results are left out.
         """
         replay = self._replay
-        return [
-            replay.outline(entry)
-            for entry in replay.entries
-            if entry.facts.kind is RecordKind.MESSAGE
-        ]
+        return [replay.outline(entry) for entry in replay.entries if entry.facts.kind is RecordKind.MESSAGE]
 
     @property
     def dropped(self) -> Sequence[Outline]:

@@ -12,9 +12,7 @@ from pathlib import Path
 from gemtui.sessions.store.store import ChatFile
 
 _CHATS, _OUTPUTS, _OF_SESSION = "/chats/", "tool-outputs", "session-"
-_OF_ALL = frozenset(
-    {"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"}
-)
+_OF_ALL = frozenset({"chats", "checkpoints", "logs", "memory", "plans", "tasks", "tool-outputs", "tracker", "bin"})
 """Folders beside `chats` that belong to the whole project.
 
 They are never taken for a session's folder, even if a log's header gives such a name as its session

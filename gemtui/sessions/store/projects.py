@@ -57,12 +57,7 @@ class Projects:
         `tmp`, then in `history`), by the registry, and by the hash of a known path. `key`: the
         folder's name. `project_hash`: the hash in the header of a session in the folder.
         """
-        return (
-            self._markers.get(key)
-            or self._by_slug.get(key)
-            or self._by_hash(key)
-            or self._by_hash(project_hash)
-        )
+        return self._markers.get(key) or self._by_slug.get(key) or self._by_hash(key) or self._by_hash(project_hash)
 
     def _by_hash(self, name: str | None) -> str | None:
         """Return the known path with this hash, or None.
@@ -85,9 +80,7 @@ class Projects:
 
     def unplaced(self) -> frozenset[str]:
         """Return the names of `tmp` folders whose project is named only in their sessions."""
-        return frozenset(
-            key for key in self._markers if not is_hash(key) and self.root_of(key) is None
-        )
+        return frozenset(key for key in self._markers if not is_hash(key) and self.root_of(key) is None)
 
     def unknown_hashes(self) -> frozenset[str]:
         """Return the names of `tmp` folders that are hashes of unknown paths."""

@@ -56,9 +56,7 @@ def remarks(files: Iterable[FilePatch], problems: Iterable[Problem] = ()) -> lis
     for each in files:
         if each.gaps:
             found.setdefault(_CHANGED_BETWEEN, []).append(str(each.path))
-    return [
-        Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()
-    ]
+    return [Remark(f"{what}: {counted(len(about), 'file')}", about) for what, about in found.items()]
 
 
 class ProjectPatch:
@@ -93,10 +91,7 @@ class ProjectPatch:
             if found.text and (name in names | folders or not names.isdisjoint(name.parents)):
                 found = FilePatch(
                     path=path,
-                    unknown=(
-                        "another file in the patch has the same name, or its name is also the name "
-                        "of a folder"
-                    ),
+                    unknown=("another file in the patch has the same name, or its name is also the name of a folder"),
                 )
             elif found.text:
                 names.add(name)

@@ -70,10 +70,7 @@ class RecordedWrite(Write, frozen=True, kw_only=True, gc=False):
 
 
 WRITES: CachedRows[tuple[Write, ...]] = CachedRows(
-    file="writes.sqlite3",
-    version=3,
-    application=0x67656F00,
-    decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode,
+    file="writes.sqlite3", version=3, application=0x67656F00, decode=msgspec.msgpack.Decoder(tuple[Write, ...]).decode
 )
 
 
@@ -147,9 +144,7 @@ def recorded_changes(
         progress(done, len(wrote))
 
 
-def change_of(
-    write: RecordedWrite, *, cancelled: Callable[[], bool] = never
-) -> DiffDisplay | Problem | None:
+def change_of(write: RecordedWrite, *, cancelled: Callable[[], bool] = never) -> DiffDisplay | Problem | None:
     """Return the change a call made or would have made; None if unknown.
 
     The change is read from the call's session.
@@ -218,9 +213,7 @@ def normalized_path(project: str | None, name: str) -> PurePath:
     return PurePath(os.path.normpath(PurePath(project or "", name)))
 
 
-def _writes(
-    log: SessionLog, *, of_message: str | None = None
-) -> Iterator[tuple[Write, DiffDisplay | None]]:
+def _writes(log: SessionLog, *, of_message: str | None = None) -> Iterator[tuple[Write, DiffDisplay | None]]:
     """Yield the calls in a session that write a file, with their changes.
 
     `of_message`: the id of the only message to read; None means all messages. Calls that a fork

@@ -35,11 +35,7 @@ class Excerpt(Struct, frozen=True, kw_only=True):
 
 
 def bounded_excerpt(
-    text: str,
-    *,
-    head: int = LINES // 2,
-    tail: int = LINES // 2,
-    cleaned: Callable[[str], Clean] = clean,
+    text: str, *, head: int = LINES // 2, tail: int = LINES // 2, cleaned: Callable[[str], Clean] = clean
 ) -> Excerpt:
     """Return up to `head` lines from the start of `text` and `tail` from its end.
 

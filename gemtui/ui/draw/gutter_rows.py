@@ -16,19 +16,7 @@ from rich.style import Style
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.bounds import LINES, Excerpt, bounded_excerpt
 from gemtui.ui.draw.code import LIMIT, highlight
-from gemtui.ui.draw.lines import (
-    EMPTY,
-    Line,
-    Piece,
-    Pieces,
-    fit,
-    own,
-    prefixed,
-    tabless,
-    width_of,
-    wrap,
-    wrap_anywhere,
-)
+from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, fit, own, prefixed, tabless, width_of, wrap, wrap_anywhere
 from gemtui.ui.draw.theme import Look, Role
 
 _JSON_PIECES = 6_000
@@ -165,9 +153,7 @@ def _coloured(lines: Sequence[Clean], language: Clean, look: Look) -> Iterator[G
     yield from _plain(lines[some:], look[Role.TEXT])
 
 
-def _numbered(
-    rows: Iterable[GutterRow], first: int, digits: int, look: Look
-) -> Iterator[GutterRow]:
+def _numbered(rows: Iterable[GutterRow], first: int, digits: int, look: Look) -> Iterator[GutterRow]:
     for number, row in enumerate(rows, first):
         yield GutterRow((Piece(own(f"{number:>{digits}}  "), look[Role.MUTED]),), row.text)
 

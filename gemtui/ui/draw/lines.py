@@ -125,9 +125,7 @@ def wrap_anywhere(pieces: Pieces, width: int) -> list[Line]:
         return [Line(_stripped(pieces))]
     rows = _divide(pieces, list(_cell_breaks(text, 0, len(text), width)))
     return [
-        Line(_stripped(row), 0, "" if index else None)
-        for index, row in enumerate(rows)
-        if not index or _stripped(row)
+        Line(_stripped(row), 0, "" if index else None) for index, row in enumerate(rows) if not index or _stripped(row)
     ]
 
 
@@ -252,9 +250,7 @@ def _stripped(pieces: Pieces) -> Pieces:
 # --- framing -----------------------------------------------------------------------------------
 
 
-def prefixed(
-    lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True
-) -> Iterator[Line]:
+def prefixed(lines: Iterable[Line], first: Pieces, rest: Pieces | None = None, *, frame: bool = True) -> Iterator[Line]:
     """Yield the lines, with `first` before the first one and `rest` before all others.
 
     `rest`: None means `first`. `frame`: whether the prefix is a frame, which isn't copied along

@@ -31,10 +31,7 @@ def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
         yield from draw(clean(text[:cut]), look)
     if rest := text[cut:]:
         if cut:
-            yield from (
-                BLANK,
-                note_line("too long for Markdown; the rest is shown as plain text", look),
-            )
+            yield from (BLANK, note_line("too long for Markdown; the rest is shown as plain text", look))
         yield from text_rows(rest, look, folded=False, prose=True).lines
 
 

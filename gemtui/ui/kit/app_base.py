@@ -90,12 +90,7 @@ class AppBase(App[None]):
     NOTIFICATION_TIMEOUT = 4
 
     def __init__(
-        self,
-        start: Start,
-        config: Config,
-        clock: Callable[[], datetime],
-        *,
-        ansi_color: bool | None = None,
+        self, start: Start, config: Config, clock: Callable[[], datetime], *, ansi_color: bool | None = None
     ) -> None:
         super().__init__(ansi_color=ansi_color)
         self.start, self.config, self.clock = start, config, clock
@@ -338,9 +333,7 @@ class AppBase(App[None]):
             self.run_worker(self._notify(notice), group="ring")
 
     async def _notify(self, notice: Notification) -> None:
-        self._write(
-            notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ))
-        )
+        self._write(notification_sequence(notice, await asyncio.to_thread(ringing_terminal, os.environ)))
 
     def _is_seen(self) -> None:
         """Reset the window title, because the user has seen its notification."""
@@ -375,9 +368,7 @@ class AppBase(App[None]):
         lines = text.count("\n") + 1
         self.copy(text, f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters")
 
-    def show_message(
-        self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT
-    ) -> None:
+    def show_message(self, text: str, *, problem: bool = False, seconds: float = NOTIFICATION_TIMEOUT) -> None:
         """Show a message for a few seconds in the status line.
 
         If the message is about a problem, or if it doesn't fit there, it appears as a toast at the

@@ -29,12 +29,7 @@ ALWAYS = (BY_ID["app.help"], BY_ID["app.command_palette"])
 
 
 def joined(
-    left: Sequence[Content],
-    right: Sequence[Content],
-    width: int,
-    mark: str,
-    *,
-    gives_way: LineEnd = "right",
+    left: Sequence[Content], right: Sequence[Content], width: int, mark: str, *, gives_way: LineEnd = "right"
 ) -> Content:
     """Return one line of `width` cells with parts at its left and right ends.
 
@@ -75,12 +70,7 @@ class BarLine(Widget):
     """
 
     def __init__(
-        self,
-        *,
-        id: str,
-        mark: str | None = None,
-        gives_way: LineEnd = "right",
-        classes: str | None = None,
+        self, *, id: str, mark: str | None = None, gives_way: LineEnd = "right", classes: str | None = None
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._mark, self._gives_way = mark, gives_way
@@ -195,9 +185,7 @@ class FooterLine(BarLine):
     def _hint(self, key: Key, alive: Collection[str], label: str) -> Content:
         click = Style.from_meta({"key": key.id})
         return Content.assemble(
-            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"),
-            " ",
-            (label.lower(), "dim"),
+            (key.footer(ascii=glyphs_of(self.app).ascii, alive=alive), "bold $text-accent"), " ", (label.lower(), "dim")
         ).stylize(click)
 
 

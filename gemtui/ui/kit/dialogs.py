@@ -38,9 +38,7 @@ class ChooseScreen(DialogScreen[str]):
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(
-        self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0
-    ) -> None:
+    def __init__(self, question: Clean, about: Sequence[Clean], choices: Sequence[Choice], *, at: int = 0) -> None:
         super().__init__()
         self.asked = Message().time
         self._question, self._about, self._choices, self._at = question, about, choices, at
@@ -91,9 +89,7 @@ class _QuestionScreen(DialogScreen[bool]):
     VERTICAL_BREAKPOINTS = LOW
     _key = ""
 
-    def __init__(
-        self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str
-    ) -> None:
+    def __init__(self, question: Clean, about: Clean, lines: Sequence[Clean], *, yes: str, no: str) -> None:
         super().__init__()
         self.asked = Message().time
         self._question, self._about, self._lines = question, about, lines
@@ -135,13 +131,7 @@ class ConfirmScreen(_QuestionScreen):
 
 
 async def confirm(
-    app: App[Any],
-    question: Clean,
-    about: Clean,
-    lines: Sequence[Clean] = (),
-    *,
-    yes: str,
-    no: str,
+    app: App[Any], question: Clean, about: Clean, lines: Sequence[Clean] = (), *, yes: str, no: str
 ) -> bool:
     """Ask a question in a `ConfirmScreen`; return True only if the user confirms.
 
@@ -202,9 +192,7 @@ class AskScreen(FieldScreen[str]):
 
     BINDINGS = bindings(Where.DIALOG)
 
-    def __init__(
-        self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = ""
-    ) -> None:
+    def __init__(self, question: Clean, *, value: str, problem: Callable[[str], str], subject: str = "") -> None:
         super().__init__(subject=f"{question} {subject}")
         self._question, self._value, self._problem = question, value, problem
 

@@ -113,13 +113,7 @@ class Key(Struct, frozen=True, kw_only=True):
     def binding(self) -> Binding:
         """The key as a Textual binding."""
         return Binding(
-            self.keys,
-            self.call,
-            self.label,
-            show=False,
-            priority=self.priority,
-            tooltip=self.help,
-            id=self.id,
+            self.keys, self.call, self.label, show=False, priority=self.priority, tooltip=self.help, id=self.id
         )
 
     def works(self, node: DOMNode) -> bool:

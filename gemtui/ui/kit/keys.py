@@ -64,13 +64,7 @@ def bindings(*places: Where) -> list[BindingType]:
     return [key.binding for place in places for key in keys_of(place)]
 
 
-_ONLY_WHILE_TYPING = {
-    Where.FILTER,
-    Where.FIND,
-    Where.DIALOG,
-    Where.CONFIRM,
-    Where.CONFIRM_FOR_GOOD,
-}
+_ONLY_WHILE_TYPING = {Where.FILTER, Where.FIND, Where.DIALOG, Where.CONFIRM, Where.CONFIRM_FOR_GOOD}
 _NOT_ITSELF = {"app.command_palette"}
 _HANDED_ON = {"enter", "ctrl+c", "up", "down", "pageup", "pagedown"}
 """Keys that a one-line field binds, but also passes on to its parents."""
@@ -88,9 +82,7 @@ def acting(screen: Screen[Any]) -> list[tuple[Key, DOMNode]]:
         for key in _keys_of(node):
             names = set(key.keys.split(","))
             alive = {
-                name
-                for name in names - taken
-                if name in bound and (bound[name].node is node or name in _HANDED_ON)
+                name for name in names - taken if name in bound and (bound[name].node is node or name in _HANDED_ON)
             }
             if alive and key.works(node):
                 found.append((key, node))

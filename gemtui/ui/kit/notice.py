@@ -23,9 +23,7 @@ class NoticePane(VerticalScroll, can_focus=True):
     """A notice: a heading, text that can be selected and copied, and keys that help."""
 
     BINDINGS = bindings(Where.NOTICE)
-    KEYS: tuple[Key, ...] = tuple(
-        BY_ID[id] for id in ("notice.again", "notice.copy", "notice.back")
-    )
+    KEYS: tuple[Key, ...] = tuple(BY_ID[id] for id in ("notice.again", "notice.copy", "notice.back"))
 
     class AgainRequested(Message):
         """Request to repeat what failed."""
@@ -93,11 +91,7 @@ def _words(home: Path, snapshot: Snapshot) -> tuple[Clean, list[Clean]]:
     match snapshot.state:
         case StoreState.MISSING:
             heading = "No Gemini sessions here yet."
-            lines = [
-                f"Gemini CLI stores sessions in  {place}/tmp",
-                "That folder does not exist.",
-                "",
-            ]
+            lines = [f"Gemini CLI stores sessions in  {place}/tmp", "That folder does not exist.", ""]
             lines += _START
         case StoreState.NO_FOLDER:
             heading = "Gemini CLI can't store sessions here."

@@ -94,6 +94,5 @@ class RawScreen(AnsweringScreen[None]):
     def on_mount(self) -> None:
         lines = self._text.count("\n") + 1
         self.query_one("#header", BarLine).show_parts(
-            [Content.styled(self._heading, "bold")],
-            [Content.styled(counted(lines, "line"), "dim")],
+            [Content.styled(self._heading, "bold")], [Content.styled(counted(lines, "line"), "dim")]
         )

@@ -106,18 +106,13 @@ async def _on_purpose(app: AppBase, file: PolicyFile) -> bool:
                 Clean("Gemini CLI loads this file in every session, not only in runs that"),
                 Clean("gemtui starts. The old version is kept next to it as .bak."),
             ),
-            (
-                Choice("no", Clean("Don't save")),
-                Choice("yes", Clean("Save it")),
-            ),
+            (Choice("no", Clean("Don't save")), Choice("yes", Clean("Save it"))),
         )
     )
     return answer == "yes"
 
 
-async def _write(
-    app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool
-) -> bool:
+async def _write(app: AppBase, draft: Draft, opened: Opened, document: Document, *, force: bool) -> bool:
     try:
         saved = await asyncio.to_thread(store.save_policy, opened, document, force=force)
     except PolicyChanged:
@@ -144,10 +139,7 @@ async def _changed(app: AppBase, draft: Draft, opened: Opened, document: Documen
         choices = [keep, reload, write]
     else:
         head, said = "The file was deleted", "Another program deleted it."
-        choices = [
-            keep,
-            Choice("write", Clean("Save it again"), Clean("with the text shown here")),
-        ]
+        choices = [keep, Choice("write", Clean("Save it again"), Clean("with the text shown here"))]
     lines = (clean_line(short_path(opened.file.path)), Clean(said))
     answer = await app.push_screen_wait(ChooseScreen(Clean(head), lines, choices))
     if answer == "write":
@@ -174,9 +166,7 @@ async def create_policy(app: AppBase, draft: Draft, text: str) -> bool:
     """
     name = SUGGESTED
     while True:
-        asked = await app.push_screen_wait(
-            AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem)
-        )
+        asked = await app.push_screen_wait(AskScreen(Clean("Name for the policy"), value=name, problem=_name_problem))
         if asked is None:
             return False
         name = asked.strip()
@@ -254,10 +244,7 @@ async def ask_before_run(app: AppBase, draft: Draft) -> str | None:
         ChooseScreen(
             clean_line(f"{draft.name} has unsaved changes"),
             (Clean("Runs use the saved file, without your unsaved changes."),),
-            (
-                Choice("save", Clean("Save and run")),
-                Choice("saved", Clean("Run"), Clean("with the saved file")),
-            ),
+            (Choice("save", Clean("Save and run")), Choice("saved", Clean("Run"), Clean("with the saved file"))),
         )
     )
 

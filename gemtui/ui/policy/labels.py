@@ -65,9 +65,7 @@ def locked_text(draft: Draft, glyphs: Glyphs) -> Content:
     """Return the text that explains why a file can't be edited rule by rule."""
     sign = f"{glyphs.failed} {clean_line(draft.document.locked)}"
     keys = ("policy.open_file", "policy.files")
-    return Content("\n").join(
-        [Content.styled(sign, "$text-error"), Content(""), *(hint(id, glyphs) for id in keys)]
-    )
+    return Content("\n").join([Content.styled(sign, "$text-error"), Content(""), *(hint(id, glyphs) for id in keys)])
 
 
 def title(draft: Draft, shown: int, *, simple: bool) -> Iterator[Content]:

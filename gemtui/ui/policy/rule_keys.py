@@ -114,9 +114,7 @@ class RuleKeys(PolicyPart):
     async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
         if (place := self.screen.place) is not None:
             seen = self.screen.draft.document
-            await self.screen.edit(
-                edits.edit_by_index(seen, lambda document: make(document, place))
-            )
+            await self.screen.edit(edits.edit_by_index(seen, lambda document: make(document, place)))
 
     def action_undo(self) -> None:
         if self.screen.draft.can_undo:

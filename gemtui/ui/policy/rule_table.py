@@ -51,8 +51,7 @@ def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
     """
     wanted = words.lower().split()
     made = (
-        _row(place, draft.entries[place], draft.document.problems[place])
-        for place in priority_order(draft.entries)
+        _row(place, draft.entries[place], draft.document.problems[place]) for place in priority_order(draft.entries)
     )
     return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
 
@@ -140,9 +139,7 @@ class RuleTable(RowList[RuleRow], inherit_bindings=False):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.RULES)
 
     def __init__(self) -> None:
-        super().__init__(
-            draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules"
-        )
+        super().__init__(draw_rule, key=lambda row: row.place, empty=Clean("No rule matches."), id="rules")
 
     @property
     def place(self) -> int | None:

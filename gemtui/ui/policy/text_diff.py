@@ -103,10 +103,7 @@ def _cut(lines: Sequence[TextDiffLine]) -> Iterator[TextDiffLine]:
     A line with the sign "…" replaces lines that are left out.
     """
     near = {
-        each
-        for at, line in enumerate(lines)
-        if line.sign != " "
-        for each in range(at - _AROUND, at + _AROUND + 1)
+        each for at, line in enumerate(lines) if line.sign != " " for each in range(at - _AROUND, at + _AROUND + 1)
     } or set(range(MOST_LINES))
     shown = sorted(at for at in near if 0 <= at < len(lines))[:MOST_LINES]
     last = -1

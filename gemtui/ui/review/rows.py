@@ -134,11 +134,7 @@ def draw_diff_row(row: DiffRow, look: Look, reverted: Collection[str], comment: 
     role = {"+": Role.ADDED, "-": Role.REMOVED}.get(row.sign, Role.TEXT)
     sign = {"+": look.glyphs.added, "-": look.glyphs.removed}.get(row.sign, " ")
     text = tabless(visible(row.text.replace("\n", " ")))
-    pieces = (
-        Piece(own(f"{row.line:>{_DIGITS}} "), muted),
-        Piece(own(f"{sign} "), look[role]),
-        Piece(text, look[role]),
-    )
+    pieces = (Piece(own(f"{row.line:>{_DIGITS}} "), muted), Piece(own(f"{sign} "), look[role]), Piece(text, look[role]))
     if comment:
         pieces += (Piece(own("  "), muted), Piece(clean_line(comment), look[Role.ACCENT]))
     return pieces

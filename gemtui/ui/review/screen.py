@@ -43,14 +43,7 @@ from gemtui.ui.kit.editor import open_git_tool
 from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.review.rows import (
-    DiffRow,
-    ReviewRow,
-    diff_rows,
-    draw_diff_row,
-    draw_review_row,
-    list_rows,
-)
+from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_review_row, list_rows
 
 WAIT = 1.0
 """How many seconds to wait between checks of whether the run has ended."""
@@ -66,9 +59,7 @@ def review_session(summary: Summary, title: str) -> ReviewScreen:
     return ReviewScreen(subject_of(summary), title)
 
 
-def review_run(
-    folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str
-) -> ReviewScreen:
+def review_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str) -> ReviewScreen:
     """Return the screen to review a run's changes.
 
     `folder`: the folder that the run works in. `session`, `run`: their ids. `calls`: the tool calls
@@ -106,9 +97,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         return cast("RowList[DiffRow]", self.query_one("#review-diff", RowList))
 
     def compose(self) -> ComposeResult:
-        files = RowList[ReviewRow](
-            self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list"
-        )
+        files = RowList[ReviewRow](self._draw, key=lambda row: row.key, empty=own("reading"), id="review-list")
         side = Vertical(
             BarLine(id="review-heading", classes="heading"),
             RowList[DiffRow](self._draw_line, id="review-diff"),
@@ -291,19 +280,13 @@ class ReviewScreen(DialogGuardScreen[str]):
 
         `idle`: whether no agent is working in the folder, so that they can be reverted now.
         """
-        words = (
-            []
-            if idle
-            else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
-        )
+        words = [] if idle else [Clean("An agent is working here. Hunks are reverted once it is done."), Clean("")]
         for file in () if self._review is None else self._review.files:
             for hunk in (each for each in file.hunks if each.id in self._marked):
                 path = clean_line(os.fsdecode(file.path))
                 line = f":{hunk.now}" if hunk.now else ""
                 words.append(clean_line(f"{path}{line}  {owner_words(hunk.owner)}"))
-            words += [
-                clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)
-            ]
+            words += [clean_line(stay_words(*each)) for each in dependent_hunks([file], self._marked)]
         return at_most(words, _MOST_LISTED)
 
     @work(exclusive=True, group="wait")
@@ -335,11 +318,7 @@ class ReviewScreen(DialogGuardScreen[str]):
 
     def _words_about(self, done: Reverted) -> str:
         files = counted(len(done.paths), "file")
-        words = (
-            f"Reverted hunks in {files}. To reverse this, run gemtui redo."
-            if done.paths
-            else "Nothing reverted."
-        )
+        words = f"Reverted hunks in {files}. To reverse this, run gemtui redo." if done.paths else "Nothing reverted."
         if not done.left:
             return words
         names = {
@@ -367,9 +346,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         named = clean_line(f"{os.fsdecode(row.file.path)}:{row.line}")
         text = await self.app.push_screen_wait(
             AskScreen(
-                clean_line(f"Comment on {named}"),
-                value="" if known is None else known.text,
-                problem=lambda _: "",
+                clean_line(f"Comment on {named}"), value="" if known is None else known.text, problem=lambda _: ""
             )
         )
         if text is None:

@@ -17,25 +17,10 @@ from gemtui.policy.words import LONG, condition_words, decision_word, rule_sourc
 from gemtui.text import Clean, command_line, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import target
-from gemtui.ui.draw.lines import (
-    BLANK,
-    Line,
-    Piece,
-    Pieces,
-    cut,
-    flat,
-    own,
-    prefixed,
-    width_of,
-    wrap,
-)
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, flat, own, prefixed, width_of, wrap
 from gemtui.ui.draw.theme import BOLD, Glyphs, Look, Role
 
-_ROLES = {
-    Decision.ALLOW: Role.SUCCESS,
-    Decision.ASK_USER: Role.WARNING,
-    Decision.DENY: Role.ERROR,
-}
+_ROLES = {Decision.ALLOW: Role.SUCCESS, Decision.ASK_USER: Role.WARNING, Decision.DENY: Role.ERROR}
 NOT_OFFERED = "not offered"
 
 
@@ -45,20 +30,14 @@ NOT_OFFERED = "not offered"
 def decision_symbol(decision: Decision, look: Look) -> Clean:
     """Return a decision's symbol, which is one cell wide."""
     glyphs = look.glyphs
-    signs = {
-        Decision.ALLOW: glyphs.ok,
-        Decision.ASK_USER: glyphs.ask,
-        Decision.DENY: glyphs.denied,
-    }
+    signs = {Decision.ALLOW: glyphs.ok, Decision.ASK_USER: glyphs.ask, Decision.DENY: glyphs.denied}
     return own(signs[decision])
 
 
 def decision_pieces(decision: Decision, look: Look, *, room: int = 0) -> Pieces:
     """Return a decision's symbol and its word, padded to `room` cells."""
     style = look[_ROLES[decision]]
-    return (
-        Piece(own(f"{decision_symbol(decision, look)} {decision_word(decision):<{room}}"), style),
-    )
+    return (Piece(own(f"{decision_symbol(decision, look)} {decision_word(decision):<{room}}"), style),)
 
 
 def hidden(look: Look, *, room: int = 0) -> Pieces:

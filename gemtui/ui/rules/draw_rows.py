@@ -229,10 +229,7 @@ def _share(row: RuleCount, look: Look) -> Pieces:
         return (*front, _muted("by the tool itself, under any policy", look))
     if rule is None:
         return (*front, _muted("no rule applies, so the approval mode decides", look))
-    left = (
-        *front,
-        Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]),
-    )
+    left = (*front, Piece(own(f"{tools_words(rule)}  {condition_words(rule)}"), look[Role.TEXT]))
     return _both(left, (_muted(_place(rule, look), look),), look)
 
 
@@ -259,10 +256,7 @@ def suggest_row(row: SuggestRow, look: Look) -> Pieces:
             return _proposal(row, look)
         case _:
             left = (
-                Piece(
-                    own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"),
-                    look[Role.WARNING],
-                ),
+                Piece(own(f"{look.glyphs.warning} {command_line(row.what[:LONG])}"), look[Role.WARNING]),
                 _muted(f"  {visible_line(row.why[:LONG])}", look),
             )
             return _both(left, (_muted(counted(row.calls, "call"), look),), look)

@@ -115,9 +115,7 @@ def review_rule(document: Document, place: int | None, rule: Rule) -> RuleReview
     try:
         changed = document.add(rule) if place is None else document.replace(place, rule)
     except GemtuiError as error:
-        finding = Finding(
-            file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error)
-        )
+        finding = Finding(file=document.source, rule=0, field="", severity=Severity.ERROR, message=str(error))
         return RuleReview((finding,), None)
     found = changed.problems[-1 if place is None else place]
     return RuleReview(found, fixed(rule, found), fixable(rule, found))
@@ -136,13 +134,7 @@ class RuleForm(FormScreen[Rule]):
     AUTO_FOCUS = "#tools"
 
     def __init__(
-        self,
-        document: Document,
-        rule: Rule,
-        *,
-        project: Path,
-        place: int | None = None,
-        about: Clean = EMPTY,
+        self, document: Document, rule: Rule, *, project: Path, place: int | None = None, about: Clean = EMPTY
     ) -> None:
         super().__init__()
         self._document, self._rule, self._place, self._about = document, rule, place, about
@@ -152,9 +144,7 @@ class RuleForm(FormScreen[Rule]):
 
     def compose(self) -> ComposeResult:
         values = values_of(self._rule)
-        with Dialog(
-            self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"
-        ):
+        with Dialog(self._title(), own("tab next   space choose   enter apply   esc close"), id="rule-form"):
             if self._about:
                 yield Static(Content.styled(self._about, "dim"), id="about")
             with VerticalScroll(id="rule-fields", can_focus=False):
@@ -218,9 +208,7 @@ class RuleForm(FormScreen[Rule]):
 
     def _found_lines(self) -> Iterator[Content]:
         glyphs = glyphs_of(self.app)
-        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[
-            :MOST_FINDINGS
-        ]:
+        for finding in sorted(self._looked.findings, key=lambda each: each.severity)[:MOST_FINDINGS]:
             sign, style = finding_sign(finding, glyphs)
             field = f"{finding.field}: " if finding.field else ""
             words = clean_line(f"{sign} {finding.severity}: {field}{finding.message}")
@@ -322,9 +310,7 @@ def tool_hint(text: str) -> Content:
         return Content.styled(clean_line(f"{'  '.join(fitting[:4])}   (right completes)"), "dim")
     meant = tool_catalog.nearest(last) if last else None
     if meant is not None:
-        return Content.styled(
-            clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning"
-        )
+        return Content.styled(clean_line(f"no tool has this name; did you mean {meant}?"), "$text-warning")
     if not split_names(text):
         return Content.styled("any tool", "dim")
     return Content("")

@@ -130,9 +130,7 @@ def _quoted(text: str) -> str:
 
 
 def _annotation_text(annotations: Mapping[str, Any]) -> str:
-    return ", ".join(
-        f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items()
-    )
+    return ", ".join(f"{name} = {tomlkit.item(value).as_string()}" for name, value in annotations.items())
 
 
 def rule_of(values: Values, base: Rule, project: str = "") -> Rule | FieldProblem:

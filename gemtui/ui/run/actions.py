@@ -47,9 +47,7 @@ MOST_STDERR = 1_000_000
 """Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
 
-async def trusted(
-    app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ
-) -> bool | None:
+async def trusted(app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ) -> bool | None:
     """Return whether a run needs Gemini CLI's option to trust the folder.
 
     Returns None if the run must not start, because the user refuses to trust the folder. The user
@@ -85,11 +83,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     report = await asyncio.to_thread(before_run_report, options)
     if report.is_news:
         title = Clean("Before this run")
-        about = (
-            clean_line(str(report.folder)),
-            Clean(""),
-            Clean("Settings that act without asking:"),
-        )
+        about = (clean_line(str(report.folder)), Clean(""), Clean("Settings that act without asking:"))
         yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
         return await _agreed(app, title, about, yes, report)
     if report.changed or (report.notices and not report.seen):
@@ -98,9 +92,7 @@ async def _told(app: AppBase, options: AgentOptions) -> bool:
     return True
 
 
-async def _agreed(
-    app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report
-) -> bool:
+async def _agreed(app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report) -> bool:
     """Show the start of a report on what settings do in a run, and ask whether to run.
 
     The user can also open the full report. If they agree to run, it is recorded that they have seen
@@ -137,9 +129,7 @@ async def show_trusted(app: AppBase) -> None:
     """
     while folders := await asyncio.to_thread(trust.trusted_folders):
         rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
-        about = (
-            Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),
-        )
+        about = (Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),)
         chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
         if chosen is None:
             return
@@ -164,9 +154,7 @@ _PLACES = {
 }
 
 
-async def show_command(
-    app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions
-) -> None:
+async def show_command(app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions) -> None:
     """Show the command line and the files that a run would use, or why it can't start.
 
     `prompt`, `options`: those of the run.
@@ -208,9 +196,7 @@ async def prompt_from_file(app: AppBase, folder: Path) -> str | None:
     def problem(text: str) -> str:
         return "" if text.strip() and is_file(place(text)) else "File not found."
 
-    chosen = await app.push_screen_wait(
-        AskScreen(Clean("Prompt from a file"), value="", problem=problem)
-    )
+    chosen = await app.push_screen_wait(AskScreen(Clean("Prompt from a file"), value="", problem=problem))
     if chosen is None:
         return None
     with app.reporting():
@@ -299,9 +285,7 @@ async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
             continue
         run = await registry.attach(wanted.run)
         if run is None:
-            app.show_message(
-                "This run can't be shown, because its files are corrupt.", problem=True
-            )
+            app.show_message("This run can't be shown, because its files are corrupt.", problem=True)
         return run
     app.show_message("No runs yet.")
     return None
@@ -318,9 +302,7 @@ async def _stop(app: AppBase, run: Run) -> None:
     app.show_message("Stopping (SIGTERM)")
     with app.reporting("The run's result could not be saved"):
         ended = await asyncio.to_thread(stop_run, run)
-        app.show_message(
-            "Stopped" if ended else "Some of the run's processes could not be stopped. Try again."
-        )
+        app.show_message("Stopped" if ended else "Some of the run's processes could not be stopped. Try again.")
 
 
 async def may_leave(app: AppBase, registry: RunRegistry) -> bool:
@@ -433,17 +415,13 @@ async def keep_options(app: AppBase, run: LiveRun, options: AgentOptions) -> Non
         await run.keep_options(options)
 
 
-async def _without_gate(
-    app: AppBase, options: AgentOptions, error: GateError
-) -> AgentOptions | None:
+async def _without_gate(app: AppBase, options: AgentOptions, error: GateError) -> AgentOptions | None:
     """Explain why a run can't ask the user for approval, and offer alternatives.
 
     Returns the options for another attempt to start the run, or None to give up. `error`: why the
     run can't ask.
     """
-    install = Choice(
-        "install", Clean("Install the extension"), Clean("then start the run with Ask me on")
-    )
+    install = Choice("install", Clean("Install the extension"), Clean("then start the run with Ask me on"))
     answer = await app.push_screen_wait(
         ChooseScreen(
             Clean("This run can't ask for your approval"),
@@ -451,11 +429,7 @@ async def _without_gate(
             (
                 Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
                 *((install,) if error.install else ()),
-                Choice(
-                    "unasked",
-                    Clean("Run without asking"),
-                    Clean("calls that need approval are denied"),
-                ),
+                Choice("unasked", Clean("Run without asking"), Clean("calls that need approval are denied")),
             ),
         )
     )

@@ -113,9 +113,7 @@ class Asking(RunPart):
     async def _settle(self, event: QuestionPane.Answered) -> None:
         if (run := self.screen.run_shown) is not None:
             app, talk = self.screen.gemtui, run.conversation
-            await answers.carry_out_answer(
-                app, self.screen.question, talk, event.action, event.shown
-            )
+            await answers.carry_out_answer(app, self.screen.question, talk, event.action, event.shown)
             await self._look(run)
 
     @dialog

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from gemtui.ui.run.screen import RunScreen
 
 
-async def carry_out(
-    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
-) -> None:
+async def carry_out(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
     """Carry out the user's choice for a worktree: show its run, or start new ones."""
     if wanted.then is Then.EACH:
         await _start_each(app, registry, screen, wanted)
@@ -35,9 +33,7 @@ async def carry_out(
         screen.prompt.set_text(wanted.prompt)
 
 
-async def _start_each(
-    app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice
-) -> None:
+async def _start_each(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
     """Send a worktree's first prompt once per variant, and show the first new run.
 
     Each run gets a new worktree and its variant's options (see `WorktreeChoice`).

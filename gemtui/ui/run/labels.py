@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import (
-    AgentOptions,
-    dollars_text,
-    option_value,
-    run_options,
-    seconds_text,
-)
+from gemtui.agent.options import AgentOptions, dollars_text, option_value, run_options, seconds_text
 from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
@@ -112,9 +106,7 @@ def run_state(run: LiveRun, glyphs: Glyphs) -> Content:
         words = f"Stopping (SIGTERM){glyphs.ellipsis} press ctrl+c again to kill"
         return Content.styled(f"{glyphs.interrupted} {words}", "$text-warning")
     if run.stage is Stage.KILLING:
-        return Content.styled(
-            f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error"
-        )
+        return Content.styled(f"{glyphs.interrupted} Killing (SIGKILL){glyphs.ellipsis}", "$text-error")
     if run.waiting:
         return Content.styled(f" {glyphs.ask} ask ", "bold reverse $text-warning")
     word, role = "running", "accent"
@@ -153,9 +145,7 @@ def status_parts(run: LiveRun, glyphs: Glyphs, now: datetime) -> Iterator[Conten
     if run.alive and run.first_checkpoint:
         yield Content.styled(clean_line(run.first_checkpoint), "$text-accent")
     elif run.alive and run.seconds_since_event() >= QUIET and not run.waiting:
-        words = (
-            f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
-        )
+        words = f"{glyphs.warning} no output for {clock(run.seconds_since_event())}; may be retrying"
         yield Content.styled(words, "$text-warning")
     elif run.alive and run.seconds_since_event() >= _SILENT and not run.waiting:
         yield Content.styled(f"no output for {clock(run.seconds_since_event())}", "dim")
@@ -208,9 +198,7 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
         return None
     heading, lines = said
     leave = BY_ID["prompt.leave"].footer()
-    hints = [
-        Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")
-    ]
+    hints = [Content.styled(f"{leave} leaves the prompt; press it again to close this message  ", "dim")]
     for key in (BY_ID[id] for id in keys):
         face = key.footer(ascii=glyphs.ascii)
         hints.append(Content.assemble((face, "bold $text-accent"), (f" {key.label}  ", "dim")))
@@ -295,21 +283,12 @@ def _stopped(run: LiveRun) -> str:
     if ended.killed:
         how = "The run did not stop on SIGTERM and was killed (SIGKILL)."
     others = ended.ended_others
-    more = (
-        f" {counted(others, 'leftover process', 'leftover processes')} stopped too."
-        if others
-        else ""
-    )
+    more = f" {counted(others, 'leftover process', 'leftover processes')} stopped too." if others else ""
     return f"{how}{more} The answer so far and the finished writes are kept."
 
 
 def spent_words(
-    shown: Sequence[Outline] | None,
-    today: Sums | None,
-    prices: Prices | None,
-    now: datetime,
-    *,
-    day_budget: float = 0,
+    shown: Sequence[Outline] | None, today: Sums | None, prices: Prices | None, now: datetime, *, day_budget: float = 0
 ) -> Iterator[str]:
     """Yield how full the context is, and the cost of the conversation and of the day.
 
@@ -336,10 +315,7 @@ def option_words(options: AgentOptions) -> Content:
 
 
 def option_parts(
-    options: AgentOptions,
-    usual: ApprovalMode = ApprovalMode.DEFAULT,
-    spent: Iterable[str] = (),
-    taken_away: int = 0,
+    options: AgentOptions, usual: ApprovalMode = ApprovalMode.DEFAULT, spent: Iterable[str] = (), taken_away: int = 0
 ) -> list[Content]:
     """Return words for the next run's options, most important first.
 
@@ -441,12 +417,7 @@ _LETTERS = {
 
 
 def write_row(
-    write: FileWrite,
-    root: Path,
-    glyphs: Glyphs,
-    *,
-    asked: Set[str] = frozenset(),
-    queued: Set[str] = frozenset(),
+    write: FileWrite, root: Path, glyphs: Glyphs, *, asked: Set[str] = frozenset(), queued: Set[str] = frozenset()
 ) -> Content:
     """Return a row for the list of changed files.
 

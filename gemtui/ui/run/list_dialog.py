@@ -58,9 +58,7 @@ class RunListScreen(FiltersRows, DialogScreen[ChosenRun]):
     BINDINGS = bindings(Where.RUN_LIST)
     AUTO_FOCUS = "RowList"
 
-    def __init__(
-        self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = (), search: str = ""
-    ) -> None:
+    def __init__(self, runs: Sequence[Run], *, only_copies: Collection[RunFolder] = (), search: str = "") -> None:
         super().__init__()
         self.search = search
         self._runs, self._only_copies = list(runs), only_copies

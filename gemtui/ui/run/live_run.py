@@ -19,15 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gemtui.agent.approval import Away, Difference
-from gemtui.agent.events import (
-    AgentEvent,
-    Done,
-    DoneStatus,
-    ErrorSaid,
-    Init,
-    ToolResult,
-    ToolUse,
-)
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, ToolResult, ToolUse
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
@@ -41,14 +33,7 @@ from gemtui.runs.gate.questions import Question, UnaskedCalls
 from gemtui.runs.kept_outcome import keep_outcome
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
 from gemtui.runs.queue_state import QueueState, load_queue, with_messages
-from gemtui.transcript.model import (
-    Author,
-    Message,
-    Outline,
-    ToolCall,
-    ToolStatus,
-    Transcript,
-)
+from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.ui.run.live_files import LiveFiles
 
 LISTEN = 0.3
@@ -542,6 +527,4 @@ def _after(first: Transcript, second: Transcript) -> Transcript:
     def read(index: int) -> Message:
         return first.read(index) if index < count else second.read(index - count)
 
-    return Transcript(
-        outlines=(*first.outlines, *second.outlines), read=read, revision=second.revision
-    )
+    return Transcript(outlines=(*first.outlines, *second.outlines), read=read, revision=second.revision)

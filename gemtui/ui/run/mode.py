@@ -50,9 +50,7 @@ class RunMode:
     the run starts; returns False to cancel it.
     """
 
-    def __init__(
-        self, app: AppBase, *, may_start: Callable[[Sequence[Path]], Awaitable[bool]]
-    ) -> None:
+    def __init__(self, app: AppBase, *, may_start: Callable[[Sequence[Path]], Awaitable[bool]]) -> None:
         self._app, self._may_start = app, may_start
         self._registry: RunRegistry | None = None
         self._made: RunScreen | None = None
@@ -82,10 +80,7 @@ class RunMode:
 
     def _screen(self) -> RunScreen:
         self._made = _pane_class()(
-            self.registry,
-            self._app.start.project,
-            may_start=self._may_start,
-            changed=self.changed,
+            self.registry, self._app.start.project, may_start=self._may_start, changed=self.changed
         )
         return self._made
 
@@ -151,9 +146,7 @@ class RunMode:
         orphans = [run for run in await self.registry.find() if run.state == "orphaned"]
         if orphans:
             whose = "A run" if len(orphans) == 1 else f"{len(orphans)} runs"
-            words = (
-                f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
-            )
+            words = f"{whose} left processes behind. Press ctrl+l in the run pane, then x to stop them."
             self._app.show_message(words, problem=True)
 
     async def show(self, folder: Path | None = None) -> None:
@@ -174,13 +167,9 @@ class RunMode:
         prompt field.
         """
         if summary.project is None or not is_folder(Path(summary.project)):
-            self._app.show_message(
-                "This session can't be continued, because its folder no longer exists."
-            )
+            self._app.show_message("This session can't be continued, because its folder no longer exists.")
         elif Flag.LIVE in summary.flags:
-            self._app.show_message(
-                "This session can't be continued yet, because it is still being written."
-            )
+            self._app.show_message("This session can't be continued yet, because it is still being written.")
         else:
             before = await asyncio.to_thread(_stored, summary.path)
             screen = await self._switched()
@@ -193,9 +182,7 @@ class RunMode:
         If the chat's folder no longer exists, show a message instead.
         """
         if not await asyncio.to_thread(is_folder, chat.folder):
-            self._app.show_message(
-                "This chat can't be continued, because its folder no longer exists."
-            )
+            self._app.show_message("This chat can't be continued, because its folder no longer exists.")
             return
         before = await asyncio.to_thread(self._past, chat)
         screen = await self._switched()

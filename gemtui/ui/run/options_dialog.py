@@ -67,13 +67,7 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "Input"
 
-    def __init__(
-        self,
-        options: AgentOptions,
-        policies: Sequence[PolicyFile] = (),
-        *,
-        remembers: bool = False,
-    ) -> None:
+    def __init__(self, options: AgentOptions, policies: Sequence[PolicyFile] = (), *, remembers: bool = False) -> None:
         super().__init__()
         self._options, self._remembers = options, remembers
         self._texts = texts_of(options)

@@ -77,9 +77,7 @@ class RunPanes(Horizontal):
         self.view.show(run.transcript(), fresh=fresh, end=True)
         self.view.action_follow()
 
-    def prepare(
-        self, before: Transcript | None, name: str | None = None, session: str | None = None
-    ) -> None:
+    def prepare(self, before: Transcript | None, name: str | None = None, session: str | None = None) -> None:
         """Show no run, but the session that the next run will continue, if any.
 
         `before`: the session's conversation. `name`: the name the user gave to the session; used as

@@ -10,12 +10,7 @@ from dataclasses import replace
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 
-_ORDER = (
-    ApprovalMode.DEFAULT,
-    ApprovalMode.AUTO_EDIT,
-    ApprovalMode.PLAN,
-    ApprovalMode.YOLO,
-)
+_ORDER = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN, ApprovalMode.YOLO)
 CARRY_OUT = "Carry out the plan."
 """The prompt that makes a new run carry out a finished run's plan."""
 ASK = "ask"

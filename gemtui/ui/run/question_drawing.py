@@ -37,9 +37,7 @@ class Drawing(NamedTuple):
     left_out: str = ""
 
 
-def draw_proposal(
-    proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look
-) -> Drawing:
+def draw_proposal(proposal: Proposal, cautions: Sequence[Caution], project: Path, look: Look) -> Drawing:
     """Render the warnings about a call, followed by everything the call would do.
 
     `project`: the absolute path of the run's folder, used to recognize paths and commands outside
@@ -90,9 +88,7 @@ def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
 def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     assert proposal.diff is not None
     path = Piece(visible_line(proposal.place(project)), look[Role.TEXT] + BOLD)
-    lines = wrap(
-        (path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width
-    )
+    lines = wrap((path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width)
     shown = bounded_excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))

@@ -191,10 +191,7 @@ class QuestionView(LineView, inherit_bindings=False):
 
 
 _ANSWERING = frozenset(
-    name
-    for key in keys_of(Where.QUESTION)
-    if key.group is Group.CHANGE
-    for name in key.keys.split(",")
+    name for key in keys_of(Where.QUESTION) if key.group is Group.CHANGE for name in key.keys.split(",")
 )
 
 
@@ -348,9 +345,7 @@ class QuestionPane(Vertical):
         if self.shown is not None and self.shown.changed is not None:
             left.insert(1, Content.styled("changed by you", "bold $text-accent"))
         several = len(self.waiting) > 1
-        place = (
-            Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
-        )
+        place = Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
         self.query_one("#question-title", BarLine).show_parts(left, [place])
 
     @on(QuestionView.Moved)
@@ -358,9 +353,7 @@ class QuestionPane(Vertical):
         """Show how much of the call isn't visible, and whether its end has been seen."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
-        line.show_parts(
-            [Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")]
-        )
+        line.show_parts([Content.styled(self._more(), "dim" if view.reached_end else "bold $text-warning")])
 
     def _more(self) -> Clean:
         yes, whole = (BY_ID[each].footer() for each in ("question.yes", "question.whole"))
@@ -423,11 +416,7 @@ class QuestionPane(Vertical):
         It is shown because the user has edited the call, so that allowing it runs something else.
         """
         asked = shown.proposal
-        what = (
-            asked.text[:200]
-            if asked.form is Form.COMMAND
-            else f"{asked.tool} with different arguments"
-        )
+        what = asked.text[:200] if asked.form is Form.COMMAND else f"{asked.tool} with different arguments"
         return Content.styled(visible_line(f"Gemini asked for: {what}"), "dim")
 
     def _say_keys(self) -> None:
@@ -481,9 +470,7 @@ class QuestionPane(Vertical):
         elif action == "whole":
             self.post_message(self.WholeRequested(shown))
         elif action in _SIMILAR and not shown.has_similar:
-            self._tell(
-                f"No rule for similar calls: {shown.similar.words}. Press y to allow only this one."
-            )
+            self._tell(f"No rule for similar calls: {shown.similar.words}. Press y to allow only this one.")
         elif action in YES and not self._is_read:
             self._read_on()
         else:

@@ -75,12 +75,7 @@ class RunRegistry:
         return tuple(run for run in self.runs if run.alive)
 
     async def start(
-        self,
-        prompt: str,
-        options: AgentOptions,
-        *,
-        before: Transcript | None = None,
-        id: str | None = None,
+        self, prompt: str, options: AgentOptions, *, before: Transcript | None = None, id: str | None = None
     ) -> LiveRun:
         """Start a run and follow it; if this call is cancelled, end the run.
 
@@ -95,9 +90,7 @@ class RunRegistry:
         finally:
             self.starting.remove(starting)
 
-    async def _begin(
-        self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None
-    ) -> LiveRun:
+    async def _begin(self, prompt: str, options: AgentOptions, before: Transcript | None, id: str | None) -> LiveRun:
         began = self._clock()
         run = await self.adapter.begin(prompt, options, id=id)
         if options.wait_for_quota:
@@ -243,9 +236,7 @@ def _unattended(options: AgentOptions) -> AgentOptions:
     """
     assert options.cwd is not None
     if before_run_report(options).is_news:
-        raise OptionError(
-            "settings or .env files have changed since you last saw them", option="cwd"
-        )
+        raise OptionError("settings or .env files have changed since you last saw them", option="cwd")
     known = trust_of(options.cwd)
     if options.trust or known is FolderTrust.CLI:
         return options

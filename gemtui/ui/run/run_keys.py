@@ -108,9 +108,7 @@ class RunKeys(RunPart):
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
         if run is not None and run.alive:
             key = BY_ID["run.stop"].footer()
-            app.show_message(
-                f"The run is still working. Press {key} to stop it, or wait until it ends."
-            )
+            app.show_message(f"The run is still working. Press {key} to stop it, or wait until it ends.")
             return None
         session = self._next.options.resume if run is None else run.session or run.resumes
         if session is None:

@@ -164,12 +164,7 @@ class RunScreen(RunPane):
         self.show_options()
 
     def prepare(
-        self,
-        folder: Path,
-        *,
-        resume: str | None = None,
-        before: Transcript | None = None,
-        prompt: str = "",
+        self, folder: Path, *, resume: str | None = None, before: Transcript | None = None, prompt: str = ""
     ) -> None:
         """Show an empty pane for a new run in this folder, or for continuing a session.
 

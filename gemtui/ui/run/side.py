@@ -62,10 +62,7 @@ class WriteList(OptionList):
         chosen, at = self._chosen, self.highlighted or 0
         self.shown, self._asked, self._queued = run.files.rows, asked, queued
         self.clear_options()
-        rows = (
-            write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued)
-            for each in self.shown
-        )
+        rows = (write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued) for each in self.shown)
         self.add_options(map(Option, rows))
         paths = [each.path for each in self.shown]
         if chosen is not None and chosen.path in paths:

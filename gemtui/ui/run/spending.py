@@ -60,6 +60,4 @@ class Spending(RunPart):
         app, outlines = self.screen.gemtui, None if shown is None else shown.outlines
         if run is not None and run.told is None and self._recorded[0] == run.id:
             outlines = self._recorded[1] or outlines
-        return spent_words(
-            outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget
-        )
+        return spent_words(outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget)

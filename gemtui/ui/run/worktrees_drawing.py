@@ -13,19 +13,7 @@ from gemtui.runs.worktrees.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.gutter_rows import note_line, styled
-from gemtui.ui.draw.lines import (
-    BLANK,
-    Line,
-    Piece,
-    Pieces,
-    cut,
-    fit_end,
-    fit_start,
-    flat,
-    own,
-    two_ended,
-    width_of,
-)
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, fit_end, fit_start, flat, own, two_ended, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.run.list_dialog import run_sign
 from gemtui.ui.transcript.card_body import draw_diff
@@ -151,9 +139,7 @@ def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
 # --- comparison --------------------------------------------------------------------------------
 
 
-def compared_lines(
-    files: Sequence[ComparedFile], left: str, right: str, look: Look
-) -> Sequence[Line]:
+def compared_lines(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Sequence[Line]:
     """Return the lines that compare two worktrees' changes, file by file.
 
     There are two columns if there is room for them. `left`, `right`: the worktrees' headings.
@@ -164,9 +150,7 @@ def compared_lines(
         return tuple(_one_below_the_other(files, left, right, look))
     half = look.narrowed(look.width - (look.width - 3) // 2)
     return (
-        *_columns(
-            [_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look
-        ),
+        *_columns([_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look),
         *(line for each in files for line in _beside(each, half, look)),
     )
 
@@ -212,9 +196,7 @@ def _grounded(line: Line) -> Pieces:
     return tuple(Piece(each.text, ground + each.style) for each in line.pieces)
 
 
-def _one_below_the_other(
-    files: Sequence[ComparedFile], left: str, right: str, look: Look
-) -> Iterator[Line]:
+def _one_below_the_other(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Iterator[Line]:
     for file in files:
         if file.same and file.left is not None:
             yield _same(file.left, look)

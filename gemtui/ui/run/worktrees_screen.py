@@ -38,13 +38,7 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.review.screen import ReviewScreen
-from gemtui.ui.run.worktrees_drawing import (
-    WorktreeRow,
-    change_lines,
-    compared_lines,
-    draw_worktree,
-    worktree_facts,
-)
+from gemtui.ui.run.worktrees_drawing import WorktreeRow, change_lines, compared_lines, draw_worktree, worktree_facts
 from gemtui.worktree_records import Worktree, find_worktree, list_worktrees
 
 if TYPE_CHECKING:
@@ -94,9 +88,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         self._marked: str | None = None
 
     def compose(self) -> ComposeResult:
-        rows = RowList[WorktreeRow](
-            self._draw, key=lambda row: row.worktree.name, empty=own("reading")
-        )
+        rows = RowList[WorktreeRow](self._draw, key=lambda row: row.worktree.name, empty=own("reading"))
         side = LineView(what="the changes")
         yield from self.beside(rows, side)
 
@@ -121,9 +113,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         found = await asyncio.to_thread(_rows)
         if self._marked not in {row.worktree.name for row in found}:
             self._marked = None
-        self.rows.empty = own(
-            "No worktrees. Press F6 in the run pane to create one for the next run."
-        )
+        self.rows.empty = own("No worktrees. Press F6 in the run pane to create one for the next run.")
         self.rows.show(found)
         self._show_side(fresh=False)
         self.refresh_bindings()
@@ -180,9 +170,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         if (row := self.rows.chosen) is not None:
             name = row.worktree.name
             self._marked = None if name == self._marked else name
-            self.show_status(
-                "Move to another worktree to compare it with this one." if self._marked else ""
-            )
+            self.show_status("Move to another worktree to compare it with this one." if self._marked else "")
             self.rows.refresh()
             self._show_side(fresh=True)
 
@@ -198,9 +186,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
             self._leave(Then.SHOW, row)
 
     @work(exclusive=True, group="leave")
-    async def _leave(
-        self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = ""
-    ) -> None:
+    async def _leave(self, then: Then, row: WorktreeRow, variants: tuple[Variant, ...] = (), prompt: str = "") -> None:
         runs = await asyncio.to_thread(lambda: runs_of(row.worktree, list_runs(runs_dir())))
         self.dismiss(WorktreeChoice(then, row.worktree, runs, variants, prompt))
 
@@ -225,11 +211,7 @@ class WorktreesScreen(DialogGuardScreen[WorktreeChoice], BesideScreen[WorktreeCh
         known = await asyncio.to_thread(list_policies)
         ours = (each.path.stem for each in known if each.origin is Origin.OURS)
         text = await self.app.push_screen_wait(
-            AskScreen(
-                Clean("Policies, separated by commas"),
-                value=", ".join(ours),
-                problem=_policies_problem,
-            )
+            AskScreen(Clean("Policies, separated by commas"), value=", ".join(ours), problem=_policies_problem)
         )
         if text is not None:
             found = tuple({"policies": (find_policy(name),)} for name in _names(text))
@@ -384,19 +366,11 @@ def _policies_problem(text: str) -> str:
         return str(error)
 
 
-_DOES = {
-    Action.RESTORE: "write",
-    Action.REMOVE: "remove",
-    Action.MERGE: "merge with your edits",
-}
+_DOES = {Action.RESTORE: "write", Action.REMOVE: "remove", Action.MERGE: "merge with your edits"}
 
 
 def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
     """Return one line per file that says what applying would do to it."""
-    words = [
-        clean_line(f"{does}  {path}")
-        for action, does in _DOES.items()
-        for path in planned.paths(action)
-    ]
+    words = [clean_line(f"{does}  {path}") for action, does in _DOES.items() for path in planned.paths(action)]
     words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
     return at_most(words, _MOST_LISTED)

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
 
-async def export_sessions(
-    app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]
-) -> None:
+async def export_sessions(app: AppBase, sessions: Sequence[Summary], home: Path, marks: Mapping[str, Mark]) -> None:
     """Ask for a format and a file, and export the sessions.
 
     Several sessions are exported to a folder, one file each. `home`: Gemini CLI's folder, where
@@ -44,11 +42,7 @@ async def export_sessions(
     title = clean_line(f"{len(sessions):,} sessions" if many else titled[0].title)
     stem = "gemini-sessions" if many else _stem(titled[0])
     screen = ExportScreen(
-        title,
-        stem,
-        previews=[partial(_preview, each) for each in titled],
-        forbidden=resolved(home),
-        folder=many,
+        title, stem, previews=[partial(_preview, each) for each in titled], forbidden=resolved(home), folder=many
     )
     chosen = await app.push_screen_wait(screen)
     if chosen is None:
@@ -81,9 +75,7 @@ def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
         write_whole(chosen.path, data, durable=True, special=True, over=over)
 
 
-def _write_all(
-    sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export
-) -> tuple[int, list[str]]:
+def _write_all(sessions: Sequence[Summary], titled: Sequence[Summary], chosen: Export) -> tuple[int, list[str]]:
     """Export each session to a new file of its own.
 
     Returns how many were exported, and why the others weren't. `titled`: the same sessions, with
@@ -149,10 +141,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
     if not problems:
         app.show_message("All session files could be read.")
         return
-    lines = [
-        f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}"
-        for each in problems
-    ]
+    lines = [f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}" for each in problems]
     app.show_text("Unreadable files", "\n".join(lines), what="the list")
 
 
@@ -161,9 +150,7 @@ async def choose_home(app: AppBase, home: Path) -> Path | None:
 
     `home`: the current folder.
     """
-    chosen = await app.push_screen_wait(
-        AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home)
-    )
+    chosen = await app.push_screen_wait(AskScreen(clean_line("Gemini CLI's folder"), value=str(home), problem=_no_home))
     return None if chosen is None else _home(chosen)
 
 

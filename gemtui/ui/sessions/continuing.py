@@ -92,9 +92,7 @@ class Continuing(SessionsPart):
         summary = self._main_session()
         live = None if summary is None else self._live.of(summary)
         if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
-            gemtui.show_message(
-                f"Process {live.pid} is working in this session. Wait for it, or stop it there."
-            )
+            gemtui.show_message(f"Process {live.pid} is working in this session. Wait for it, or stop it there.")
         elif summary is not None:
             number, folder = self._prompt_number(), _folder_of(summary)
             await show_undo(gemtui, lambda: summary, number, folder, store.home)

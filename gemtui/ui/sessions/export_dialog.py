@@ -87,13 +87,8 @@ class ExportScreen(FieldScreen[Export]):
         what = "folder" if self._folder else "file"
         with Dialog(own("Export"), own(f"enter export   tab {what} name, redact   esc close")):
             yield Label(Content.styled(self._heading, "bold"))
-            yield OptionList(
-                *(Option(own(text), id=format) for format, (_, text) in FORMS.items()),
-            )
-            yield Label(
-                Content(f"{what.capitalize()} in {short_path(current_folder())}"),
-                id="export-folder",
-            )
+            yield OptionList(*(Option(own(text), id=format) for format, (_, text) in FORMS.items()))
+            yield Label(Content(f"{what.capitalize()} in {short_path(current_folder())}"), id="export-folder")
             yield Input(visible_line(free_name(self._stem, self._suffix)))
             yield Tick(own("Redact secrets (space toggles)"), id="redact")
             with VerticalScroll(id="replaced", can_focus=True) as replaced:

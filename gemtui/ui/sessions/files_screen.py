@@ -77,12 +77,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FILES)
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        home: Path,
-        marks: Mapping[str, Mark],
-        project: Path | None,
-        files: Files,
+        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], project: Path | None, files: Files
     ) -> None:
         super().__init__(snapshot, home, marks, id="files-screen")
         self.typed = self.files = files
@@ -186,9 +181,7 @@ class FilesScreen(TypedSearch[RecordedWrite], WritesScreen[FileRow]):
             self.gemtui.show_message("There are no files in the list to export.")
             return
         if root is None:
-            self.gemtui.show_message(
-                "No patch can be made, because this file's project folder is unknown."
-            )
+            self.gemtui.show_message("No patch can be made, because this file's project folder is unknown.")
             return
         patching = Patching(
             root,

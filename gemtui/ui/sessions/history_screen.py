@@ -19,12 +19,7 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.scope import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem, SessionKind
-from gemtui.sessions.writes.written_files import (
-    RecordedWrite,
-    change_of,
-    writes_by_file,
-    wrote_first,
-)
+from gemtui.sessions.writes.written_files import RecordedWrite, change_of, writes_by_file, wrote_first
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
@@ -75,9 +70,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.HISTORY)
     AUTO_FOCUS = "RowList"
 
-    def __init__(
-        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: HistoryPosition
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], history: HistoryPosition) -> None:
         super().__init__(snapshot, home, marks, id="history-screen")
         self.history = history
         self._whole = False
@@ -172,9 +165,7 @@ class HistoryScreen(WritesScreen[WriteRow], BesideScreen[RecordedWrite, WriteRow
 
         row, writes = self.rows.chosen, [each.write for each in self.rows.items]
         if row is None or row.write.source.project is None:
-            self.gemtui.show_message(
-                "No patch can be made, because this session's folder is unknown."
-            )
+            self.gemtui.show_message("No patch can be made, because this session's folder is unknown.")
             return
         sources = {each.source.name: each.source for each in writes}
         root, only = Path(row.write.source.project), frozenset({self.history.path})

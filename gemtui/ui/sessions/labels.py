@@ -29,12 +29,7 @@ class Period(NamedTuple):
     days: int | None
 
 
-SPANS = (
-    Period("all time", None),
-    Period("30 days", 30),
-    Period("7 days", 7),
-    Period("24 hours", 1),
-)
+SPANS = (Period("all time", None), Period("30 days", 30), Period("7 days", 7), Period("24 hours", 1))
 
 
 def since(span: int, now: datetime) -> datetime | None:
@@ -107,12 +102,7 @@ _SHORT = {"all projects": "all", "this project": "this one"}
 
 
 def empty_text(
-    view: View,
-    rows: Rows,
-    snapshot: Snapshot | None,
-    glyphs: Glyphs = UNICODE,
-    *,
-    typing: bool = False,
+    view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs = UNICODE, *, typing: bool = False
 ) -> tuple[str, ...]:
     """Return why the list is empty and which keys help, one paragraph per item.
 
@@ -128,9 +118,7 @@ def empty_text(
     if query.note is not None:
         lines.append(f"{query.note}.")
     if rows.elsewhere:
-        lines.append(
-            f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all."
-        )
+        lines.append(f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all.")
     if rows.concealed and not view.query:
         lines.append(f"{rows.concealed} hidden. Press {_key('hidden')} to show all.")
     return tuple(lines)

@@ -167,6 +167,4 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
 
     def action_copy_resume(self) -> None:
         if (summary := self.highlighted) is not None:
-            self.post_message(
-                CopyRequested(resume_line(summary), "the command that resumes this session")
-            )
+            self.post_message(CopyRequested(resume_line(summary), "the command that resumes this session"))

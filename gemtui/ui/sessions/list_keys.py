@@ -152,10 +152,7 @@ def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> Choos
     """
     from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
-    choices = [
-        Choice(each.first, _day(each.day, today), own(counted(each.count, "session")))
-        for each in days
-    ]
+    choices = [Choice(each.first, _day(each.day, today), own(counted(each.count, "session"))) for each in days]
     places = {each.day: place for place, each in enumerate(days)}
     return ChooseScreen(own("Go to a day"), (), choices, at=places.get(at or today, 0))
 

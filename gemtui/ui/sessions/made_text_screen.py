@@ -49,11 +49,7 @@ class MadeTextScreen(FullScreen[None]):
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(
-            AskScreen(
-                self.question(),
-                value=offered,
-                problem=lambda name: problem_of(name, forbidden=forbidden),
-            )
+            AskScreen(self.question(), value=offered, problem=lambda name: problem_of(name, forbidden=forbidden))
         )
         if name is None or text is None:
             return

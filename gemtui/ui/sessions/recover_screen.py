@@ -86,9 +86,7 @@ class RecoverScreen(MadeTextScreen):
     async def _read(self) -> None:
         reading, found = self.begin_reading(), None
         with self.gemtui.reporting("The file could not be rebuilt"):
-            found = await asyncio.to_thread(
-                recover, self._path, self._sessions, cancelled=reading.is_stopped
-            )
+            found = await asyncio.to_thread(recover, self._path, self._sessions, cancelled=reading.is_stopped)
         if found is None:
             self.dismiss()
             return
@@ -155,10 +153,7 @@ def _source(span: LineRange, look: Look, now: datetime, role: Role) -> Pieces:
     state = "known" if span.known else "guessed"
     source = span.source
     words = f"{source.tool}, session {source.session[:_SHORT_ID]}, {relative(source.time, now)}"
-    return (
-        Piece(own(f"{mark} {where}  {state}  "), look[role]),
-        Piece(clean_line(words), look[Role.MUTED]),
-    )
+    return (Piece(own(f"{mark} {where}  {state}  "), look[role]), Piece(clean_line(words), look[Role.MUTED]))
 
 
 def _line(number: int, line: FileLine, mark: str, role: Role, look: Look) -> Iterator[Line]:

@@ -16,15 +16,7 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.days import Days
-from gemtui.sessions.catalog.listing import (
-    DayHeading,
-    Heading,
-    ListEntry,
-    ListQuery,
-    Row,
-    SessionRow,
-    Sort,
-)
+from gemtui.sessions.catalog.listing import DayHeading, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, counted, ellipsis, relative

@@ -111,10 +111,7 @@ class SessionsScreen(SessionsPane):
         They are set before the first layout, so that the widgets are styled only once.
         """
         width, height = self.app.size
-        for size, points in (
-            (width, self.app.HORIZONTAL_BREAKPOINTS),
-            (height, self.VERTICAL_BREAKPOINTS),
-        ):
+        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.VERTICAL_BREAKPOINTS)):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -382,9 +379,7 @@ class SessionsScreen(SessionsPane):
         if self.reading or self.side_by_side:
             words += self.pane.words
             position += self.pane.position
-        self.status.show_parts(
-            [Content(word) for word in words], [Content(word) for word in position]
-        )
+        self.status.show_parts([Content(word) for word in words], [Content(word) for word in position])
         summary = self.pane.summary if self.reading else None
         name = "Sessions" if summary is None else named(summary, self.marks.marks).title
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))

@@ -39,9 +39,7 @@ class SessionKeys(SessionsPart):
 
         screen = self.screen
         if wanted := screen.targets:
-            await actions.export_sessions(
-                screen.gemtui, wanted, screen.store.home, screen.marks.marks
-            )
+            await actions.export_sessions(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
         from gemtui.sessions.catalog.scope import sessions_with_calls
@@ -53,14 +51,10 @@ class SessionKeys(SessionsPart):
             return
         root, *others = {each.project for each in wanted}
         if others:
-            gemtui.show_message(
-                "The selected sessions belong to several projects, but a patch covers only one."
-            )
+            gemtui.show_message("The selected sessions belong to several projects, but a patch covers only one.")
             return
         if root is None:
-            gemtui.show_message(
-                "No patch can be made, because this session's project folder is unknown."
-            )
+            gemtui.show_message("No patch can be made, because this session's project folder is unknown.")
             return
 
         def sessions() -> list[Summary]:
@@ -80,9 +74,7 @@ class SessionKeys(SessionsPart):
         live = self._live.of(summary)
         now, words = screen.gemtui.clock(), ""
         if store.snapshot is not None:
-            words = await asyncio.to_thread(
-                deletion_reason, summary, store.snapshot, os.environ, now
-            )
+            words = await asyncio.to_thread(deletion_reason, summary, store.snapshot, os.environ, now)
         undo = await asyncio.to_thread(undo_words, summary, now)
         about = AboutScreen(summary, store.sessions, screen.marks.marks, live, words, undo)
         relative = await screen.gemtui.push_screen_wait(about)

@@ -95,11 +95,7 @@ def _days(stats: Stats) -> dict[str, Sums]:
     if not stats.days:
         return {}
     last = max(stats.days)
-    days = [
-        last - timedelta(days=back)
-        for back in range(_DAYS)
-        if last - timedelta(back) >= min(stats.days)
-    ]
+    days = [last - timedelta(days=back) for back in range(_DAYS) if last - timedelta(back) >= min(stats.days)]
     return {_day(day): stats.days.get(day, Sums()) for day in days}
 
 
@@ -156,9 +152,7 @@ def _table(
     """
     if not groups:
         return
-    shown = [
-        (ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)
-    ]
+    shown = [(ellipsis(clean_line(name), _NAME), sums) for name, sums in islice(groups.items(), rows)]
     names = max(cells(Clean(title)), *(cells(name) for name, _ in shown))
     texts = [[column.head, *(column.cell(sums) for _, sums in shown)] for column in columns]
     widths = [max(map(len, column)) for column in texts]
@@ -177,9 +171,7 @@ def _table(
         yield Line((Piece(own(f"and {len(groups) - rows:,} more"), look[Role.MUTED]),))
 
 
-def _row(
-    name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look
-) -> Line:
+def _row(name: Clean, numbers: list[str], room: int, widths: list[int], style: object, look: Look) -> Line:
     front = Clean(name + " " * (room - cells(name)))
     rest = "".join(f"  {text:>{width}}" for text, width in zip(numbers, widths, strict=True))
     pieces: Pieces = (Piece(front, style), Piece(own(rest), look[Role.MUTED]))  # type: ignore[arg-type]

@@ -77,9 +77,7 @@ class StatsScreen(FullScreen[None]):
         project = None if self._everywhere else self._project
         sessions = counted_sessions(self._sessions, project)
         stats, unread = Stats(prices, since=since(self._span, self.gemtui.clock()), zone=None), 0
-        found = activities(
-            sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped
-        )
+        found = activities(sessions, home=self._home, cache=self.gemtui.start.cache, cancelled=reading.is_stopped)
         for done, (session, each) in enumerate(found, 1):
             if isinstance(each, FileActivity):
                 stats.add(session, each)

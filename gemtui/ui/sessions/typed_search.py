@@ -46,9 +46,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         """The list of results."""
         return self.query_one(SteeredRows)
 
-    def composed(
-        self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None
-    ) -> ComposeResult:
+    def composed(self, rows: SteeredRows[Any], placeholder: str, complete: Complete | None = None) -> ComposeResult:
         """Yield the screen's widgets: header, search field, rows, status line and footer.
 
         `placeholder`: shown in the empty field. `complete`: suggests a completion for the text
@@ -57,9 +55,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         line = clean_line(self.typed.text)
         yield from self.framed(
             Horizontal(
-                Static(own("/")),
-                Input(line, placeholder=clean_line(placeholder), complete=complete),
-                id="search-line",
+                Static(own("/")), Input(line, placeholder=clean_line(placeholder), complete=complete), id="search-line"
             ),
             rows,
         )

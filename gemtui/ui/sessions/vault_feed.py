@@ -54,9 +54,7 @@ class VaultFeed:
                 everything, self._all = everything or self._all, False
                 before = self.problem
                 loop = asyncio.get_running_loop()
-                self.problem = await loop.run_in_executor(
-                    self._thread, self._keep, None if everything else paths, loop
-                )
+                self.problem = await loop.run_in_executor(self._thread, self._keep, None if everything else paths, loop)
                 if self.progress is not None or before != self.problem:
                     self.progress = None
                     self._show()

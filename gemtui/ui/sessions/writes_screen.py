@@ -41,9 +41,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     until everything has been read. `marks`: the user's marks, by session id.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], *, id: str
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, home: Path, marks: Mapping[str, Mark], *, id: str) -> None:
         super().__init__(id=id)
         self._snapshot, self._home, self._marks = snapshot, home, marks
         self._news = asyncio.Event()

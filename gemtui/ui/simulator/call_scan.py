@@ -78,11 +78,7 @@ class CallHistory:
     """
 
     def __init__(
-        self,
-        home: Path,
-        *,
-        cache: Path | None,
-        name_of: Callable[[str], str | None] = lambda _: None,
+        self, home: Path, *, cache: Path | None, name_of: Callable[[str], str | None] = lambda _: None
     ) -> None:
         self._home, self._cache, self._name_of = home, cache, name_of
         self._sessions: dict[str, Summary] = {}
@@ -127,9 +123,7 @@ class CallHistory:
 
         `which`: the scope. `stopped`: returns whether to stop. Raises StoreUnreadable.
         """
-        sessions = sessions_with_calls(
-            self.snapshot(), session=which.session, project=which.project
-        )
+        sessions = sessions_with_calls(self.snapshot(), session=which.session, project=which.project)
         since = which.since
         if since is not None:
             sessions = tuple(each for each in sessions if each.when >= since)
@@ -165,11 +159,7 @@ class CallScan(Generic[State]):
     """
 
     def __init__(
-        self,
-        history: CallHistory,
-        which: CallScope,
-        sink: CallSink[State],
-        show: Callable[[ScanProgress, State], None],
+        self, history: CallHistory, which: CallScope, sink: CallSink[State], show: Callable[[ScanProgress, State], None]
     ) -> None:
         self._history, self._which, self._sink = history, which, sink
         self._reading = Reading(every=SHOWN)
@@ -193,10 +183,7 @@ class CallScan(Generic[State]):
             self._sink.feed(step.calls)
             problems = (*progress.problems, *([step.problem] if step.problem else []))
             progress = ScanProgress(
-                done=step.done,
-                total=step.total,
-                calls=progress.calls + len(step.calls),
-                problems=problems[:1000],
+                done=step.done, total=step.total, calls=progress.calls + len(step.calls), problems=problems[:1000]
             )
             if self._reading.is_due():
                 self._latest.put((progress, self._sink.state(False)))

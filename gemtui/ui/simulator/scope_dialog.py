@@ -59,9 +59,7 @@ def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallSco
             yield f"{whose}, {ending}", CallScope(project=place, since=since)
 
 
-async def choose_scope(
-    app: AppBase, history: CallHistory, now_shown: CallScope | None
-) -> CallScope | None:
+async def choose_scope(app: AppBase, history: CallHistory, now_shown: CallScope | None) -> CallScope | None:
     """Let the user choose the scope (which calls to read); return None if cancelled.
 
     `now_shown`: the current scope, on which the cursor starts.
@@ -104,9 +102,7 @@ class PickSessionScreen(FiltersRows, FullScreen[Summary]):
 
     def compose(self) -> ComposeResult:
         rows = SearchedRows[Summary](
-            session_row,
-            lambda each: f"{each.title} {each.project} {each.id}",
-            empty=Clean("reading"),
+            session_row, lambda each: f"{each.title} {each.project} {each.id}", empty=Clean("reading")
         )
         yield from self.framed(rows)
 

@@ -112,9 +112,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         said = [progress_text(self.progress)]
         found = self._found
         if found is not None and found.suggestions:
-            said.insert(
-                0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected"
-            )
+            said.insert(0, f"{len(self._chosen)} of {counted(len(found.suggestions), 'rule')} selected")
         self.show_status(*said)
         self.refresh_bindings()
 
@@ -167,9 +165,7 @@ class SuggestScreen(ScanScreen[Suggestions | None]):
         found = row.suggestion if isinstance(row, ProposalRow) else row
         what = "this rule would allow" if isinstance(row, ProposalRow) else "get no rule"
         title = Clean(f"examples of calls that {what}")
-        screen = MatchingCallsScreen(
-            self.simulation, self.history, title, found.examples, calls=found.calls
-        )
+        screen = MatchingCallsScreen(self.simulation, self.history, title, found.examples, calls=found.calls)
         await self.look_into(screen)
 
 
@@ -183,9 +179,7 @@ def _sink(simulation: Simulation) -> CallSink[Suggestions | None]:
     def run() -> Evidence:
         if not made:
             mode, setup = simulation.mode, simulation.draft.setup
-            evidence = Evidence(
-                simulation.policy, mode=mode, interactive=simulation.interactive, setup=setup
-            )
+            evidence = Evidence(simulation.policy, mode=mode, interactive=simulation.interactive, setup=setup)
             made.append(evidence)
         return made[0]
 
@@ -235,9 +229,7 @@ def draw_suggestion(found: Suggestion, find: Find, look: Look) -> list[Line]:
     seen = f"{counted(found.calls, 'call')} in {counted(found.sessions, 'session')}"
     lines += _named("evidence", own(seen), look)
     if found.opens:
-        lines += _named(
-            "also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING
-        )
+        lines += _named("also allows", visible_line(found.opens[: LONG * 4]), look, role=Role.WARNING)
     return [*lines, BLANK, *_examples(found.examples, find, look)]
 
 
@@ -246,9 +238,7 @@ def draw_left_out(found: LeftOut, find: Find, look: Look) -> list[Line]:
 
     `find`: returns the session of an example, by id.
     """
-    first = (
-        Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),
-    )
+    first = (Piece(own(f"{look.glyphs.warning} {command_line(found.what[:LONG])}"), look[Role.WARNING]),)
     lines = [*wrap(first, look.width)]
     lines += _named("left out", visible_line(found.why[: LONG * 4]), look)
     lines += _named("evidence", own(counted(found.calls, "call")), look)

@@ -210,9 +210,7 @@ def _on_one_line(asked: str, look: Look) -> Clean:
     return visible_line(asked.strip().replace("\n", look.glyphs.line_end))
 
 
-def _end(
-    call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look
-) -> Pieces:
+def _end(call: ToolCall, word: Pieces, facts: Pieces, asked: Clean, room: int, look: Look) -> Pieces:
     """Return a call's state, counts and duration, as far as there is room for them.
 
     `word`: the state. `facts`: the counts. `asked`: the request. `room`: the number of cells for
@@ -425,11 +423,7 @@ def draw_asked(call: ToolCall, look: Look, *, folded: bool) -> Iterator[Line]:
             yield from wrapped_rows([GutterRow(gutter, (Piece(text, look[role]),))], look)
         return
     difference = difference_from_original(call)
-    what = (
-        "Gemini's call (−) and your edited call (+)"
-        if difference
-        else "ran with different arguments"
-    )
+    what = "Gemini's call (−) and your edited call (+)" if difference else "ran with different arguments"
     yield from wrap((Piece(own(what), look[Role.MUTED]),), look.width)
     if difference is not None and not folded:
         yield from draw_diff(difference, look, folded=False).lines

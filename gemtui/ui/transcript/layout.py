@@ -140,13 +140,7 @@ class Layout:
     height. `room`: up to how many lines to keep rendered.
     """
 
-    def __init__(
-        self,
-        draw: Callable[[int], Drawn],
-        guess: Callable[[Outline], int],
-        *,
-        room: int = ROOM,
-    ) -> None:
+    def __init__(self, draw: Callable[[int], Drawn], guess: Callable[[Outline], int], *, room: int = ROOM) -> None:
         self._draw, self._guess, self._room = draw, guess, room
         self.outlines: Sequence[Outline] = ()
         self.heights = Heights()

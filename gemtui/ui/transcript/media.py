@@ -84,12 +84,7 @@ def open_content(name: str, content: bytes) -> None:
     write_new(path, content)
     nothing = subprocess.DEVNULL
     started = subprocess.Popen(
-        [program, str(path)],
-        stdin=nothing,
-        stdout=nothing,
-        stderr=nothing,
-        cwd=FOLDER,
-        start_new_session=True,
+        [program, str(path)], stdin=nothing, stdout=nothing, stderr=nothing, cwd=FOLDER, start_new_session=True
     )
     try:
         code = started.wait(_PATIENCE)

@@ -26,19 +26,7 @@ from gemtui.transcript.model import (
 )
 from gemtui.ui.draw.bounds import line_count
 from gemtui.ui.draw.gutter_rows import text_rows
-from gemtui.ui.draw.lines import (
-    BLANK,
-    Code,
-    Line,
-    Piece,
-    Pieces,
-    Strips,
-    cut,
-    flat,
-    own,
-    prefixed,
-    wrap,
-)
+from gemtui.ui.draw.lines import BLANK, Code, Line, Piece, Pieces, Strips, cut, flat, own, prefixed, wrap
 from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
 from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.theme import Look, Role
@@ -57,9 +45,7 @@ _RECORD = 500
 """Estimated size in bytes of a record without its text: ids, times, token counts."""
 
 
-def draw_message(
-    message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None
-) -> Drawn:
+def draw_message(message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None) -> Drawn:
     """Render a message as lines.
 
     `look`: the colours, the symbols, and the width. `folded`: called with a block's index; returns
@@ -173,11 +159,7 @@ def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
 
 # --- blocks --------------------------------------------------------------------------------------
 
-_LEVELS = {
-    NoticeLevel.INFO: Role.MUTED,
-    NoticeLevel.WARNING: Role.WARNING,
-    NoticeLevel.ERROR: Role.ERROR,
-}
+_LEVELS = {NoticeLevel.INFO: Role.MUTED, NoticeLevel.WARNING: Role.WARNING, NoticeLevel.ERROR: Role.ERROR}
 
 
 def _apart(before: Block, block: Block) -> bool:
@@ -190,9 +172,7 @@ def _apart(before: Block, block: Block) -> bool:
     return isinstance(before, Text) and isinstance(block, Text)
 
 
-def _block(
-    block: Block, message: Message, beside: Pieces, look: Look, *, folded: bool
-) -> tuple[list[Line], bool]:
+def _block(block: Block, message: Message, beside: Pieces, look: Look, *, folded: bool) -> tuple[list[Line], bool]:
     inner = look.narrowed(2)
     match block:
         case ToolCall():
@@ -236,9 +216,7 @@ def _thought(block: Thought, look: Look, *, folded: bool) -> tuple[list[Line], b
     head = (Piece(own(f"{sign} "), look[Role.MUTED]), Piece(own(f"thought: {subject}"), style))
     lines = [Line(cut(head, look))]
     if not folded and foldable:
-        body = text_rows(
-            block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True
-        )
+        body = text_rows(block.description, look.narrowed(2), folded=False, role=Role.THOUGHT, prose=True)
         lines += prefixed(body.lines, (Piece(own("  "), style),))
     return lines, foldable
 
@@ -259,9 +237,7 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
 
 def _notice(block: Notice, look: Look) -> list[Line]:
     role = _LEVELS[block.level]
-    sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(
-        block.level
-    )
+    sign = {NoticeLevel.WARNING: look.glyphs.warning, NoticeLevel.ERROR: look.glyphs.failed}.get(block.level)
     before = (Piece(own(f"{sign} {block.level}: "), look[role]),) if sign else ()
     role = Role.TEXT if sign else role
     lines = text_rows(block.text, look, folded=False, role=role, prose=True).lines

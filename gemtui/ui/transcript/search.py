@@ -62,9 +62,7 @@ class TranscriptSearch:
     the pattern from the query.
     """
 
-    def __init__(
-        self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None
-    ) -> None:
+    def __init__(self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None) -> None:
         self.query, self.origin = query, origin
         self.wanted = wanted or rendered_pattern(query)
         self.hits: list[TranscriptHit] = []
@@ -157,9 +155,7 @@ def rendered_pattern(query: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(words), flags)
 
 
-def match_spans(
-    drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]
-) -> Iterator[tuple[MatchSpan, ...]]:
+def match_spans(drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]) -> Iterator[tuple[MatchSpan, ...]]:
     """Yield each match in the lines of a block.
 
     A match that continues on another line has several spans. `part`: the block's lines.
@@ -200,9 +196,7 @@ class HitMarker:
         """Return the styles of the hits on a line; the current hit is emphasised."""
         now = self.current(place.message, place.drawn)
         found = (
-            StyledSpan(
-                spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH]
-            )
+            StyledSpan(spot.start, spot.end, look[Role.MATCH_CURRENT if spots is now else Role.MATCH])
             for occurrences in self._spots(place.message, place.drawn).values()
             for spots in occurrences
             for spot in spots
@@ -234,10 +228,6 @@ class HitMarker:
             if len(self._known) >= KNOWN:
                 self._known.clear()
             parts = ((part.block, part) for part in drawn.parts)
-            found = {
-                block: list(match_spans(drawn, part, self._pattern))
-                for block, part in parts
-                if block is not None
-            }
+            found = {block: list(match_spans(drawn, part, self._pattern)) for block, part in parts if block is not None}
             known = self._known[message] = drawn, found
         return known[1]

@@ -145,9 +145,7 @@ class Finder:
         )
         self._view.run_worker(look_through, thread=True, exclusive=True, group="find")
 
-    def _look_through(
-        self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int
-    ) -> None:
+    def _look_through(self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int) -> None:
         """Search a transcript on a background thread, posting hits as they are found.
 
         `request`: the thread's number. `first`: the index in the view of the transcript's first
@@ -195,11 +193,7 @@ def _from(transcript: Transcript, first: int) -> Transcript:
     if not first:
         return transcript
     read = transcript.read
-    return replace(
-        transcript,
-        outlines=transcript.outlines[first:],
-        read=lambda index: read(index + first),
-    )
+    return replace(transcript, outlines=transcript.outlines[first:], read=lambda index: read(index + first))
 
 
 class SearchedView(ScrollView, inherit_bindings=False):
@@ -263,9 +257,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
         """
         if event.key in ("n", "N") and not self.found.query:
             event.stop()
-            self.word = (
-                f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
-            )
+            self.word = f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
             self.refresh_page()
             return True
         return await super().handle_key(event)
@@ -313,9 +305,7 @@ class FindBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static(own("/"), classes="slash")
-        yield Input(
-            visible_line(self._view.found.query), placeholder=own("find in this transcript")
-        )
+        yield Input(visible_line(self._view.found.query), placeholder=own("find in this transcript"))
         yield Static(classes="count")
 
     def on_mount(self) -> None:

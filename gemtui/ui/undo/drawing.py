@@ -72,11 +72,7 @@ def undo_rows(undone: Undone, prompts: Sequence[str], *, chat: bool, done: bool)
 
 def _chat_row(undone: Undone, prompts: Sequence[str], *, done: bool) -> UndoRow:
     kept = undone.to - 1
-    past = (
-        f"with {counted(kept, 'earlier prompt')}"
-        if kept
-        else "empty, because this is the first prompt"
-    )
+    past = f"with {counted(kept, 'earlier prompt')}" if kept else "empty, because this is the first prompt"
     words = [
         f"A new chat that ends just before prompt {undone.to}. This chat does not change.",
         "",
@@ -109,9 +105,7 @@ def _file_rows(undone: Undone, *, done: bool) -> Iterator[UndoRow]:
 
 
 def _note_row(note: str) -> UndoRow:
-    return UndoRow(
-        sign="warning", role=Role.WARNING, word="note", name=clean_line(note), about=clean(note)
-    )
+    return UndoRow(sign="warning", role=Role.WARNING, word="note", name=clean_line(note), about=clean(note))
 
 
 def totals_words(undone: Undone, *, done: bool) -> str:
@@ -138,10 +132,7 @@ def undo_title(undone: Undone, prompts: Sequence[str], *, redo: bool) -> Clean:
 def draw_undo_row(row: UndoRow, look: Look) -> Pieces:
     """Render a row's symbol, effect and file, and the reason if there is room for it."""
     glyph = own(f"{getattr(look.glyphs, row.sign)} ")
-    front = (
-        Piece(glyph, look[row.role]),
-        Piece(own(f"{row.word:<12}"), look[row.role]),
-    )
+    front = (Piece(glyph, look[row.role]), Piece(own(f"{row.word:<12}"), look[row.role]))
     why = (Piece(own(f"  {row.why}"), look[Role.MUTED]),) if row.why else ()
     name = Piece(row.name, look[Role.MUTED if row.word == "note" else Role.TEXT])
     if width_of((*front, name, *why)) > look.width:
@@ -215,9 +206,7 @@ def side_lines(step: Step, texts: StepTexts, look: Look) -> Sequence[Line]:
             return (note_line(words, look),)
         return _change_lines(name, texts.now, texts.result, look)
     return (
-        *_said(
-            f"Left alone: {step.why}. Press enter to see its three versions.", look, Role.WARNING
-        ),
+        *_said(f"Left alone: {step.why}. Press enter to see its three versions.", look, Role.WARNING),
         BLANK,
         *_said("Changed since the session:", look, Role.MUTED),
         *_change_lines(name, texts.left, texts.now, look),
@@ -234,9 +223,7 @@ def _said(words: str, look: Look, role: Role) -> Sequence[Line]:
 def wrapped_lines(words: Clean, look: Look) -> list[Line]:
     """Return text as lines that fit the width."""
     lines = words.split("\n")
-    return [
-        row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)
-    ]
+    return [row for line in lines for row in wrap((Piece(Clean(line), look[Role.TEXT]),), look.width)]
 
 
 def _text_lines(name: str, text: StateText, look: Look) -> Sequence[Line]:

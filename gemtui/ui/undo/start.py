@@ -63,9 +63,7 @@ def find_stored(app: AppBase, session: str) -> Summary:
     return Index(app.start.home, cache=app.start.cache).find(session)
 
 
-async def show_undo(
-    app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
-) -> None:
+async def show_undo(app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path) -> None:
     """Preview an undo to just before a prompt; the user can then carry it out.
 
     `find`: returns the session. `number`: takes the session's prompts, and returns the number of
@@ -80,9 +78,7 @@ async def show_redo(app: AppBase, folder: Path | None, home: Path) -> None:
     await app.push_screen_wait(UndoScreen(UndoRequest(folder=folder, home=home)))
 
 
-async def show_fork(
-    app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path
-) -> None:
+async def show_fork(app: AppBase, find: Callable[[], Summary], number: Number, folder: Path | None, home: Path) -> None:
     """Ask how to fork a session just before a prompt, fork it, and show the new chat.
 
     The chat is shown in the run pane. The parameters are those of `show_undo`.

@@ -176,9 +176,7 @@ def test_a_command_is_judged_as_by_the_cli(
     assert judge(command, workspace=workspace) is judgement
 
 
-def test_a_home_within_the_workspace_is_no_way_out(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_within_the_workspace_is_no_way_out(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(workspace / "sub"))
     assert judge("cat ~/b.txt", workspace=workspace) is CommandSafety.SAFE
     assert judge("cd", workspace=workspace) is CommandSafety.SAFE
@@ -205,9 +203,7 @@ def test_full_paths_within_the_workspace_are_safe(workspace: Path) -> None:
         ("sub/../..", CommandSafety.OUTSIDE),
     ],
 )
-def test_the_folder_of_a_command_counts(
-    dir_path: str | None, judgement: CommandSafety, workspace: Path
-) -> None:
+def test_the_folder_of_a_command_counts(dir_path: str | None, judgement: CommandSafety, workspace: Path) -> None:
     assert judge("ls", workspace=workspace, dir_path=dir_path) is judgement
 
 
@@ -251,9 +247,7 @@ def test_without_a_workspace_the_words_alone_count(command: str, judgement: Comm
 @given(
     st.lists(
         st.sampled_from((*SAFE, *PLAIN, *DANGEROUS)).map(lambda c: c.split(" ")[0])
-        | st.sampled_from(
-            ("-f", "/etc", "..", "'", '"', "$x", "a\0b", "\ud800", "x" * 5000, "/" * 5000)
-        )
+        | st.sampled_from(("-f", "/etc", "..", "'", '"', "$x", "a\0b", "\ud800", "x" * 5000, "/" * 5000))
         | st.text(max_size=5),
         max_size=6,
     ).map(" ".join),

@@ -93,9 +93,7 @@ def test_what_is_dangerous_is_marked_where_it_stands(command: str, expected: lis
         ("kubectl get --kubeconfig=x pod", "kubectl get pod"),
     ],
 )
-def test_arguments_of_usual_programs_that_run_something_are_marked(
-    command: str, quiet: str
-) -> None:
+def test_arguments_of_usual_programs_that_run_something_are_marked(command: str, quiet: str) -> None:
     assert dangers(command)
     assert not dangers(quiet)
 

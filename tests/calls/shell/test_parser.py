@@ -78,14 +78,8 @@ def test_what_can_not_be_parsed_has_no_parts(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "redirected"),
     [
-        *(
-            (f"git {x}", True)
-            for x in ("> o", ">> o", ">| o", "2>&1", "< f", "<<< x", ">&2", "&> o")
-        ),
-        *(
-            (f"git {x}", False)
-            for x in ("'>'", '">"', "\\>", "<(ls)", ">(ls)", "|& tee", "$((1<2))")
-        ),
+        *((f"git {x}", True) for x in ("> o", ">> o", ">| o", "2>&1", "< f", "<<< x", ">&2", "&> o")),
+        *((f"git {x}", False) for x in ("'>'", '">"', "\\>", "<(ls)", ">(ls)", "|& tee", "$((1<2))")),
         ("cat <<E\nx\nE\n", True),
         ("[[ a > b ]]", False),
         ("git && npm > o", True),
@@ -102,11 +96,7 @@ def test_redirections_are_found(command: str, redirected: bool) -> None:
 
 
 def test_a_part_knows_whether_it_redirects_alone() -> None:
-    assert [p.redirected for p in parse_command("echo $(a > o) > x; b").parts] == [
-        True,
-        False,
-        False,
-    ]
+    assert [p.redirected for p in parse_command("echo $(a > o) > x; b").parts] == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -184,9 +174,7 @@ def test_a_broken_substitution_gives_no_words(command: str) -> None:
         shell_words(command)
 
 
-_ODD = st.text(
-    st.one_of(st.sampled_from("'\"\\$&;|<>()# \n\t`{}[]=a1*!~-"), st.characters()), max_size=60
-)
+_ODD = st.text(st.one_of(st.sampled_from("'\"\\$&;|<>()# \n\t`{}[]=a1*!~-"), st.characters()), max_size=60)
 
 
 @given(_ODD)

@@ -74,9 +74,7 @@ def test_a_plain_policy_has_no_findings() -> None:
         (rule('toolName = "glob"\ntoolAnnotations = { a = 1, }\n', "x"), 1, "line 4"),
     ],
 )
-def test_toml_that_cant_be_read_names_its_line_and_rule(
-    text: str, number: int, message: str
-) -> None:
+def test_toml_that_cant_be_read_names_its_line_and_rule(text: str, number: int, message: str) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == number
     assert message in finding.message
@@ -113,9 +111,7 @@ def test_toml_that_cant_be_read_names_its_line_and_rule(
         (f"{GLOB}{DENY}mcpName = 1\n", "mcpName", "must be a name", ""),
     ],
 )
-def test_a_field_that_the_schema_refuses(
-    fields: str, field: str, message: str, way_out: str
-) -> None:
+def test_a_field_that_the_schema_refuses(fields: str, field: str, message: str, way_out: str) -> None:
     finding = only(rule(GLOB, 'decision = "allow"\npriority = 1\n') + rule(fields), Severity.ERROR)
     assert finding.rule == 2
     says(finding, field, message, way_out)
@@ -132,9 +128,7 @@ def test_a_field_that_the_schema_refuses(
         ("[policy]\nx = 1\n", "policy", "does not recognise the table [policy]", "remove it"),
     ],
 )
-def test_a_table_that_the_cli_does_not_look_at(
-    text: str, field: str, message: str, way_out: str
-) -> None:
+def test_a_table_that_the_cli_does_not_look_at(text: str, field: str, message: str, way_out: str) -> None:
     finding = only(text, Severity.ERROR)
     assert finding.rule == 0
     says(finding, field, message, way_out)
@@ -178,12 +172,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
             "ignored because the rule has a commandPrefix",
             "two rules",
         ),
-        (
-            f'{SHELL}commandPrefix = ""\n{ALLOW}',
-            "commandPrefix",
-            "not a condition",
-            "describe the calls",
-        ),
+        (f'{SHELL}commandPrefix = ""\n{ALLOW}', "commandPrefix", "not a condition", "describe the calls"),
         (f'{SHELL}commandRegex = ""\n{ALLOW}', "commandRegex", "not a condition", ""),
         (f'{GLOB}argsPattern = ""\n{DENY}', "argsPattern", "not a condition", ""),
         (f"{SHELL}commandPrefix = []\n{ALLOW}", "commandPrefix", "never applies", "add a name"),
@@ -193,12 +182,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
         (f'{GLOB}argsPattern = "(?i)x"\n{DENY}', "argsPattern", "ignores the rule", "[Aa]"),
         (f'{SHELL}commandRegex = "(a+)+"\n{ALLOW}', "commandRegex", "ignores the rule", ""),
         (f'{GLOB}argsPattern = "{"a" * 2049}"\n{DENY}', "argsPattern", "ignores the rule", ""),
-        (
-            f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}',
-            "commandPrefix",
-            "ignores the rule",
-            "",
-        ),
+        (f'{SHELL}commandPrefix = "{"a" * 2049}"\n{ALLOW}', "commandPrefix", "ignores the rule", ""),
         (f'toolName = "read_*"\n{DENY}', "toolName", "matches nothing", "list the names"),
         (f'toolName = "mcp_*_x"\n{DENY}', "toolName", "matches nothing", "name each server"),
         (f'toolName = "mcp_s*"\n{DENY}', "toolName", "matches nothing", '"mcp_<server>_*"'),
@@ -209,9 +193,7 @@ def test_a_safety_checker_is_known_and_a_stray_key_is_not() -> None:
         (f'toolName = "mcp_s_x"\nmcpName = "s"\n{DENY}', "toolName", "matches nothing", '"x"'),
     ],
 )
-def test_a_rule_that_does_not_do_what_it_says(
-    fields: str, field: str, message: str, way_out: str
-) -> None:
+def test_a_rule_that_does_not_do_what_it_says(fields: str, field: str, message: str, way_out: str) -> None:
     finding = only(rule(fields), Severity.ERROR)
     assert finding.rule == 1
     says(finding, field, message, way_out)
@@ -230,19 +212,9 @@ def test_names_that_rules_do_match(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "message", "way_out"),
     [
-        (
-            f"{GLOB}{DENY}interactve = true\n",
-            "interactve",
-            "does not recognise the key",
-            "interactive",
-        ),
+        (f"{GLOB}{DENY}interactve = true\n", "interactve", "does not recognise the key", "interactive"),
         (f'{GLOB}{DENY}tool = "x"\n', "tool", "does not recognise the key", "toolName"),
-        (
-            f'{GLOB}{DENY}deny_messages = "x"\n',
-            "deny_messages",
-            "does not recognise the key",
-            "denyMessage",
-        ),
+        (f'{GLOB}{DENY}deny_messages = "x"\n', "deny_messages", "does not recognise the key", "denyMessage"),
         (f'{GLOB}{DENY}frob = "x"\n', "frob", "does not recognise the key", "remove it"),
         (f'toolName = "globb"\n{DENY}', "toolName", 'no tool "globb"', '"glob"'),
         (f'toolName = "Read_File"\n{DENY}', "toolName", "no tool", '"read_file"'),
@@ -282,9 +254,7 @@ def test_names_that_rules_do_match(name: str) -> None:
         (f'{GLOB}subagent = "generlist"\n{DENY}', "subagent", "no agent", '"generalist"'),
     ],
 )
-def test_a_rule_that_was_hardly_meant_so(
-    fields: str, field: str, message: str, way_out: str
-) -> None:
+def test_a_rule_that_was_hardly_meant_so(fields: str, field: str, message: str, way_out: str) -> None:
     finding = only(rule(fields), Severity.WARNING)
     assert finding.rule == 1
     says(finding, field, message, way_out)
@@ -346,9 +316,7 @@ def test_good_files_and_folders_have_no_findings(place: Path) -> None:
         ("loop.toml", "does not exist", ""),
     ],
 )
-def test_a_path_from_which_the_cli_reads_nothing(
-    place: Path, name: str, message: str, way_out: str
-) -> None:
+def test_a_path_from_which_the_cli_reads_nothing(place: Path, name: str, message: str, way_out: str) -> None:
     import os
 
     (place / "plain").write_text(rule(GLOB, DENY))
@@ -397,9 +365,7 @@ def test_rules_are_compared_across_files(place: Path) -> None:
     (place / "b.toml").write_text(rule(GLOB, ALLOW.replace("= 100", "= 50")))
     (finding,) = check_files([place / "good.toml", place / "b.toml"])
     assert finding.file == place / "b.toml"
-    assert (
-        f"rule 1 of {place / 'good.toml'} (priority 100, deny) is checked first" in finding.message
-    )
+    assert f"rule 1 of {place / 'good.toml'} (priority 100, deny) is checked first" in finding.message
 
 
 def test_rules_of_a_file_that_is_dropped_stand_in_nobodys_way(place: Path) -> None:
@@ -439,9 +405,6 @@ def test_files_that_the_cli_dropped_are_named_as_dropped_and_no_others() -> None
         for name, text in texts.items():
             if not name.endswith(".toml") or text.startswith("-> "):
                 continue  # passed over, as is a symbolic link
-            dropped = any(
-                f"error in {name}:" in line and ("parsing" in line or "Schema" in line)
-                for line in stderr
-            )
+            dropped = any(f"error in {name}:" in line and ("parsing" in line or "Schema" in line) for line in stderr)
             found = any("ignores the whole file" in each.message for each in check_text(text, name))
             assert found == dropped, (id, name)

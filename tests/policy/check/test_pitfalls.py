@@ -108,21 +108,9 @@ CASES = [
         [],
         [run("git push")],
     ),
-    (
-        prefix(ALLOW, "pytest "),
-        "commandPrefix",
-        [run("pytest -q"), run("pytest")],
-        [],
-        [run("pytest  -q")],
-    ),
+    (prefix(ALLOW, "pytest "), "commandPrefix", [run("pytest -q"), run("pytest")], [], [run("pytest  -q")]),
     (prefix(ALLOW, " pytest"), "commandPrefix", [run("pytest -q")], [], []),
-    (
-        rule(ALLOW, command_regex="^pytest.*$"),
-        "commandRegex",
-        [run("pytest -q")],
-        [],
-        [],
-    ),
+    (rule(ALLOW, command_regex="^pytest.*$"), "commandRegex", [run("pytest -q")], [], []),
     (
         rule(ALLOW, command_regex="pytest|ruff check"),
         "commandRegex",
@@ -130,27 +118,9 @@ CASES = [
         [run("echo x", description="then ruff check")],
         [run("pytest -q"), run("ruff check")],
     ),
-    (
-        pattern(ALLOW, r'^\{"content":"x"'),
-        "argsPattern",
-        [write("a")],
-        [],
-        [],
-    ),
-    (
-        pattern(ALLOW, r'"content":"x","file_path":"a"\}$'),
-        "argsPattern",
-        [write("a")],
-        [write("a/../../b")],
-        [],
-    ),
-    (
-        pattern(ALLOW, '^"content":"x"'),
-        "argsPattern",
-        [write("a")],
-        [],
-        [],
-    ),
+    (pattern(ALLOW, r'^\{"content":"x"'), "argsPattern", [write("a")], [], []),
+    (pattern(ALLOW, r'"content":"x","file_path":"a"\}$'), "argsPattern", [write("a")], [write("a/../../b")], []),
+    (pattern(ALLOW, '^"content":"x"'), "argsPattern", [write("a")], [], []),
     (
         pattern(ALLOW, '"file_path":"docs/'),
         "argsPattern",
@@ -165,20 +135,8 @@ CASES = [
         [],
         [write("docs/a.md")],
     ),
-    (
-        rule(ALLOW, tools=("write_file",), modes=()),
-        "modes",
-        [],
-        [],
-        [write("a")],
-    ),
-    (
-        rule(DENY, tools=("search_file_content",)),
-        "toolName",
-        [],
-        [],
-        [Call(tool="grep_search", args={"pattern": "x"})],
-    ),
+    (rule(ALLOW, tools=("write_file",), modes=()), "modes", [], [], [write("a")]),
+    (rule(DENY, tools=("search_file_content",)), "toolName", [], [], [Call(tool="grep_search", args={"pattern": "x"})]),
 ]
 
 

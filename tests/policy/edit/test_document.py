@@ -217,9 +217,7 @@ def test_dotted_keys_give_way_to_one_value() -> None:
     assert rule is not None
     assert rule.annotations == {"a": 1, "b": 2}
     changed = document.replace(0, replace(rule, annotations={"a": 2}))
-    assert changed.text == text.split("toolAnn")[0] + (
-        'toolAnnotations = { a = 2 }\ndecision = "deny"\npriority = 1\n'
-    )
+    assert changed.text == text.split("toolAnn")[0] + ('toolAnnotations = { a = 2 }\ndecision = "deny"\npriority = 1\n')
 
 
 def test_older_spellings_stay_until_they_are_changed() -> None:
@@ -258,11 +256,7 @@ def test_half_a_character_is_refused_with_a_reason() -> None:
 
 # --- structure -----------------------------------------------------------------------------------
 
-TOOLS = [
-    ("run_shell_command", "allow"),
-    ("['write_file', 'replace']", "deny"),
-    ("web_fetch", "ask_user"),
-]
+TOOLS = [("run_shell_command", "allow"), ("['write_file', 'replace']", "deny"), ("web_fetch", "ask_user")]
 
 
 @ENDS
@@ -272,9 +266,7 @@ def test_a_rule_is_added_at_its_place(at: int | None, end: str) -> None:
     added = document.add(ALLOW, at)
     place = 3 if at is None else at
     assert [each.rule and each.rule.tools[0] for each in added.rules][place] == "read_file"
-    assert [e.text for i, e in enumerate(added.rules) if i != place] == [
-        each.text for each in document.rules
-    ]
+    assert [e.text for i, e in enumerate(added.rules) if i != place] == [each.text for each in document.rules]
     assert added.text.count("\n") == added.text.count(end)
     assert added.remove(place).text == document.text
 
@@ -410,9 +402,7 @@ LINES = st.sampled_from(
     st.lists(EDITS, min_size=1, max_size=6),
     st.data(),
 )
-def test_edits_leave_what_the_whole_text_says(
-    text: str, edits: list[str], data: st.DataObject
-) -> None:
+def test_edits_leave_what_the_whole_text_says(text: str, edits: list[str], data: st.DataObject) -> None:
     document = Document.parse(text)
     same(document, document)
     for edit in edits:

@@ -44,8 +44,7 @@ def test_all_policies_are_listed_with_whose_they_are(users: Path, tmp_path: Path
     (tmp_path / "one.toml").write_text(TEXT)
     (tmp_path / "admin.toml").write_text(TEXT)
     found = store.list_policies(
-        [tmp_path / "folder", tmp_path / "one.toml", tmp_path / "gone"],
-        [tmp_path / "admin.toml"],
+        [tmp_path / "folder", tmp_path / "one.toml", tmp_path / "gone"], [tmp_path / "admin.toml"]
     )
     assert [(each.name, each.origin, each.read_only) for each in found] == [
         ("10", Origin.OURS, ""),
@@ -146,9 +145,7 @@ def test_a_file_that_is_gone_is_not_made_again_unasked(users: Path) -> None:
     assert path.read_text() == TEXT
 
 
-def test_a_symbolic_link_stays_one_and_another_target_is_a_change(
-    users: Path, tmp_path: Path
-) -> None:
+def test_a_symbolic_link_stays_one_and_another_target_is_a_change(users: Path, tmp_path: Path) -> None:
     target, other = tmp_path / "dotfiles.toml", tmp_path / "other.toml"
     for each in (target, other):
         each.write_text(TEXT)
@@ -214,9 +211,7 @@ def test_half_a_character_is_not_written(own_places: None) -> None:
         (lambda path: os.truncate(_touched(path), 2**23), PolicyError, "larger than 4 MiB"),
     ],
 )
-def test_what_cant_be_opened_says_why(
-    tmp_path: Path, make: object, error: type[PolicyError], message: str
-) -> None:
+def test_what_cant_be_opened_says_why(tmp_path: Path, make: object, error: type[PolicyError], message: str) -> None:
     path = tmp_path / "x.toml"
     assert callable(make)
     make(path)

@@ -18,9 +18,7 @@ SERVERS = {"mcpServers": {"srv": {"command": "x"}, "un_der": {"command": "x"}}}
 
 def rule(tool: str, decision: Decision = ALLOW, priority: int = 100, **more: Any) -> Rule:
     """A rule of a user's file."""
-    return Rule(
-        tools=(tool,), decision=decision, priority=priority, source="a.toml", index=1, **more
-    )
+    return Rule(tools=(tool,), decision=decision, priority=priority, source="a.toml", index=1, **more)
 
 
 def said(
@@ -36,12 +34,7 @@ def said(
     **args: Any,
 ) -> Explanation:
     """The engine's word on one call."""
-    setup = Setup(
-        settings=settings or {},
-        mcp_tools=mcp_tools,
-        allowed_tools=allowed_tools,
-        workspace=workspace,
-    )
+    setup = Setup(settings=settings or {}, mcp_tools=mcp_tools, allowed_tools=allowed_tools, workspace=workspace)
     call = Call(tool=tool, args=args, subagent=subagent)
     return decide(of(rules), call, mode, interactive, setup=setup)
 
@@ -232,9 +225,7 @@ def test_headless_servers_may_be_allowed_by_a_setting() -> None:
     assert said(tool="mcp_srv_plain", settings=settings, interactive=True).decision is ASK
 
 
-@pytest.mark.parametrize(
-    "server", [{"excludeTools": ["plain"]}, {"includeTools": ["other"]}], ids=["out", "not in"]
-)
+@pytest.mark.parametrize("server", [{"excludeTools": ["plain"]}, {"includeTools": ["other"]}], ids=["out", "not in"])
 def test_a_server_can_leave_out_tools(server: dict[str, Any]) -> None:
     settings = {"mcpServers": {"srv": {"command": "x", **server}}}
     assert said(tool="mcp_srv_plain", mode="yolo", settings=settings).found is False
@@ -423,16 +414,9 @@ def test_a_wrapper_is_opened_and_needs_a_rule_of_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "allowed", "expected"),
-    [
-        ("default", None, ASK),
-        ("default", True, ALLOW),
-        ("auto_edit", None, ALLOW),
-        ("yolo", None, ALLOW),
-    ],
+    [("default", None, ASK), ("default", True, ALLOW), ("auto_edit", None, ALLOW), ("yolo", None, ALLOW)],
 )
-def test_a_redirection_asks_outside_auto_edit_and_yolo(
-    mode: str, allowed: bool | None, expected: Decision
-) -> None:
+def test_a_redirection_asks_outside_auto_edit_and_yolo(mode: str, allowed: bool | None, expected: Decision) -> None:
     one = rule(SHELL, command_prefixes=("git",), allow_redirection=allowed)
     assert said(one, tool=SHELL, mode=mode, command="git log > o").decision is expected
 
@@ -485,9 +469,7 @@ def test_commands_that_hold_one_another_deeply_end() -> None:
 # --- protected files -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["package.json", "a/Makefile", "x/../setup.py", "a.MK", "a\\BUILD"]
-)
+@pytest.mark.parametrize("name", ["package.json", "a/Makefile", "x/../setup.py", "a.MK", "a\\BUILD"])
 @pytest.mark.parametrize("interactive", [True, False])
 def test_no_rule_allows_writing_a_build_file(name: str, interactive: bool) -> None:
     one = rule("*", ALLOW, 999, tier=Tier.ADMIN)
@@ -558,11 +540,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
     ("rules", "call", "because"),
     [
         ((), {}, "A built-in rule of Gemini CLI denies it for all arguments, so the"),
-        (
-            (),
-            {"tool": "mcp_srv_x"},
-            "No rule applies to it, which means deny in headless runs",
-        ),
+        ((), {"tool": "mcp_srv_x"}, "No rule applies to it, which means deny in headless runs"),
         ((), {"tool": "save_memory"}, "The tool does not exist here, so calls to it fail"),
         ((rule("write_file", ASK),), {}, "Rule 1 of a.toml asks first. Headless runs can't"),
         (
@@ -570,11 +548,7 @@ def test_an_explanation_names_the_rules_in_the_order_in_which_they_are_looked_at
             {"tool": SHELL, "command": "ls"},
             "Rule 1 of a.toml matches and would ask first, but Gemini CLI allows it: it is known",
         ),
-        (
-            (),
-            {"tool": "search_file_content"},
-            "A built-in rule of Gemini CLI allows it. This is an older",
-        ),
+        ((), {"tool": "search_file_content"}, "A built-in rule of Gemini CLI allows it. This is an older"),
     ],
 )
 def test_a_sentence_says_why(rules: tuple[Rule, ...], call: dict[str, Any], because: str) -> None:
@@ -582,9 +556,7 @@ def test_a_sentence_says_why(rules: tuple[Rule, ...], call: dict[str, Any], beca
 
 
 def test_words_from_elsewhere_are_harmless_in_an_explanation() -> None:
-    one = Rule(
-        tools=("read_file",), decision=ASK, priority=1, source="a\x1b[31m\u202e.toml", index=2
-    )
+    one = Rule(tools=("read_file",), decision=ASK, priority=1, source="a\x1b[31m\u202e.toml", index=2)
     answer = said(one, tool="read_file")
     assert "\x1b" not in answer.because
     assert "\u202e" not in answer.because

@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.errors import OptionError
-from gemtui.policy.file.levels import (
-    Level,
-    PermissionPolicy,
-    Permissions,
-    approval_mode,
-    rules,
-)
+from gemtui.policy.file.levels import Level, PermissionPolicy, Permissions, approval_mode, rules
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
 
@@ -56,9 +50,7 @@ def test_nothing_said_is_no_rule_and_empty_levels_ask_for_all() -> None:
 def test_lists_and_levels_together() -> None:
     found = rules(
         Permissions(
-            levels=PermissionPolicy(
-                file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW
-            ),
+            levels=PermissionPolicy(file_write=Level.DENY, shell_execute=Level.ALLOW, network_access=Level.ALLOW),
             only_tools=("custom-tool", "replace", "safe-tool"),
             disallowed_tools=("custom-tool",),
         )
@@ -83,19 +75,13 @@ def test_an_empty_list_of_allowed_tools_denies_all() -> None:
 def test_yolo_keeps_denies_and_asks_and_needs_no_allow(name: str) -> None:
     levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.DENY)
     found = rules(Permissions(mode=approval_mode(name), levels=levels, only_tools=("glob",)))
-    assert short(found) == [
-        ("run_shell_command", "deny", 999),
-        ("glob", "allow", 999),
-        ("*", "deny", 998),
-    ]
+    assert short(found) == [("run_shell_command", "deny", 999), ("glob", "allow", 999), ("*", "deny", 998)]
 
 
 @pytest.mark.parametrize("mode", ApprovalMode)
 @pytest.mark.parametrize("level", Level)
 @pytest.mark.parametrize("named", TOOLS)
-def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(
-    mode: ApprovalMode, level: Level, named: str
-) -> None:
+def test_a_level_that_is_left_out_writes_no_rule_in_any_mode(mode: ApprovalMode, level: Level, named: str) -> None:
     found = rules(Permissions(mode=mode, levels=PermissionPolicy(**{named: level})))
     kept = level is not Level.ALLOW or mode in (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT)
     assert {rule.tools[0] for rule in found} == (set(TOOLS[named]) if kept else set())
@@ -110,16 +96,9 @@ def test_without_a_mode_a_level_that_is_left_out_asks() -> None:
 
 
 def test_plan_mode_writes_no_allow_of_a_capability() -> None:
-    levels = PermissionPolicy(
-        file_write=Level.ALLOW, shell_execute=Level.ALLOW, network_access=Level.ASK
-    )
-    found = rules(
-        Permissions(mode=ApprovalMode.PLAN, levels=levels, approved_tools=("write_file",))
-    )
-    assert short(found) == [
-        ("google_web_search", "ask_user", 997),
-        ("web_fetch", "ask_user", 997),
-    ]
+    levels = PermissionPolicy(file_write=Level.ALLOW, shell_execute=Level.ALLOW, network_access=Level.ASK)
+    found = rules(Permissions(mode=ApprovalMode.PLAN, levels=levels, approved_tools=("write_file",)))
+    assert short(found) == [("google_web_search", "ask_user", 997), ("web_fetch", "ask_user", 997)]
 
 
 def test_an_approved_tool_is_allowed_unless_it_is_denied() -> None:
@@ -134,8 +113,7 @@ def test_names_that_would_be_misread_are_refused_with_their_place(name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"),
-    [("acceptEdits", "auto_edit"), ("default", "default"), ("plan", "plan"), ("bypass", "yolo")],
+    ("name", "mode"), [("acceptEdits", "auto_edit"), ("default", "default"), ("plan", "plan"), ("bypass", "yolo")]
 )
 def test_the_mode_names_of_other_agents(name: str, mode: str) -> None:
     assert approval_mode(name) == mode
@@ -146,9 +124,7 @@ def test_an_unknown_mode_names_the_choices() -> None:
         approval_mode("frob")
 
 
-NAMES = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12
-)
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="*"), min_size=1, max_size=12)
 
 
 @given(name=NAMES | st.just('q"b\\s\nl\x01\x7f🙂'))

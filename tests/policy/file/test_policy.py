@@ -84,24 +84,16 @@ def test_one_path_will_do(tmp_path: Path) -> None:
         ("x" * 300 + ".toml", "it can't be read (File name too long)"),
     ],
 )
-def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(
-    tmp_path: Path, name: str, said: str
-) -> None:
+def test_what_is_named_and_no_policy_gives_a_finding_and_no_rules(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "a.txt").write_text(RULE.format(tool="glob"))
     found = Policy.load([tmp_path / name])
     assert found.rules == ()
     (finding,) = found.findings
-    assert (finding.file, finding.rule, finding.severity) == (
-        str(tmp_path / name),
-        0,
-        Severity.ERROR,
-    )
+    assert (finding.file, finding.rule, finding.severity) == (str(tmp_path / name), 0, Severity.ERROR)
     assert finding.message == f"{said}, so no rules are read from it"
 
 
-def test_a_folder_that_can_not_be_read_gives_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_can_not_be_read_gives_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> NoReturn:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -224,9 +216,7 @@ def test_what_the_cli_takes_is_kept(text: str) -> None:
 # --- what drops one rule -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "pattern", ["[", "(?i)x", "(?P<n>x)", "(a+)+", pytest.param("x" * 2049, id="long")]
-)
+@pytest.mark.parametrize("pattern", ["[", "(?i)x", "(?P<n>x)", "(a+)+", pytest.param("x" * 2049, id="long")])
 def test_a_pattern_that_can_not_be_used_drops_its_rule_alone(pattern: str) -> None:
     policy = loaded(RULE.format(tool="read_file") + f"argsPattern = '{pattern}'\n")
     assert names(policy) == ["glob"]
@@ -297,9 +287,7 @@ extra = 1
 
 
 def test_a_policy_written_is_the_one_that_was_read(tmp_path: Path) -> None:
-    text = (
-        RULE.format(tool="glob") + 'denyMessage = "é \\u0007 \\"x\\""\nargsPattern = \'\\x00"a\'\n'
-    )
+    text = RULE.format(tool="glob") + 'denyMessage = "é \\u0007 \\"x\\""\nargsPattern = \'\\x00"a\'\n'
     policy = Policy.parse(text)
     assert Policy.parse(policy.to_toml()).rules == policy.rules
     (tmp_path / "a.toml").write_text(policy.to_toml())

@@ -57,9 +57,7 @@ def test_all_that_list_policies_name_the_files_that_the_cli_reads(
     assert place.files == 2
     passed_over = {Path(each.file).name for each in check_files([users]) if "skips" in each.message}
     assert passed_over == {"UP.TOML", "gone.toml", "link.toml"}
-    (settings,) = (
-        each for each in store.list_policies([users / "link.toml"]) if each.name == "link"
-    )
+    (settings,) = (each for each in store.list_policies([users / "link.toml"]) if each.name == "link")
     assert settings.path == users / "link.toml"  # named by itself, the CLI reads it
 
 

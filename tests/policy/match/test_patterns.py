@@ -156,18 +156,7 @@ def test_what_the_cli_finds_unsafe(pattern: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(
-            "(a|b)*",
-            "(ab)+",
-            "a+b*",
-            "(a+)",
-            "(a+)b",
-            "((a))*",
-            "(a)+(b)*",
-            "(a+\n)\n*",
-            "(a+\n)*",
-            "",
-        ),
+        *("(a|b)*", "(ab)+", "a+b*", "(a+)", "(a+)b", "((a))*", "(a)+(b)*", "(a+\n)\n*", "(a+\n)*", ""),
         *("(a)*b+)*", "(\n+\na)b", "x" * 2048, "😀" * 1024, '(?:[\\s"]|\\\\")'),
     ],
     ids=_short,
@@ -215,9 +204,7 @@ def test_a_quick_pattern_is_not_called_slow(pattern: str) -> None:
     ],
     ids=["alternatives", "overlap", "optional", "adjacent"],
 )
-def test_a_pattern_that_would_run_for_ever_is_stopped(
-    pattern: str, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_that_would_run_for_ever_is_stopped(pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "LIMIT", 0.2)
     with pytest.raises(PatternTimeout, match=r"took longer than 0\.2 s") as caught:
         patterns.Pattern(pattern).matches(text)
@@ -266,9 +253,7 @@ def test_the_process_ends_with_the_program() -> None:
         "assert patterns.Pattern('(a|a)*[bc]').matches('a' * 60 + 'b')\n"
         "print(pattern_process._WORKER._process.pid)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
@@ -286,17 +271,7 @@ def test_a_long_text_without_what_the_pattern_needs_is_no_match_at_once() -> Non
 
 
 _PIECES = st.sampled_from(
-    [
-        *"ab.*+?()|[]{}^$\\-1,:=!<>n😀\ud800\n",
-        "(?:",
-        "(a",
-        ")*",
-        "\\d",
-        "[^a]",
-        "{2,3}",
-        "\\1",
-        "(?<n>",
-    ]
+    [*"ab.*+?()|[]{}^$\\-1,:=!<>n😀\ud800\n", "(?:", "(a", ")*", "\\d", "[^a]", "{2,3}", "\\1", "(?<n>"]
 )
 
 
@@ -313,17 +288,7 @@ def test_every_pattern_is_read_or_refused(pattern: str, text: str) -> None:
 # --- which patterns are run in this process ------------------------------------------------------
 
 _ATOMS = st.sampled_from(["a", "b", "ab", ".", "\\w", "[^a]", "a?", "^", "$", "\\b", "\\1"])
-_SHAPES = [
-    "{}*",
-    "{}+",
-    "({})*",
-    "({})+x",
-    "({}){{0,5}}",
-    "({}){{3}}",
-    "(?={})",
-    "(?<={})",
-    "({}|b)",
-]
+_SHAPES = ["{}*", "{}+", "({})*", "({})+x", "({}){{0,5}}", "({}){{3}}", "(?={})", "(?<={})", "({}|b)"]
 
 
 def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -333,11 +298,7 @@ def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(
-    deadline=None,
-    max_examples=some_of(300),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(deadline=None, max_examples=some_of(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     pattern=st.recursive(_ATOMS, _larger, max_leaves=8),
     unit=st.sampled_from(["a", "b", "ab", "aab"]),

@@ -39,9 +39,7 @@ priority = 100
 
 def recorded(tool: str, number: int = 0, **args: str) -> RecordedCall:
     call = Call(tool=tool, args=args)
-    return RecordedCall(
-        call=call, session=f"s{number % 3}", id=f"c{number}", ended=CallStatus.SUCCEEDED
-    )
+    return RecordedCall(call=call, session=f"s{number % 3}", id=f"c{number}", ended=CallStatus.SUCCEEDED)
 
 
 def shell(command: str, number: int = 0) -> RecordedCall:
@@ -125,11 +123,7 @@ def test_nothing_is_nothing(engine: Engine) -> None:
 
 
 def test_what_the_tool_itself_refuses_is_counted_apart() -> None:
-    calls = [
-        shell("git log $(git x)"),
-        shell("git push `x`"),
-        recorded("read_file", file_path=".env"),
-    ]
+    calls = [shell("git log $(git x)"), shell("git push `x`"), recorded("read_file", file_path=".env")]
     found = replay(calls, Engine(Policy.parse(RULES)))
     assert (found.allow, found.deny, found.tool_refuses) == (0, 1, 2)
     (share,) = (each for each in found.by_rule if each.decision is ReplayDecision.TOOL_REFUSES)

@@ -35,9 +35,7 @@ def shown(code: str, language: str) -> str:
 
 
 @pytest.mark.parametrize("language", [*LANGUAGES, "no such language", ""])
-@pytest.mark.parametrize(
-    "code", [clean(ATTACK), PYTHON * 20, "", "\n\n\n", "\tx\n", "<<A\n" * 500, "'" * 400]
-)
+@pytest.mark.parametrize("code", [clean(ATTACK), PYTHON * 20, "", "\n\n\n", "\tx\n", "<<A\n" * 500, "'" * 400])
 def test_no_character_is_lost(code: str, language: str) -> None:
     assert shown(code, language).rstrip("\n") == code.expandtabs(4).rstrip("\n")
 
@@ -84,8 +82,6 @@ def test_text_that_would_hang_the_patterns_is_plain(language: str, code: str) ->
     assert perf_counter() - start < 0.5
 
 
-@pytest.mark.parametrize(
-    ("path", "language"), [("a/b.py", "py"), ("Makefile", "Makefile"), ("x.tar.gz", "gz")]
-)
+@pytest.mark.parametrize(("path", "language"), [("a/b.py", "py"), ("Makefile", "Makefile"), ("x.tar.gz", "gz")])
 def test_languages_of_files(path: str, language: str) -> None:
     assert language_of(Clean(path)) == language

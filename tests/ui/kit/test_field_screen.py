@@ -36,12 +36,7 @@ async def test_esc_keeps_what_is_typed_once_and_then_discards_it(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    dialogs = (
-        ("1", "m", ("tab", "tab")),
-        ("1", "e", ("tab",)),
-        ("2", "ctrl+o", ()),
-        ("3", "w", ()),
-    )
+    dialogs = (("1", "m", ("tab", "tab")), ("1", "e", ("tab",)), ("2", "ctrl+o", ()), ("3", "w", ()))
     async with person(store) as me:
         for pane, key, moves in dialogs:
             await me.press("escape", pane)
@@ -83,16 +78,9 @@ async def test_a_form_that_nobody_typed_into_is_not_kept(store: Path) -> None:
 
 @pytest.mark.parametrize(
     ("keys", "kind"),
-    [
-        (("1", "m"), TextArea),
-        (("1", "m"), Checkbox),
-        (("2", "ctrl+o"), Select),
-        (("2", "ctrl+o"), Checkbox),
-    ],
+    [(("1", "m"), TextArea), (("1", "m"), Checkbox), (("2", "ctrl+o"), Select), (("2", "ctrl+o"), Checkbox)],
 )
-async def test_enter_takes_the_dialog_from_every_field(
-    store: Path, keys: tuple[str, str], kind: type
-) -> None:
+async def test_enter_takes_the_dialog_from_every_field(store: Path, keys: tuple[str, str], kind: type) -> None:
     async with person(store) as me:
         await me.press("escape", keys[0])
         await open_dialog(me, keys[1])

@@ -47,9 +47,7 @@ def rules(path: Path) -> list[dict[str, object]]:
 
 
 @SIZES
-async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(
-    home: Path, size: tuple[int, int]
-) -> None:
+async def test_somebody_who_never_wrote_a_policy_learns_how_to_begin(home: Path, size: tuple[int, int]) -> None:
     async with planner(home, size) as me:
         await me.sees("No policy yet.", "A policy says which tools")
         await me.sees("s   Suggest rules from past sessions", "l   Switch between")
@@ -72,9 +70,7 @@ async def test_while_policies_are_read_nobody_is_told_that_there_are_none(home: 
 
 
 @SIZES
-async def test_the_strongest_rule_stands_first_with_its_words(
-    home: Path, size: tuple[int, int]
-) -> None:
+async def test_the_strongest_rule_stands_first_with_its_words(home: Path, size: tuple[int, int]) -> None:
     policy("work")
     async with planner(home, size) as me:
         await me.sees("work", "4 rules", "300  ⊘ deny", "200  ✓ allow", 'prefix "pytest"')
@@ -92,9 +88,7 @@ async def test_what_it_becomes_is_the_command_of_a_run(home: Path, fake_cli: Fak
         assert f"{cli} --output-format=stream-json --approval-mode=auto_edit" in me.app.clipboard
 
 
-async def test_what_is_copied_runs_where_it_is_pasted(
-    home: Path, fake_cli: FakeCli, tmp_path: Path
-) -> None:
+async def test_what_is_copied_runs_where_it_is_pasted(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
     """With the settings that a CLI before 0.60 reads."""
     path, cli = policy("work"), fake_cli(f"print:{OK}")
     cli.write_text(cli.read_text().replace("0.61.0", "0.59.0"))
@@ -144,10 +138,7 @@ async def test_ascii_has_a_sign_and_a_word_for_everything(home: Path) -> None:
 
 
 async def test_text_of_a_file_does_not_reach_the_terminal_as_it_is(home: Path) -> None:
-    hostile = (
-        FIRST
-        + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
-    )
+    hostile = FIRST + 'denyMessage = "\\u001b]52;c;aGk=\\u0007[/x] \\u202eevil"\nwhat = "[@click=app.quit]x"\n'
     policy("work", hostile)
     async with planner(home) as me:
         await me.sees("✓ allow")
@@ -305,9 +296,7 @@ async def test_an_empty_policy_says_what_counts_beside_it(home: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["t", "a", "h", "s", "f"])
-async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(
-    home: Path, key: str
-) -> None:
+async def test_keys_in_one_burst_with_one_that_opens_something_change_no_rule(home: Path, key: str) -> None:
     policy("work")
     async with planner(home) as me:
         for each in (key, *"dddlumc"):
@@ -374,9 +363,7 @@ async def test_nothing_moves_beyond_the_ends(home: Path) -> None:
 
 
 @SIZES
-async def test_levels_are_chosen_by_arrows_and_become_rules(
-    home: Path, size: tuple[int, int]
-) -> None:
+async def test_levels_are_chosen_by_arrows_and_become_rules(home: Path, size: tuple[int, int]) -> None:
     async with planner(home, size) as me:
         await me.press("l")
         await me.sees("Write files", "(●) unset")
@@ -459,12 +446,7 @@ async def test_on_a_low_screen_what_matters_is_in_sight(home: Path) -> None:
 
 
 async def test_a_finding_stands_beside_its_rule_and_a_key_takes_the_better_form(home: Path) -> None:
-    policy(
-        "work",
-        FIRST.replace('"glob"', '"run_shell_command"\ncommandPrefix = "git push"').replace(
-            "allow", "deny"
-        ),
-    )
+    policy("work", FIRST.replace('"glob"', '"run_shell_command"\ncommandPrefix = "git push"').replace("allow", "deny"))
     async with planner(home) as me:
         await me.sees("! warning", "x to apply")
         before = me.draft.document.text
@@ -510,9 +492,7 @@ async def test_a_first_policy_gets_a_name_when_it_is_saved(home: Path) -> None:
         await me.sees("--policy=…/work.toml")
 
 
-async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(
-    home: Path,
-) -> None:
+async def test_a_move_of_the_cursor_that_is_handled_before_a_shorter_policy_is_drawn_is_ignored(home: Path) -> None:
     policy("a", FIRST)
     async with planner(home) as me:
         await me.until(lambda: me.tools)
@@ -538,10 +518,7 @@ async def test_another_policy_is_opened_renamed_and_deleted(home: Path) -> None:
         await me.sees("New name for b")
         await me.press("end", "shift+home", "delete", *"daily", "enter")
         await me.until(lambda: me.draft.name == "daily")
-        assert sorted(path.name for path in policies_dir().glob("*.toml")) == [
-            "a.toml",
-            "daily.toml",
-        ]
+        assert sorted(path.name for path in policies_dir().glob("*.toml")) == ["a.toml", "daily.toml"]
         await me.press("f")
         await me.sees("open now")
         await me.press("d")
@@ -673,9 +650,7 @@ async def test_quitting_asks_about_what_is_not_saved(home: Path) -> None:
         await me.until(lambda: len(rules(path)) == 3 and me.app._exit)
 
 
-async def test_a_run_from_here_gets_the_policy_and_the_mode(
-    home: Path, fake_cli: FakeCli, tmp_path: Path
-) -> None:
+async def test_a_run_from_here_gets_the_policy_and_the_mode(home: Path, fake_cli: FakeCli, tmp_path: Path) -> None:
     path = policy("work")
     fake_cli(f"print:{INIT}", f"print:{OK}")
     async with planner(home) as me:
@@ -748,13 +723,9 @@ async def test_a_new_rule_goes_into_a_policy_of_ours_before_the_user_s_own(home:
 REFUSED = {"type": "tool_not_registered", "message": 'Tool "run_shell_command" not found.'}
 
 
-async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(
-    home: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_refused_call_of_a_run_leads_to_the_rule_that_would_allow_it(home: Path, fake_cli: FakeCli) -> None:
     path = policy("work", FIRST)
-    (home / ".gemini/trustedFolders.json").write_text(
-        json.dumps({str(home / "project"): "TRUST_FOLDER"})
-    )
+    (home / ".gemini/trustedFolders.json").write_text(json.dumps({str(home / "project"): "TRUST_FOLDER"}))
     call = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t1"}
     given = json.dumps(call | {"parameters": {"command": "pytest -q tests"}})
     result = {"type": "tool_result", "tool_id": "t1", "status": "error", "error": REFUSED}

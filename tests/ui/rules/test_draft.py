@@ -144,9 +144,7 @@ def same(found: SimplePolicy, wished: SimplePolicy) -> bool:
 
 
 @given(first=SIMPLE, then=SIMPLE)
-def test_levels_and_lists_are_read_back_as_they_were_chosen(
-    first: SimplePolicy, then: SimplePolicy
-) -> None:
+def test_levels_and_lists_are_read_back_as_they_were_chosen(first: SimplePolicy, then: SimplePolicy) -> None:
     own = rule("run_shell_command", 500)
     shown = document(replace(own, command_prefixes=("pytest",)))
     for wished in (first, then):

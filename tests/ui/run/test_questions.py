@@ -99,9 +99,7 @@ async def test_a_question_takes_the_keys_and_yes_lets_it_run(
         assert me.app.focused is me.pane.prompt
 
 
-async def test_no_and_stop_are_one_key_and_no_takes_a_reason(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_no_and_stop_are_one_key_and_no_takes_a_reason(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         for number, key, expected in ((1, "n", Approval.deny()), (2, "x", Approval.stop())):
             await me.asked(number)
@@ -119,9 +117,7 @@ async def test_no_and_stop_are_one_key_and_no_takes_a_reason(
         assert await me.answered(3) == Approval.deny("use a branch")
 
 
-async def test_a_word_is_offered_as_long_as_the_run_hears_it(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_word_is_offered_as_long_as_the_run_hears_it(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         assert "send now" not in me.text
         me.pane.prompt.hears = True
@@ -130,9 +126,7 @@ async def test_a_word_is_offered_as_long_as_the_run_hears_it(
         await me.until(lambda: "send now" not in me.text)
 
 
-async def test_escape_in_a_dialog_answers_nothing(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_escape_in_a_dialog_answers_nothing(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         for key in ("r", "e"):
@@ -142,9 +136,7 @@ async def test_escape_in_a_dialog_answers_nothing(
             assert me.gate.answer_to(1) is None
 
 
-async def test_a_allows_similar_calls_in_this_run(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_allows_similar_calls_in_this_run(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "git add a.txt"})
         await me.sees("a/A allow commands that start with git add")
@@ -190,9 +182,7 @@ async def test_allowing_similar_calls_is_revoked_by_a_key(
 
 
 @pytest.mark.parametrize("key", ["a", "A"])
-async def test_what_has_no_narrow_rule_says_why(
-    home: Path, project: Path, fake_cli: FakeCli, key: str
-) -> None:
+async def test_what_has_no_narrow_rule_says_why(home: Path, project: Path, fake_cli: FakeCli, key: str) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1, arguments={"command": "echo x > a.txt"})
         await me.sees("a/A not available: it writes a file")
@@ -202,9 +192,7 @@ async def test_what_has_no_narrow_rule_says_why(
         assert me.gate.answer_to(1) is None
 
 
-async def test_a_command_is_changed_and_runs_as_it_was_written(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_command_is_changed_and_runs_as_it_was_written(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         await me.asked(1, arguments={"command": "git push --force", "description": "d"})
         await me.ready(1)
@@ -213,9 +201,7 @@ async def test_a_command_is_changed_and_runs_as_it_was_written(
         area = me.app.screen.query_one(TextArea)
         assert area.text == "git push --force"
         await me.press(*["backspace"] * len(" --force"), "ctrl+j", "l", "s", "enter")
-        assert await me.answered(1) == Approval.allow(
-            {"command": "git push\nls", "description": "d"}
-        )
+        assert await me.answered(1) == Approval.allow({"command": "git push\nls", "description": "d"})
 
 
 async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_it_runs(
@@ -232,9 +218,7 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
         await me.press("e")
         await me.sees("New contents of the file")
         await me.press("ctrl+end", "Z", "ctrl+s")
-        await me.sees(
-            "changed by you", "3 + Z", "Gemini asked for: replace with different arguments"
-        )
+        await me.sees("changed by you", "3 + Z", "Gemini asked for: replace with different arguments")
         assert me.gate.answer_to(1) is None
         await me.ready(1)
         await me.press("y")
@@ -243,9 +227,7 @@ async def test_without_an_editor_a_file_is_changed_in_a_field_and_shown_before_i
         )
 
 
-async def test_a_yes_is_for_the_file_as_it_was_shown(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_yes_is_for_the_file_as_it_was_shown(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         for number, key in enumerate(("y", "a"), 1):
             file = project / f"{key}.txt"
@@ -284,17 +266,13 @@ async def test_arguments_are_changed_as_json(
         assert await me.answered(1) == Approval.allow({"q": 12})
 
 
-async def test_somebody_is_there_while_an_editor_has_the_terminal(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_somebody_is_there_while_an_editor_has_the_terminal(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.until(me.gate.last_presence)
         (me.gate.path / "here").unlink()
         end = time.monotonic() + PATIENCE
-        while (
-            me.gate.last_presence() is None
-        ):  # the event loop waits here, as it does for an editor
+        while me.gate.last_presence() is None:  # the event loop waits here, as it does for an editor
             assert time.monotonic() < end
 
 
@@ -348,9 +326,7 @@ async def test_what_is_typed_behind_a_key_that_came_too_soon_is_no_answer(
         assert await me.answered(1) == Approval.deny()
 
 
-async def test_a_key_held_down_answers_one_question(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_key_held_down_answers_one_question(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.asked(2, arguments={"command": "rm -rf /"})
@@ -388,9 +364,7 @@ async def turns_until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
@@ -413,9 +387,7 @@ async def test_a_key_is_no_answer_to_what_is_drawn_before_it_acts(
         assert not any(map(me.gate.is_answered, (1, 2)))
 
 
-async def test_leaving_a_question_leaves_it_waiting(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_leaving_a_question_leaves_it_waiting(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
@@ -428,9 +400,7 @@ async def test_leaving_a_question_leaves_it_waiting(
         assert me.gate.answer_to(1) is None
 
 
-async def test_keys_of_other_places_do_not_answer(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_keys_of_other_places_do_not_answer(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
@@ -458,9 +428,7 @@ async def test_several_stand_in_a_list(home: Path, project: Path, fake_cli: Fake
         await me.sees("1 of 2", "$ git push")
 
 
-async def test_they_stand_in_the_order_of_their_calls(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_they_stand_in_the_order_of_their_calls(home: Path, project: Path, fake_cli: FakeCli) -> None:
     calls = [uses(f"t{n}", "write_file", f"{n}.txt") for n in range(3)]
     async with somebody(home, project, fake_cli, NARROW, *calls) as me:
         await me.sees("2.txt")
@@ -496,15 +464,11 @@ async def test_who_answers_second_is_told(home: Path, project: Path, fake_cli: F
         await me.type("no")
         me.gate.answer(1, Approval.allow())
         await me.press("enter")
-        await me.until(
-            lambda: any("Already answered in another gemtui" in said for said in me.said)
-        )
+        await me.until(lambda: any("Already answered in another gemtui" in said for said in me.said))
         assert me.gate.answer_to(1) == Approval.allow()
 
 
-async def test_one_that_is_settled_elsewhere_goes(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_one_that_is_settled_elsewhere_goes(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
@@ -541,9 +505,7 @@ async def test_hostile_arguments_are_drawn_and_pass_unchanged(
             assert await me.answered(number) == Approval.allow()
 
 
-async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_five_megabytes_are_drawn_in_part_and_opened_whole(home: Path, project: Path, fake_cli: FakeCli) -> None:
     huge = "echo 0123456789\n" * 320_000
     async with somebody(home, project, fake_cli) as me:
         for number, tool in enumerate((SHELL, "write_file", "mcp_docs_find"), 1):
@@ -560,9 +522,7 @@ async def test_five_megabytes_are_drawn_in_part_and_opened_whole(
             assert await me.answered(number) == Approval.deny()
 
 
-async def test_the_card_tells_what_was_answered(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_the_card_tells_what_was_answered(home: Path, project: Path, fake_cli: FakeCli) -> None:
     calls = [uses("t1", "write_file", "a.txt"), uses("t2", "write_file", "b.txt")]
     async with somebody(home, project, fake_cli, WIDE, *calls) as me:
         await me.asked(1, "write_file", arguments={"file_path": "a.txt"})
@@ -588,18 +548,14 @@ async def test_a_sub_agents_card_stands_once_when_the_run_has_ended(
         assert ids.count("question-1") == 1
 
 
-async def test_another_gemtui_shows_the_question(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_another_gemtui_shows_the_question(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
         async with person(home / ".gemini", WIDE, project=project) as other:
             await other.until(lambda: other.app.runs.alive)
             await other.sees("2 Run ?")
-            await other.until(
-                lambda: any("A run needs your approval" in said for said in other.said)
-            )
+            await other.until(lambda: any("A run needs your approval" in said for said in other.said))
             assert not any("still active" in said for said in other.said)
             await other.press("2")
             await other.sees("? Gemini asks", "$ git push --force")
@@ -628,9 +584,7 @@ async def test_the_first_question_of_another_run_is_another_question(
         assert me.question.shown.question in me.question.waiting
 
 
-async def test_leaving_says_that_the_question_waits(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_leaving_says_that_the_question_waits(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli) as me:
         await me.asked(1)
         await me.ready(1)
@@ -706,9 +660,7 @@ async def test_y_held_down_does_not_page_through_a_call_and_allow_it(
         assert me.question.view.below
 
 
-async def test_more_dangers_than_fit_are_counted(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_more_dangers_than_fit_are_counted(home: Path, project: Path, fake_cli: FakeCli) -> None:
     command = "\n".join(f"rm file{number}" for number in range(30))
     async with somebody(home, project, fake_cli, NARROW) as me:
         await me.asked(1, arguments={"command": command})
@@ -739,9 +691,7 @@ async def test_what_is_too_long_to_draw_is_read_in_the_whole_view_before_a_yes_c
         assert await me.answered(1) == Approval.allow()
 
 
-async def test_letters_that_look_like_others_are_pointed_out(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_letters_that_look_like_others_are_pointed_out(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with somebody(home, project, fake_cli, NARROW) as me:
         args = {"file_path": "p\u0430ckage.json", "content": "x"}
         await me.asked(1, "write_file", arguments=args)
@@ -822,11 +772,7 @@ async def test_a_file_that_differs_from_what_was_approved_is_shown_and_put_back_
         await me.ended()
         await me.until(lambda: me.pane.can("differing"))
         await me.press("D")
-        await me.sees(
-            "Files that differ from what you approved",
-            "View",
-            "Restore the text from before the call",
-        )
+        await me.sees("Files that differ from what you approved", "View", "Restore the text from before the call")
         await me.press("enter")
         await me.sees("1 − new", "1 + another text")
         await me.press("escape")

@@ -115,9 +115,7 @@ async def test_behind_a_bad_end_all_waits_until_a_key_sends_it(
         await me.sees("Answered.", "✓ done")
 
 
-async def test_a_prompt_typed_behind_a_bad_end_goes_first(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_prompt_typed_behind_a_bad_end_goes_first(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
         await me.press("ctrl+c")
@@ -214,9 +212,7 @@ async def test_what_waits_when_nobody_looks_is_shown_by_the_next_gemtui(
     assert prune_runs(runs_dir(), runs=1) == 2
 
 
-async def test_what_is_typed_in_one_burst_is_queued_one_by_one(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_what_is_typed_in_one_burst_is_queued_one_by_one(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.burst("one\rtwo\rthree\rhalf")
         await me.sees("3 queued")
@@ -261,9 +257,7 @@ async def test_where_there_is_no_session_yet_a_key_begins_one(
         await me.all_done("go", "one", "two")
 
 
-async def test_a_run_behind_which_prompts_wait_is_not_removed(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_run_behind_which_prompts_wait_is_not_removed(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.queue("one")
         await me.press("ctrl+c")
@@ -276,9 +270,7 @@ async def test_a_run_behind_which_prompts_wait_is_not_removed(
         assert prune_runs(runs_dir(), runs=1) == 0
 
 
-async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         await me.type("faster")
         await me.press("ctrl+s")
@@ -286,9 +278,7 @@ async def test_a_run_that_asks_nobody_takes_no_word_in_its_midst(
         assert me.pane.prompt.text == "faster"
 
 
-async def test_what_can_not_be_kept_stands_in_the_prompt(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_what_can_not_be_kept_stands_in_the_prompt(home: Path, project: Path, fake_cli: FakeCli) -> None:
     async with queuer(home, project, fake_cli, "wait") as me:
         assert me.pane.run_shown is not None
         place = me.pane.run_shown.run.queue.path

@@ -53,9 +53,7 @@ async def test_commands_of_gemtui_act_and_those_of_the_cli_are_sent(
         assert me.pane.run_shown.prompt == "/git:fix now"
 
 
-def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(
-    home: Path, project: Path
-) -> None:
+def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(home: Path, project: Path) -> None:
     put(home / ".gemini/commands/a b.toml", 'prompt = "mine"')
     put(home / ".gemini/commands/same.toml", 'prompt = "mine"')
     put(project / ".gemini/commands/same.toml", 'prompt = "theirs"')

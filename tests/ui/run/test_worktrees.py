@@ -94,9 +94,7 @@ async def test_two_worktrees_are_shown_side_by_side(
         await me.until(lambda: me.app.screen is me.pane)
 
 
-async def test_the_same_prompt_goes_to_other_models_and_policies(
-    home: Path, project: Path, fake_cli: FakeCli
-) -> None:
+async def test_the_same_prompt_goes_to_other_models_and_policies(home: Path, project: Path, fake_cli: FakeCli) -> None:
     repository(project)
     policies = [path_of(name) for name in ("calm", "strict")]
     for path in policies:

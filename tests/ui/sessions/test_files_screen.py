@@ -63,9 +63,7 @@ async def test_the_files_of_this_project_the_one_written_last_first(
     async with on_files(home, size, project=project) as me:
         assert [row.path.name for row in shown(me)] == ["moon.py", EVIL, "sun.py"]
         assert [(row.writes, row.sessions) for row in shown(me)] == [(2, 2), (1, 1), (1, 1)]
-        await me.sees(
-            "src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py"
-        )
+        await me.sees("src/moon.py", "2 writes   2 sessions", "3 files", "[b]x␛]0;owned␇ ⟨U+202E⟩.py")
         assert not {"\x1b", "\x07", "\u202e"} & set(me.text)
 
 

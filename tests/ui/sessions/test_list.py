@@ -41,12 +41,7 @@ MANY = tuple(summary(f"m{n}", f"Session number {n}", hours=n) for n in range(200
 
 def snapshot(sessions: Sequence[Summary], *, complete: bool = True) -> Snapshot:
     return Snapshot(
-        sessions=tuple(sessions),
-        done=len(sessions),
-        total=412,
-        complete=complete,
-        unreadable=(),
-        state=StoreState.OK,
+        sessions=tuple(sessions), done=len(sessions), total=412, complete=complete, unreadable=(), state=StoreState.OK
     )
 
 
@@ -100,10 +95,7 @@ class ListApp(App[None]):
 
 @asynccontextmanager
 async def showing(
-    sessions: Sequence[Summary] = FEW,
-    *,
-    project: str | None = None,
-    size: tuple[int, int] = (80, 24),
+    sessions: Sequence[Summary] = FEW, *, project: str | None = None, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[tuple[ListApp, Pilot[None]]]:
     app = ListApp(project)
     async with app.run_test(size=size) as pilot:

@@ -150,9 +150,7 @@ async def test_a_session_of_another_store_is_shown_as_well(store: Path) -> None:
 async def test_its_key_says_where_none_waits_and_what_would_tell(store: Path) -> None:
     async with person(store, NARROW) as me:
         await me.press("L")
-        await me.until(
-            lambda: any("Can't tell which sessions need you" in each for each in me.said)
-        )
+        await me.until(lambda: any("Can't tell which sessions need you" in each for each in me.said))
         write()
         link(gemini_home(), extension_dir())
         await me.press("L")

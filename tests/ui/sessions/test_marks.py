@@ -43,9 +43,7 @@ async def open_dialog(me: Person) -> MarksScreen:
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_a_name_tags_and_a_note_are_kept_and_shown(
-    store: Path, size: tuple[int, int]
-) -> None:
+async def test_a_name_tags_and_a_note_are_kept_and_shown(store: Path, size: tuple[int, int]) -> None:
     async with person(store, size) as me:
         id = me.chosen.id
         await open_dialog(me)
@@ -61,11 +59,7 @@ async def test_a_name_tags_and_a_note_are_kept_and_shown(
         await said(me, "Marked: The tail, u to undo")
         assert me.chosen.id == id
         mark = Marks().get(id)
-        assert (mark.name, mark.tags, mark.note) == (
-            "The tail",
-            ("bug", "parser"),
-            "look at line 3",
-        )
+        assert (mark.name, mark.tags, mark.note) == ("The tail", ("bug", "parser"), "look at line 3")
         await me.press("i")
         await me.sees("The tail", "title", "first question", "#bug #parser", "look at line 3")
         await me.press("escape", "enter")
@@ -151,9 +145,7 @@ async def test_several_get_tags_and_lose_those_they_have_in_common(store: Path) 
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE])
-async def test_pinned_sessions_come_first_below_a_heading(
-    store: Path, size: tuple[int, int]
-) -> None:
+async def test_pinned_sessions_come_first_below_a_heading(store: Path, size: tuple[int, int]) -> None:
     async with person(store, size) as me:
         await me.press("end", "p")
         last = me.chosen
@@ -348,9 +340,7 @@ async def test_undo_leaves_what_another_program_has_changed(store: Path) -> None
         assert Marks().get(id).note == "theirs"
 
 
-async def test_the_name_stands_where_other_panes_tell_of_the_session(
-    store: Path, tmp_path: Path
-) -> None:
+async def test_the_name_stands_where_other_panes_tell_of_the_session(store: Path, tmp_path: Path) -> None:
     for marker in store.rglob(".project_root"):
         marker.write_text(str(tmp_path))
     async with person(store) as me:
@@ -391,9 +381,7 @@ async def test_a_deletion_asks_by_name_and_leaves_the_marks(store: Path, trash: 
 # --- other programs, and what goes wrong --------------------------------------------------------
 
 
-async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(
-    store: Path,
-) -> None:
+async def test_what_others_mark_appears_and_a_session_that_goes_keeps_its_marks(store: Path) -> None:
     async with person(store, NARROW) as me:
         session = me.chosen
         Marks().edit([session.id], MarkEdit(name="Theirs", pinned=True))
@@ -428,9 +416,7 @@ def odd(path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [damaged, odd])
-async def test_a_damaged_file_is_set_aside_by_the_first_mark(
-    store: Path, spoil: Callable[[Path], None]
-) -> None:
+async def test_a_damaged_file_is_set_aside_by_the_first_mark(store: Path, spoil: Callable[[Path], None]) -> None:
     spoil(marks_file())
     before = marks_file().read_bytes()
     async with person(store, NARROW) as me:

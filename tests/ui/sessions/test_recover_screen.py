@@ -58,9 +58,7 @@ async def test_each_line_says_how_sure_it_is_and_where_it_comes_from(
         assert "␛[31mtwo" in view.text
 
 
-async def test_it_is_written_to_the_lost_place_and_never_over_a_file(
-    home: Path, project: Path
-) -> None:
+async def test_it_is_written_to_the_lost_place_and_never_over_a_file(home: Path, project: Path) -> None:
     async with person(home, NARROW, project=project) as me:
         await on_recovered(me)
         await me.press("enter")

@@ -270,9 +270,7 @@ async def test_dropped_messages_can_be_shown_and_hidden(store: Path) -> None:
         await me.sees("of 7")
 
 
-async def test_keys_do_not_wait_for_the_dropped_messages(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_keys_do_not_wait_for_the_dropped_messages(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read, gate = SessionLoader.transcript_so_far, threading.Event()
 
     def slowly(self: SessionLoader, **options: Any) -> Transcript:
@@ -293,9 +291,7 @@ async def test_keys_do_not_wait_for_the_dropped_messages(
 async def test_a_session_with_nothing_but_a_failed_prompt_shows_that(store: Path) -> None:
     failed = Index(store, cache=None).find("71ada263")
     async with person(store, NARROW, session=failed) as me:
-        await me.sees(
-            "failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1"
-        )
+        await me.sees("failed prompt", "This one is empty", "1 failed prompt (press . to hide)", "of 1")
         await me.press("full_stop")
         await me.sees("1 failed prompt (press . to show)")
         assert not me.view.total

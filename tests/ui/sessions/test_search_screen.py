@@ -26,9 +26,7 @@ async def begin(me: Person) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_a_few_letters_lead_to_the_words_in_a_transcript(
-    store: Path, size: tuple[int, int]
-) -> None:
+async def test_a_few_letters_lead_to_the_words_in_a_transcript(store: Path, size: tuple[int, int]) -> None:
     async with person(store, size) as me:
         await begin(me)
         await me.type("leaps")
@@ -62,9 +60,7 @@ async def test_this_project_or_all(store: Path) -> None:
     async with person(store, WIDE, project=Path("/home/dev/src/greeter")) as me:
         await begin(me)
         await me.type("leaps")
-        await me.sees(
-            "No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions"
-        )
+        await me.sees("No matches in this project. Press ctrl+r to search all", "0 hits in 0 sessions")
         await me.press("ctrl+r")
         await me.sees("all projects", "in 1 session")
 
@@ -98,9 +94,7 @@ async def test_fields_complete_and_narrow_down(store: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_what_could_not_be_read_stands_apart_from_the_count(
-    store: Path, size: tuple[int, int]
-) -> None:
+async def test_what_could_not_be_read_stands_apart_from_the_count(store: Path, size: tuple[int, int]) -> None:
     async with person(store, size) as me:
         await begin(me)
         await me.type("is:odd leaps")

@@ -231,11 +231,7 @@ async def vault(me: Person) -> None:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", [vault_question, kept, vault])
 async def test_the_vault(
-    demo: Path,
-    snapshot: SnapshotAssertion,
-    monkeypatch: pytest.MonkeyPatch,
-    scene: Scene,
-    size: str,
+    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch, scene: Scene, size: str
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(demo.parent / ".local/share"))
     if scene is not vault_question:
@@ -251,9 +247,7 @@ async def test_the_vault(
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("store", ["missing", "empty", "damaged"])
-async def test_stores_without_sessions(
-    demo: Path, snapshot: SnapshotAssertion, store: str, size: str
-) -> None:
+async def test_stores_without_sessions(demo: Path, snapshot: SnapshotAssertion, store: str, size: str) -> None:
     shutil.rmtree(demo)
     if store != "missing":
         (demo / "tmp" / "tidewatch" / "chats").mkdir(parents=True)
@@ -270,9 +264,7 @@ async def test_themes(demo: Path, snapshot: SnapshotAssertion, theme: str) -> No
         await me.looks_as(snapshot)
 
 
-async def test_no_color(
-    demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_color(demo: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with person(demo, WIDE, demo=True) as me:
         await failure(me)
@@ -287,9 +279,7 @@ async def test_ascii(demo: Path, snapshot: SnapshotAssertion, size: str) -> None
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(50, 12), (200, 50)])
-async def test_unusual_sizes(
-    demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int
-) -> None:
+async def test_unusual_sizes(demo: Path, snapshot: SnapshotAssertion, columns: int, rows: int) -> None:
     async with person(demo, (columns, rows), demo=True) as me:
         await listed(me)
         await me.looks_as(snapshot)
@@ -297,9 +287,7 @@ async def test_unusual_sizes(
 
 # --- what sessions do right now ------------------------------------------------------------------
 
-EDIT = (
-    "--- tide.py\n+++ tide.py\n@@ -1,2 +1,2 @@\n def height(moon):\n-    return 1\n+    return 2\n"
-)
+EDIT = "--- tide.py\n+++ tide.py\n@@ -1,2 +1,2 @@\n def height(moon):\n-    return 1\n+    return 2\n"
 DETAILS = {"type": "edit", "filePath": "/home/ada/tidewatch/tide.py", "fileDiff": EDIT}
 CHANGE = DiffDisplay(diff=EDIT, path="/home/ada/tidewatch/tide.py", name="tide.py")
 
@@ -307,15 +295,8 @@ CHANGE = DiffDisplay(diff=EDIT, path="/home/ada/tidewatch/tide.py", name="tide.p
 async def going_on(me: Person) -> None:
     """One session waits and another one works."""
     first, second, *_ = [row for row in me.rows.rows.rows if isinstance(row, SessionRow)]
-    told = {
-        "cwd": "/home/ada/tidewatch",
-        "message": "Tool Confirm Write: tide.py",
-        "details": DETAILS,
-    }
-    for row, pid, event in (
-        (first, os.getpid(), "Notification"),
-        (second, os.getppid(), "BeforeTool"),
-    ):
+    told = {"cwd": "/home/ada/tidewatch", "message": "Tool Confirm Write: tide.py", "details": DETAILS}
+    for row, pid, event in ((first, os.getpid(), "Notification"), (second, os.getppid(), "BeforeTool")):
         content = hook_input(event, session_id=row.entry.summary.id, **told)
         write_live(live_dir(), pid, content)
     await me.sees("? 1 waiting: tidewatch", "working")
@@ -323,9 +304,7 @@ async def going_on(me: Person) -> None:
 
 @pytest.mark.parametrize("ascii", [False, True], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_goes_on(
-    demo: Path, snapshot: SnapshotAssertion, size: str, ascii: bool
-) -> None:
+async def test_what_goes_on(demo: Path, snapshot: SnapshotAssertion, size: str, ascii: bool) -> None:
     async with person(demo, SIZES[size], Config(ascii=ascii)) as me:
         await listed(me)
         await going_on(me)
@@ -336,12 +315,7 @@ async def test_what_goes_on(
 async def test_what_a_session_asks(demo: Path, snapshot: SnapshotAssertion, size: str) -> None:
     question = LiveQuestion(message="Tool Confirm Write: tide.py", diff=CHANGE)
     asks = LiveSession(
-        pid=4711,
-        session="s",
-        state=LiveState.WAITING,
-        since=NOW,
-        project="/home/ada/tidewatch",
-        question=question,
+        pid=4711, session="s", state=LiveState.WAITING, since=NOW, project="/home/ada/tidewatch", question=question
     )
     async with person(demo, SIZES[size]) as me:
         await me.app.push_screen(LiveQuestionScreen(asks, tty="/dev/pts/3"))

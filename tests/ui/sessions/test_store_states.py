@@ -17,9 +17,7 @@ from tests.ui.people import NARROW, WIDE, Person, copy_store, person
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW])
-async def test_no_store_says_where_we_looked_and_what_to_do(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+async def test_no_store_says_where_we_looked_and_what_to_do(tmp_path: Path, size: tuple[int, int]) -> None:
     async with person(tmp_path / ".gemini", size) as me:
         await me.sees("No Gemini sessions here yet.", ".gemini/tmp", "gemtui --demo")
         await me.sees("Check the same folder again", "Choose another folder")
@@ -57,9 +55,7 @@ async def test_nothing_is_shown_beside_a_search_that_finds_nothing(tmp_path: Pat
         assert "frog leaps in" not in me.text
 
 
-async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(
-    tmp_path: Path,
-) -> None:
+async def test_a_field_of_the_full_text_search_is_named_where_nothing_matches(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), WIDE) as me:
         await me.sees("Answer one.")
         await me.press("slash")
@@ -119,9 +115,7 @@ async def test_looking_again_finds_what_came(tmp_path: Path) -> None:
         await me.sees("Write a haiku file")
 
 
-async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(
-    tmp_path: Path,
-) -> None:
+async def test_a_session_that_is_none_any_more_says_why_and_can_be_tried_again(tmp_path: Path) -> None:
     store = copy_store(tmp_path)
     async with person(store, NARROW) as me:
         path = me.chosen.path
@@ -154,9 +148,7 @@ async def test_a_log_that_is_cut_and_written_again_is_shown_again(tmp_path: Path
         assert me.view.has_focus
 
 
-async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(
-    tmp_path: Path,
-) -> None:
+async def test_a_log_that_is_cut_when_it_is_opened_is_shown_once_it_is_whole(tmp_path: Path) -> None:
     async with person(copy_store(tmp_path), NARROW) as me:
         path = me.chosen.path
         kept = path.read_bytes()
@@ -233,9 +225,7 @@ async def test_a_file_removed_while_it_is_read_stays_on_the_screen(tmp_path: Pat
         await me.press("enter")
         await me.sees("Answer one.")
         me.chosen.path.unlink()
-        await me.sees(
-            "This session's file was deleted; showing what was read before.", "Answer one."
-        )
+        await me.sees("This session's file was deleted; showing what was read before.", "Answer one.")
         await me.press("end", "home")
         await me.sees("Answer one.")
         assert "live" not in me.text.splitlines()[1]

@@ -111,9 +111,7 @@ async def test_it_is_put_back_by_a_key_and_a_yes(gone: Path) -> None:
         assert gone.exists()
 
 
-async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(
-    chat: Path,
-) -> None:
+async def test_what_can_not_be_put_back_is_said_and_what_is_there_offers_no_key(chat: Path) -> None:
     turn_on()
     empty = session(chat.parents[3], uuid(4), [logs.header(uuid(4)), logs.user("u", "/about")])
     keep_all(chat.parents[3])
@@ -201,9 +199,7 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
         await me.sees("the vault is incomplete: No space left on device")
 
 
-async def test_what_is_quiet_while_the_app_runs_is_copied(
-    chat: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_quiet_while_the_app_runs_is_copied(chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
     monkeypatch.setattr(vault, "QUIET", 1)
     turn_on()

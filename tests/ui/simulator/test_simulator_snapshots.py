@@ -74,11 +74,7 @@ SCENES: dict[str, tuple[type[SimulatorScreen], Scene]] = {
 
 
 async def compared(
-    snapshot: SnapshotAssertion,
-    folder: Path,
-    scene: str,
-    size: tuple[int, int] = NARROW,
-    config: Config | None = None,
+    snapshot: SnapshotAssertion, folder: Path, scene: str, size: tuple[int, int] = NARROW, config: Config | None = None
 ) -> None:
     kind, act = SCENES[scene]
     async with trier(kind, folder, size, config=config) as me:
@@ -104,8 +100,6 @@ async def test_without_box_characters(place: Path, snapshot: SnapshotAssertion, 
     await compared(snapshot, place, scene, config=Config(ascii=True))
 
 
-async def test_without_colours(
-    place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_without_colours(place: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     await compared(snapshot, place, "replay")

@@ -16,9 +16,7 @@ READ = "8 calls in 2 sessions"
 
 
 @SIZES
-async def test_rules_are_proposed_with_their_evidence(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+async def test_rules_are_proposed_with_their_evidence(tmp_path: Path, size: tuple[int, int]) -> None:
     async with trier(SuggestScreen, tmp_path, size, policy="") as me:
         await me.sees(READ, "files below src/", 'prefix "pytest"', "Left out", "rm")
         await me.until(lambda: "evidence" in me.text and "also allows" in me.text)

@@ -36,9 +36,7 @@ async def test_the_answer_comes_while_one_types(tmp_path: Path, size: tuple[int,
 
 
 @SIZES
-async def test_every_rule_that_was_looked_at_says_why(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
+async def test_every_rule_that_was_looked_at_says_why(tmp_path: Path, size: tuple[int, int]) -> None:
     async with trier(TryScreen, tmp_path, size) as me:
         await me.type("pytest")
         await me.sees("Rules considered", "4.300  no")

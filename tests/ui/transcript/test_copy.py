@@ -5,13 +5,7 @@ from msgspec.structs import replace
 
 from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.model import Block, Image, Notice, NoticeLevel, Text, ToolStatus
-from gemtui.ui.transcript.copy import (
-    copies_of_block,
-    copy_of_block,
-    copy_of_message,
-    file_of,
-    first_line,
-)
+from gemtui.ui.transcript.copy import copies_of_block, copy_of_block, copy_of_message, file_of, first_line
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, thought, tool
 
@@ -75,8 +69,7 @@ def test_the_file_of_a_call_and_the_line_that_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("diff", "line"),
-    [("@@ -0,0 +1 @@\n+new\n", 1), ("@@ x @@\n+a\n", None), ("", None), ("@@ -1 +0,0 @@\n-a\n", 1)],
+    ("diff", "line"), [("@@ -0,0 +1 @@\n+new\n", 1), ("@@ x @@\n+a\n", None), ("", None), ("@@ -1 +0,0 @@\n-a\n", 1)]
 )
 def test_the_first_changed_line_of_a_diff(diff: str, line: int | None) -> None:
     assert first_line(diff) == line

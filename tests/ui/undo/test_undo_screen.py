@@ -95,9 +95,7 @@ def prompt(me: Person) -> str:
     return areas.first().text if areas else ""
 
 
-async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(
-    project: Path,
-) -> None:
+async def test_checkpoints_are_marked_in_the_list_at_prompts_and_in_the_facts(project: Path) -> None:
     take(project, Reason.PROMPT)
     async with person(gemini_home(), WIDE, project=project) as me:
         await me.sees("↶ undo")
@@ -116,9 +114,7 @@ async def test_calls_whose_changes_are_in_a_checkpoint_are_marked(project: Path)
     take(project, Reason.PROMPT)
     began = time.time()
     (project / "moon.py").write_text("half\n")
-    call = WritingCall(
-        run="r", session=uuid(1), use="c20", tool="write_file", path=b"moon.py", began=began
-    )
+    call = WritingCall(run="r", session=uuid(1), use="c20", tool="write_file", path=b"moon.py", began=began)
     take(project, Reason.CALL, call)
     async with person(gemini_home(), WIDE, project=project) as me:
         await to_second_prompt(me)
@@ -225,9 +221,7 @@ def undo_interrupted(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
-async def test_at_the_start_an_interrupted_undo_is_announced_and_its_key_finishes_it(
-    undo_interrupted: Path,
-) -> None:
+async def test_at_the_start_an_interrupted_undo_is_announced_and_its_key_finishes_it(undo_interrupted: Path) -> None:
     project = undo_interrupted
     async with person(gemini_home(), NARROW, project=project) as me:
         words = "An undo in this folder was interrupted. Press R on a session of this folder"
@@ -257,9 +251,7 @@ async def test_an_interrupted_redo_is_announced_and_finished_although_none_is_le
         assert (project / "moon.py").read_text() == "full\n"
 
 
-def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(
-    undo_interrupted: Path,
-) -> None:
+def test_an_undo_that_another_process_is_carrying_out_is_not_called_interrupted(undo_interrupted: Path) -> None:
     assert interrupted_words(undo_interrupted) == "An undo in this folder was interrupted."
     with only_one(project_of(undo_interrupted)[0]):
         assert interrupted_words(undo_interrupted) is None

@@ -61,11 +61,7 @@ SCENES: dict[str, Callable[[Person], Awaitable[None]]] = {
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("scene", SCENES)
 async def test_each_screen(
-    project: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-    scene: str,
-    size: str,
+    project: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion, scene: str, size: str
 ) -> None:
     monkeypatch.setenv("HOME", str(project.parent))
     async with person(gemini_home(), SIZES[size], project=project) as me:
