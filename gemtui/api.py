@@ -11,12 +11,11 @@ from typing import Any
 
 from gemtui.files import is_folder
 from gemtui.paths import cache_dir, current_folder, gemini_home, typed_path
-from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.resolve import LATEST
-from gemtui.sessions.catalog.scope import find_session, listed_sessions, read_store
+from gemtui.sessions.catalog.index import Index, find_session, read_store
+from gemtui.sessions.catalog.selection import LATEST, listed_sessions
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import dropped_of
-from gemtui.sessions.read.record_facts import RecordKind
+from gemtui.sessions.read.conversation import dropped_of
+from gemtui.sessions.read.replay import RecordKind
 from gemtui.sessions.read.session_log import SessionLog, read_record
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Dropped

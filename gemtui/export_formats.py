@@ -11,7 +11,7 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.catalog.redacted import redacted_summary
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.read.conversation import dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gemtui.jsonin import loads
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
 

@@ -17,10 +17,10 @@ from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.stream import Stream
 from gemtui.policy.model.recorded_call import CallStatus
 from gemtui.runs.call_history import recorded_calls
+from gemtui.sessions.catalog.catalog import is_live
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.merge import is_live
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.load import IN_FLIGHT, transcript_of
+from gemtui.sessions.read.conversation import IN_FLIGHT, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.call_text import file_lines
 from gemtui.transcript.export import to_text

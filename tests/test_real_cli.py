@@ -16,7 +16,7 @@ import pytest
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import records_of, transcript_of
+from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.watch import Changed, watch
 from gemtui.transcript.display_model import DiffDisplay

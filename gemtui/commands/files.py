@@ -16,7 +16,8 @@ from gemtui.commands.sessions import scope, short_ids
 from gemtui.jsonout import encode_array
 from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.scope import read_store, sessions_with_calls
+from gemtui.sessions.catalog.index import read_store
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem

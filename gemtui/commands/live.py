@@ -15,7 +15,8 @@ from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.index import read_store
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 

@@ -25,10 +25,11 @@ from gemtui.mcp_server import ServedTool, ToolError
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.search import Search
+from gemtui.sessions.catalog.index import find_session, read_store
 from gemtui.sessions.catalog.query import parse_query
-from gemtui.sessions.catalog.scope import find_session, listed_sessions, read_store, sessions_with_calls
+from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, iso
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.writes.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible

@@ -11,9 +11,8 @@ from pathlib import Path
 from gemtui.commands.output import note
 from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import cache_dir, folder_here, gemini_home
-from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.resolve import LATEST
-from gemtui.sessions.catalog.scope import find_session, listed_sessions
+from gemtui.sessions.catalog.index import Index, find_session
+from gemtui.sessions.catalog.selection import LATEST, listed_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line, relative
 

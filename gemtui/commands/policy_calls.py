@@ -24,7 +24,8 @@ from gemtui.policy.suggest.replay import EXAMPLES, ReplayCounter, ReplayCounts, 
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.sessions.catalog.scope import listed_sessions, read_store, sessions_with_calls
+from gemtui.sessions.catalog.index import read_store
+from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line

@@ -11,7 +11,7 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.paths import typed_path
 from gemtui.push.folder import open_folder
 from gemtui.push.push import push, pushed_sessions
-from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean_line, counted
 

@@ -16,7 +16,7 @@ from gemtui.commands.sessions import short_ids
 from gemtui.paths import current_folder, gemini_home, typed_path
 from gemtui.recover.history import Recovered, recover
 from gemtui.recover.rebuilt import LineRange, Rebuilt
-from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean, counted, relative, short_path
 

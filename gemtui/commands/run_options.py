@@ -28,7 +28,7 @@ from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.edit.named_policies import find_policy
 from gemtui.runs.undo.fork import fork_session
-from gemtui.sessions.catalog.resolve import LATEST
+from gemtui.sessions.catalog.selection import LATEST
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 

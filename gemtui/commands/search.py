@@ -24,11 +24,10 @@ from gemtui.search.file_list import index_folder
 from gemtui.search.results import Hit, Page, Results, SessionHits
 from gemtui.search.search import Search
 from gemtui.search.snippets import Snippet
-from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
-from gemtui.sessions.catalog.resolve import newest_files_first
-from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 

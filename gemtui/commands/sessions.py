@@ -20,9 +20,9 @@ from gemtui.marks import Mark, Marks
 from gemtui.paths import folder_here
 from gemtui.sessions.catalog.cache import SessionLine
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.index import Index
+from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
-from gemtui.sessions.catalog.scope import listed_sessions, read_store
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative

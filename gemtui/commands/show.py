@@ -10,7 +10,7 @@ from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.redact.redactor import Redactor, replaced_words
 from gemtui.sessions.catalog.redacted import redact
-from gemtui.sessions.read.load import dropped_counts
+from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from gemtui.transcript.export_words import dropped_words

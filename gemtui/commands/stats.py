@@ -12,7 +12,7 @@ from gemtui.commands.pick_session import index_of_user
 from gemtui.commands.sessions import scope
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
-from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities

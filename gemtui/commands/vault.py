@@ -39,7 +39,7 @@ from gemtui.kept.vault import keep_all, switch_off, turn_on
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.scope import read_store
+from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
 

@@ -50,7 +50,7 @@ from gemtui.runs.listing import (
 )
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.projects import registry_problem
 from gemtui.sessions.store.store import Problem, SessionKind, StoreState

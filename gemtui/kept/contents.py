@@ -25,9 +25,8 @@ from gemtui.sessions.catalog.vault_files import (
     trees,
 )
 from gemtui.sessions.read.versions import holds_all, same_version
-from gemtui.sessions.store.belongings import is_plain_id
 from gemtui.sessions.store.projects import Projects, folder_names
-from gemtui.sessions.store.store import place_of
+from gemtui.sessions.store.store import is_plain_id, place_of
 from gemtui.text import counted, short_path, size
 
 PRUNE = "gemtui vault prune"
@@ -178,13 +177,10 @@ def removal(files: Iterable[Summary], replaced: Iterable[Path] = ()) -> Removal:
 def _kept_names(file: Summary, trees: Sequence[Path]) -> Iterator[Path]:
     assert Flag.KEPT in file.flags
     yield file.path
-    if _COPIES.isdisjoint(file.flags) and is_plain_id(file.id):
+    if not file.is_copy and is_plain_id(file.id):
         for name, place in names_beside(place_in_store(file.path), file.id, trees):
             if not os.path.lexists(place):
                 yield name
-
-
-_COPIES = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 def delete_from_vault(removal: Removal) -> int:

@@ -24,8 +24,7 @@ from pathlib import Path
 from gemtui.errors import DeletionFailed
 from gemtui.files import move_without_replacing
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.store.belongings import belongings, is_plain_id
-from gemtui.sessions.store.store import SessionKind, name_of
+from gemtui.sessions.store.store import SessionKind, belongings, is_plain_id, name_of
 from gemtui.text import counted
 
 

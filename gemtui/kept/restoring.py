@@ -34,7 +34,7 @@ from gemtui.kept.files import copy_file, replace_with_copy, restore_file, stat_i
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.merge import is_live, merged, supersedes
+from gemtui.sessions.catalog.catalog import is_live, merged, supersedes
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import (
     COPIES,
@@ -46,9 +46,8 @@ from gemtui.sessions.catalog.vault_files import (
     trees,
 )
 from gemtui.sessions.read.versions import adds_to
-from gemtui.sessions.store.belongings import is_plain_id
 from gemtui.sessions.store.projects import Projects, path_hash
-from gemtui.sessions.store.store import SessionKind, place_of
+from gemtui.sessions.store.store import SessionKind, is_plain_id, place_of
 
 _FIRST = 4096
 """Number of bytes at the beginning of a log that are searched for its first line."""

@@ -48,8 +48,7 @@ from gemtui.sessions.catalog.vault_files import (
     trees,
 )
 from gemtui.sessions.read.versions import adds_to, begins_with, holds_all, legacy_message_ids, same_version
-from gemtui.sessions.store.belongings import folders_beside
-from gemtui.sessions.store.store import ChatFile, Store, place_of
+from gemtui.sessions.store.store import ChatFile, Store, folders_beside, place_of
 
 _ON, _LOCK = "on", "lock"
 _STALE = 3600

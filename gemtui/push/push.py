@@ -22,7 +22,6 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
 
 UNKNOWN_DAY = "unknown"
-_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE, Flag.EMPTY})
 
 
 @dataclass(slots=True)
@@ -55,7 +54,8 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
         each
         for each in sessions
         if each.kind is not SessionKind.CHECKPOINT
-        and _LEFT_OUT.isdisjoint(each.flags)
+        and not each.is_copy
+        and Flag.EMPTY not in each.flags
         and (since is None or each.when >= since)
     ]
 

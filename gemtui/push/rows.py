@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.summary import Summary, iso
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Attachment, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage

@@ -27,7 +27,7 @@ from gemtui.recover.shell_reads import shown_by
 from gemtui.sessions.catalog.index import never
 from gemtui.sessions.catalog.read_cached import read_log
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem, SessionKind
@@ -201,14 +201,13 @@ def _of_log(log: SessionLog, session: Summary, is_it: _IsIt) -> list[CallEvidenc
     found = []
     names = _Names(is_it, session.project)
     transcript = transcript_of(log, dropped=True, in_flight=False)
-    owner = session.parent if session.kind is SessionKind.SUBAGENT else None
     for place, outline in enumerate(transcript.outlines):
         if not outline.calls:
             continue
         message = transcript.read(place)
         for call in (block for block in message.blocks if isinstance(block, ToolCall)):
             if (seen := _seen(call, names)) is not None:
-                found.append(_record(call, message, seen, owner or session.id, session.when))
+                found.append(_record(call, message, seen, session.owner, session.when))
     return found
 
 

@@ -15,7 +15,7 @@ from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
 from gemtui.policy.model.rules import Call
 from gemtui.sessions.catalog.index import never
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import calls_of
+from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.transcript.model import ToolStatus

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from gemtui.errors import GemtuiError
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Author, Block, Message, Text, ToolCall, ToolStatus, Transcript
 

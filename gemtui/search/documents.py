@@ -98,7 +98,7 @@ def documents_of(log: SessionLog, *, start: int = 0, stop: int | None = None) ->
     Dropped messages are included. `start`, `stop`: yield only the documents of the messages with
     these indexes, counted as in `placed_messages`.
     """
-    from gemtui.sessions.read.load import placed_messages
+    from gemtui.sessions.read.conversation import placed_messages
 
     placed = placed_messages(log, start=start, stop=stop)
     for place, (message, slot) in enumerate(placed, start):

@@ -17,7 +17,7 @@ from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex
 from gemtui.search.read_documents import readable_documents
 from gemtui.sessions.catalog.summarise import kind_and_id
-from gemtui.sessions.read.load import message_fingerprints
+from gemtui.sessions.read.conversation import message_fingerprints
 from gemtui.sessions.read.replay import Replay
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile

@@ -11,7 +11,7 @@ from gemtui.files import open_regular
 from gemtui.search.documents import UNREADABLE
 from gemtui.search.results import Hit
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.messages import message_on_line
+from gemtui.sessions.read.conversation import message_on_line
 from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text
 
@@ -65,7 +65,7 @@ class HitTexts:
         key = file.name, file.size, file.modified
         if (kept := self._logs.get(key)) is not None:
             return kept[1]
-        from gemtui.sessions.read.load import transcript_of
+        from gemtui.sessions.read.conversation import transcript_of
         from gemtui.sessions.read.session_log import SessionLog
 
         log = SessionLog(file.path)

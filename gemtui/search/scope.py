@@ -15,8 +15,8 @@ from gemtui.sessions.catalog.catalog import newest_first
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Narrowed, fits, is_of_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.store.repositories import ProjectFolders
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, SessionKind, stamp_of
 
 _MOST_UNREAD = 24 * 1024 * 1024
@@ -24,7 +24,6 @@ _MOST_UNREAD = 24 * 1024 * 1024
 
 If they are larger, all summaries have to be read anyway.
 """
-_LEFT_OUT = frozenset({Flag.GHOST, Flag.DUPLICATE})
 
 
 class File(Protocol):
@@ -133,7 +132,7 @@ class SnapshotScope:
 
 
 def _is_searched(each: Summary) -> bool:
-    return each.kind is not SessionKind.CHECKPOINT and _LEFT_OUT.isdisjoint(each.flags)
+    return each.kind is not SessionKind.CHECKPOINT and not each.is_copy
 
 
 def _by_id(sessions: Sequence[Summary]) -> Mapping[tuple[str, str], Summary]:

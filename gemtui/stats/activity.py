@@ -13,7 +13,7 @@ from msgspec import Struct
 from gemtui.sessions.catalog.cache import CachedRows
 from gemtui.sessions.catalog.read_cached import read_cached
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import calls_of
+from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum

@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict
 
-from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.store.repositories import ProjectFolders, repository_of
+from gemtui.sessions.catalog.summary import Summary, project_group
+from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
+from gemtui.sessions.writes.written_files import normalized_path
 from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity
 from gemtui.stats.prices import Prices
 from gemtui.transcript.model import ToolStatus, Usage, usage_sum
@@ -123,9 +124,8 @@ class Stats:
     def add(self, session: Summary, activity: FileActivity) -> None:
         """Add a session's activity to all groups it belongs to."""
         project = project_group(session)
-        subagent = session.kind is SessionKind.SUBAGENT and session.parent
-        id = session.parent if subagent and session.parent else session.id
-        for slot, prompts in activity.prompts if not subagent else ():
+        id = session.owner
+        for slot, prompts in activity.prompts if id == session.id else ():
             for sums in self._groups(slot, id, project):
                 sums.prompts += prompts
         for each in activity.answers:
@@ -141,7 +141,7 @@ class Stats:
             for sums in self._groups(call.slot, id, project, tool=call.tool):
                 sums.calls[call.ended] += call.count
         for slot, path in activity.writes:
-            whole = str(PurePath(session.project or "", path))
+            whole = str(normalized_path(session.project, path))
             for sums in self._groups(slot, id, project):
                 sums.files.add(whole)
 
@@ -196,18 +196,7 @@ def counted_sessions(sessions: Iterable[Summary], project: Path | None) -> list[
 
 
 def _counts(session: Summary) -> bool:
-    if session.kind is SessionKind.SUBAGENT:
-        return session.flags.isdisjoint({Flag.GHOST, Flag.DUPLICATE})
-    return not session.hidden
-
-
-def project_group(session: Summary) -> str:
-    """Return the name under which a session's project is counted.
-
-    This is the git repository or, if there is none, the session's folder. If the folder is unknown,
-    it is the project's name.
-    """
-    return session.project_key if session.project is None else repository_of(session.project)
+    return not (session.is_copy if session.kind is SessionKind.SUBAGENT else session.hidden)
 
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gemtui.errors import GemtuiError
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.stats.activity import FileActivity, activities, answers_of
 from gemtui.stats.prices import Prices

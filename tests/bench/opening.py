@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Thought
 from tests.bench import minimal

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from tests.bench.make_store import make_session, make_store
 from tests.bench.measure import Cost, Row, alone, medians

@@ -14,7 +14,7 @@ from gemtui.demo import write_store
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import SessionKind, StoreState
 from gemtui.transcript.display_model import (

@@ -15,7 +15,7 @@ from gemtui.kept.contents import contents, forget_kept, vault_status
 from gemtui.kept.restoring import Restored, restore_from_vault
 from gemtui.kept.vault import keep_all, turn_on
 from gemtui.paths import vault_dir
-from gemtui.sessions.catalog.resolve import with_id_prefix
+from gemtui.sessions.catalog.selection import with_id_prefix
 from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs
 from tests.sessions.stores import LONG_AGO, append, legacy, marker, read, session, set_time, talk, uuid

@@ -21,7 +21,7 @@ from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import Aftermath, aftermath_of, backup_of
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
 from tests.model_server import Answer, Gate, ModelServer, answer, call, text

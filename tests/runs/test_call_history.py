@@ -12,7 +12,7 @@ from gemtui.policy.model.rules import Call
 from gemtui.runs import call_history
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.store.store import SessionKind
 from tests.sessions import logs, stores
 

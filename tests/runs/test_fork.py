@@ -16,7 +16,7 @@ from gemtui.kept.vault import keep_all, turn_on
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.load import records_of, transcript_of
+from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.writes.written_files import recorded_writes

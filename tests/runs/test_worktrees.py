@@ -27,7 +27,7 @@ from gemtui.runs.worktrees.worktrees import (
     remove_worktree,
     worktree_changes,
 )
-from gemtui.sessions.store.repositories import repository_of
+from gemtui.sessions.store.projects import repository_of
 from gemtui.worktree_records import Worktree, find_worktree, list_worktrees, origin_of, worktree_of
 from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import git, repository, submodules

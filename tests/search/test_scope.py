@@ -17,7 +17,7 @@ from gemtui.search.search import Search
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import parse_query
-from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.selection import listed_sessions
 from tests.sessions import logs, stores
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)

@@ -19,7 +19,7 @@ from gemtui.search.results import Results
 from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import snippet
 from gemtui.sessions.catalog.query import parse_query
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.search import block_text, pattern
 from tests.sessions import logs, stores

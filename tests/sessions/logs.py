@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Text
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gemtui.errors import NotASession
-from gemtui.sessions.read.load import transcript_of, unified_of
+from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Message, Outline, ToolCall, Transcript
 from tests.deep import some_of

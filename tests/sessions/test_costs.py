@@ -13,7 +13,7 @@ import pytest
 from gemtui.errors import NotASession
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read import legacy_json, session_log
-from gemtui.sessions.read.load import calls_of, transcript_of
+from gemtui.sessions.read.conversation import calls_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from tests.sessions import logs

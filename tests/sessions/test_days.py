@@ -9,8 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from msgspec.structs import replace
 
-from gemtui.sessions.catalog.days import Days
-from gemtui.sessions.catalog.listing import DayHeading, Listing, Row, Sort, View
+from gemtui.sessions.catalog.listing import DayHeading, Days, Listing, Row, Sort, View
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.store.store import SessionKind
 from tests.sessions.summaries import NOW, summary

@@ -14,8 +14,8 @@ from gemtui.kept.deletion import plan_deletion
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.scope import sessions_with_calls
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.catalog.selection import sessions_with_calls
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store import watch as watching
 from gemtui.sessions.store.watch import network_file_system

@@ -9,7 +9,7 @@ import pytest
 
 from gemtui.errors import SessionTooLarge
 from gemtui.sessions.read import legacy_json
-from gemtui.sessions.read.load import transcript_of, unified_of
+from gemtui.sessions.read.conversation import transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import ToolCall, ToolStatus
 from tests.sessions.logs import context, gemini, legacy, lines, texts, user

@@ -19,7 +19,7 @@ from gemtui.sessions.catalog import newest as module
 from gemtui.sessions.catalog.cache import FILE, SessionLine
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
-from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Summary
 from tests.sessions import logs, stores
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.load import dropped_counts, transcript_of
+from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import ToolCall, Usage
 from tests.sessions.logs import texts

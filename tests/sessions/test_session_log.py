@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from gemtui.errors import NotASession
-from gemtui.sessions.read.load import dropped_counts, dropped_of, records_of, transcript_of, unified_of
+from gemtui.sessions.read.conversation import dropped_counts, dropped_of, records_of, transcript_of, unified_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.model import Dropped, Notice, Text, ToolCall, ToolStatus
 from tests.sessions.logs import at, call, context, gemini, header, lines, reply, restore, texts, user, write

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gemtui.sessions.catalog import read_cached
-from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem

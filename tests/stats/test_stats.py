@@ -13,7 +13,7 @@ import pytest
 from gemtui.errors import ConfigError
 from gemtui.sessions.catalog import read_cached
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.repositories import repository_of
+from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.stats.prices import load_prices

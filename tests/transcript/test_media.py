@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.sessions.read.messages import message_of
+from gemtui.sessions.read.conversation import message_on_line
 from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, numbered, pixels
 from gemtui.transcript.model import Image
 from gemtui.transcript.parts import image_of
@@ -33,21 +34,12 @@ def image(data: bytes | str, mime: str = "image/png", **more: str) -> Image:
     return found
 
 
-class NoCalls:
-    """No tool calls elsewhere."""
-
-    def call(self, id: str) -> None:
-        return None
-
-    def reply(self, id: str) -> None:
-        return None
-
-
 def names(prompt: str, *parts: Any) -> list[str | None]:
     """What the media of a prompt are called."""
     record = {"type": "user", "content": [{"text": prompt}, *parts], "displayContent": prompt}
-    blocks = message_of(record, id="u", calls=NoCalls()).blocks
-    return [block.name for block in blocks if isinstance(block, Image)]
+    message = message_on_line(orjson.dumps(record), "u")
+    assert message is not None
+    return [block.name for block in message.blocks if isinstance(block, Image)]
 
 
 def test_the_name_in_the_prompt_type_pixels_and_size_are_told() -> None:

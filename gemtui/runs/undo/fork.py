@@ -24,9 +24,8 @@ from gemtui.runs.undo.checkpointing import project_of
 from gemtui.sessions.catalog.summarise import is_resumable
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import place_in_store
-from gemtui.sessions.read.load import whole_records
-from gemtui.sessions.read.record_facts import RecordKind
-from gemtui.sessions.read.replay import ReplayedMessage
+from gemtui.sessions.read.conversation import whole_records
+from gemtui.sessions.read.replay import RecordKind, ReplayedMessage
 from gemtui.sessions.read.session_log import FORKED_FROM, SessionLog
 from gemtui.sessions.store.projects import path_hash, registered
 from gemtui.sessions.store.store import SessionKind

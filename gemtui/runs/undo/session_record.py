@@ -14,7 +14,7 @@ from gemtui.checkpoints.undo import RecordedChange
 from gemtui.runs.undo.checkpointing import name_in
 from gemtui.runs.undo.hooked_checkpoints import HOOKED, hooked_use
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import FORKED_FROM, SessionLog
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import ToolCall, ToolStatus, excerpt

@@ -31,7 +31,7 @@ from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.hooked_checkpoints import take_hooked_checkpoints
 from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 

@@ -18,15 +18,25 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.errors import SessionNotFound
+from gemtui.errors import SessionAmbiguous, SessionNotFound
 from gemtui.paths import current_folder, typed_path
-from gemtui.sessions.catalog import resolve
 from gemtui.sessions.catalog.cache import SUMMARIES, Cache, Head, SessionLine, head_of, worth_keeping
 from gemtui.sessions.catalog.catalog import Catalog, Snapshot, Stamp
+from gemtui.sessions.catalog.selection import (
+    LATEST,
+    is_path,
+    latest_update,
+    name_fits,
+    newest_files_first,
+    newest_session,
+    nothing_stored,
+    require_readable,
+    the_one,
+    with_id_prefix,
+)
 from gemtui.sessions.catalog.summary import Known, Summary, Unread
 from gemtui.sessions.catalog.vault_files import in_tree, kept_at, store_with_kept, trees
-from gemtui.sessions.store.projects import Projects, folder_names
-from gemtui.sessions.store.repositories import ProjectFolders
+from gemtui.sessions.store.projects import ProjectFolders, Projects, folder_names
 from gemtui.sessions.store.store import (
     ChatFile,
     Problem,
@@ -134,7 +144,7 @@ class Index:
         store = self._scan()
         scope = self._scope(store, project, read=False, worktrees=True)
         mains = [place for place in scope if place.kind is SessionKind.MAIN]
-        newest = resolve.newest_files_first(mains)
+        newest = newest_files_first(mains)
         shown = looked = 0
         while shown < limit and looked < min(len(newest), _QUICK_LOOKS * limit):
             some = newest[looked : looked + limit - shown]
@@ -178,21 +188,21 @@ class Index:
         SessionNotFound, SessionAmbiguous, or StoreUnreadable; for a path, also NotASession,
         SessionTooLarge, or OSError.
         """
-        if resolve.is_path(wanted):
+        if is_path(wanted):
             return self._at(typed_path(wanted).absolute())
         store = self._scan()
-        resolve.require_readable(store)
+        self._require_readable(store)
         places = self._scope(store, project, read=True)
-        if wanted == resolve.LATEST:
-            found = resolve.latest(places, when=self._when, read=self.sessions_in)
+        if wanted == LATEST:
+            found = newest_session(places, when=self._when, read=self.sessions_in)
             if found is None:
-                raise resolve.nothing_stored(store, project)
+                raise nothing_stored(store, project)
             return self._with_copies(found, store)
-        likely = [place for place in places if resolve.name_fits(place, wanted)]
-        matches = resolve.with_id_prefix(self.sessions_in(likely), wanted)
+        likely = [place for place in places if name_fits(place, wanted)]
+        matches = with_id_prefix(self.sessions_in(likely), wanted)
         if not matches:
-            matches = resolve.with_id_prefix(self.sessions_in(places), wanted)
-        return self._with_copies(resolve.the_one(matches, wanted, store), store)
+            matches = with_id_prefix(self.sessions_in(places), wanted)
+        return self._with_copies(the_one(matches, wanted, store), store)
 
     # --- single queries ----------------------------------------------------------------------
 
@@ -202,7 +212,7 @@ class Index:
         Sessions in a repository's worktrees belong to the repository. Raises StoreUnreadable.
         """
         store = self._store or self._scan()
-        resolve.require_readable(store)
+        self._require_readable(store)
         return self._scope(store, project, read=True, worktrees=True)
 
     def sessions_in(self, files: Sequence[ChatFile]) -> tuple[Summary, ...]:
@@ -315,7 +325,7 @@ class Index:
 
     def _with_copies(self, session: Summary, store: Store) -> Summary:
         """Return a session with all its copies, reading the files that may be copies."""
-        likely = [place for place in store.files() if resolve.name_fits(place, session.id)]
+        likely = [place for place in store.files() if name_fits(place, session.id)]
         found = self.sessions_in(likely)
         return next((each for each in found if set(session.names) <= set(each.names)), session)
 
@@ -368,7 +378,7 @@ class Index:
         """
         known = self._catalog.file(place.name)
         if known is None or known.partial:
-            return resolve.latest_update(place)
+            return latest_update(place)
         return known.when.timestamp()
 
     def _root_of(self, place: ChatFile) -> str | None:
@@ -376,7 +386,7 @@ class Index:
         return None if known is None else self._projects.root_of("", known.project_hash)
 
     def _catch_up(self, store: Store, say: Callable[[], None], cancelled: Callable[[], bool]) -> None:
-        missing = self._not_cached(resolve.newest_files_first(store.files()), whole=True)
+        missing = self._not_cached(newest_files_first(store.files()), whole=True)
         if missing:
             say()
         self._read_all(missing, say, cancelled)
@@ -561,6 +571,9 @@ class Index:
                 renewed=self._cache.renewed,
             )
 
+    def _require_readable(self, store: Store) -> None:
+        require_readable(self.home, self._state(store), store.problems)
+
     def _state(self, store: Store) -> StoreState:
         """Return the store's state, which is OK if the index has any session files.
 
@@ -602,3 +615,42 @@ def _here() -> list[str]:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
+    """Return a snapshot of all sessions in the store.
+
+    `project`: the folder whose sessions are wanted; sessions stored under the hash of its path are
+    assigned to it. Raises StoreUnreadable if none of the store can be read.
+    """
+    if project is not None:
+        index.expect(project)
+    snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
+    require_readable(index.home, snapshot.state, snapshot.unreadable)
+    return snapshot
+
+
+def find_session(index: Index, wanted: str, *, project: Path | None, here: Path | None) -> Summary:
+    """Return the session for a full id, a unique prefix, a file's path, or `latest`.
+
+    `project`: consider only this folder's sessions. If it is None, `latest` means the newest
+    session of the folder `here`, or of all folders if `here` is None or has no sessions; and if
+    several sessions have the same id, the one in `here` is chosen. Raises SessionNotFound,
+    SessionAmbiguous, or StoreUnreadable.
+    """
+    if project is not None or here is None:
+        return index.find(wanted, project=project)
+    if wanted == LATEST:
+        with suppress(SessionNotFound):
+            return index.find(wanted, project=here)
+    try:
+        return index.find(wanted)
+    except SessionAmbiguous:
+        with suppress(SessionNotFound, SessionAmbiguous):
+            mine = index.find(wanted, project=here)
+            if mine.id == wanted:
+                return mine
+        raise

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
@@ -20,15 +20,83 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 
 from gemtui.moments import period
-from gemtui.sessions.catalog.days import Days
 from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
-from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.store.repositories import ProjectFolders, repository_of
+from gemtui.sessions.catalog.summary import Summary, project_group
+from gemtui.sessions.store.projects import ProjectFolders, is_hash
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
+
+
+# --- days ----------------------------------------------------------------------------------------
+
+
+class DaySpan(Struct, frozen=True):
+    """A day, or several days of one month that share a heading.
+
+    The span includes `start` and excludes `end`; if `end` is None, the span has no end.
+    """
+
+    name: str
+    start: datetime
+    end: datetime | None
+
+    def __contains__(self, when: datetime | None) -> bool:
+        return when is not None and self.start <= when and (self.end is None or when < self.end)
+
+
+class Days:
+    """Assigns times to headings such as Today, Monday, and March 2026.
+
+    `now`: the current time, which decides what today is. `tz`: the time zone in which days begin;
+    None means the local one. Today, yesterday, and the five days before have their own headings.
+    Earlier days share one heading per month, because otherwise half of a list would be headings.
+    """
+
+    def __init__(self, now: datetime, tz: tzinfo | None = None) -> None:
+        self.tz = tz
+        self.today = now.astimezone(tz).date()
+
+    def span_of(self, when: datetime) -> DaySpan:
+        """Return the day or month under whose heading a time belongs.
+
+        A time in the future, which comes from a wrong clock, belongs under today.
+        """
+        day = when.astimezone(self.tz).date()
+        ago = (self.today - day).days
+        if ago <= 0:
+            return DaySpan("Today", self._start(self.today), None)
+        if ago <= _NAMED:
+            name = "Yesterday" if ago == 1 else f"{day:%A}"
+            return DaySpan(name, self._start(day), self._start(day + _DAY))
+        first = day.replace(day=1)
+        following = (first + 31 * _DAY).replace(day=1)
+        this_month = following > self.today
+        end = min(following, self.today - _NAMED * _DAY)
+        name = "Earlier this month" if this_month else f"{day:%B %Y}"
+        return DaySpan(name, self._start(first), self._start(end))
+
+    def moment(self, when: datetime) -> str:
+        """Return the part of a time that its heading doesn't show: `23:11`, or `Sat 14`.
+
+        Under the heading of a day, this is the time of day; under the heading of a month, the date.
+        Call this only for days before today.
+        """
+        local = when.astimezone(self.tz)
+        return f"{local:%H:%M}" if (self.today - local.date()).days <= _NAMED else f"{local:%a %d}"
+
+    def _start(self, day: date) -> datetime:
+        midnight = datetime.combine(day, time.min, self.tz)
+        return midnight if self.tz is not None else midnight.astimezone()
+
+
+_NAMED = 6
+_DAY = timedelta(days=1)
+
+
+# --- views ---------------------------------------------------------------------------------------
 
 
 class Sort(StrEnum):
@@ -216,7 +284,7 @@ class ListEntry:
         self.summary = summary
         self.key = key
         self.mark = mark
-        self.group = group_of(summary)
+        self.group = project_group(summary)
         self.pinned = mark is not None and mark.pinned
         self.archived = mark is not None and mark.archived
         self.hidden = summary.hidden or self.archived
@@ -312,7 +380,7 @@ class _Prepared(NamedTuple):
 
 
 def _entry(summary: Summary, key: str, labels: Mapping[str, Clean], marks: Mapping[str, Mark]) -> ListEntry:
-    group, folder = group_of(summary), summary.project
+    group, folder = project_group(summary), summary.project
     label = labels[group]
     if folder not in (None, group):
         label = clean_line(f"{label}@{PurePath(folder or '').name}")
@@ -424,14 +492,10 @@ def _keyed(sessions: Sequence[Summary]) -> Iterator[tuple[str, Summary]]:
     """
     ids = Counter(summary.id for summary in sessions)
     for summary in sessions:
-        lasting = not _is_copy(summary) and summary.kind is not SessionKind.CHECKPOINT
+        lasting = not summary.is_copy and summary.kind is not SessionKind.CHECKPOINT
         yield summary.id if lasting and ids[summary.id] == 1 else summary.name, summary
         for copy in summary.copies:
             yield copy.name, copy
-
-
-def _is_copy(summary: Summary) -> bool:
-    return Flag.DUPLICATE in summary.flags
 
 
 def _open(entries: list[ListEntry], view: View) -> list[ListEntry]:
@@ -451,7 +515,7 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
 
     A subagent or copy whose parent session isn't listed gets a row of its own.
     """
-    mains = {entry.summary.id for entry in entries if not _is_copy(entry.summary)}
+    mains = {entry.summary.id for entry in entries if not entry.summary.is_copy}
     children: defaultdict[str, list[ListEntry]] = defaultdict(list)
     for entry in entries:
         above = _belongs_to(entry.summary)
@@ -463,13 +527,13 @@ def _below_parents(entries: Sequence[ListEntry]) -> list[SessionRow]:
         while waiting:
             entry, depth = waiting.pop()
             rows.append(SessionRow(entry, depth))
-            below = [] if _is_copy(entry.summary) else children.pop(entry.summary.id, [])
+            below = [] if entry.summary.is_copy else children.pop(entry.summary.id, [])
             waiting += [(child, depth + 1) for child in reversed(below)]
     return rows
 
 
 def _belongs_to(summary: Summary) -> str | None:
-    return summary.id if _is_copy(summary) else summary.parent
+    return summary.id if summary.is_copy else summary.parent
 
 
 def _any_of(children: dict[str, list[ListEntry]]) -> list[ListEntry]:
@@ -602,21 +666,13 @@ def _sort(entries: Iterable[ListEntry], sort: Sort, reverse: bool) -> list[ListE
 # --- names -----------------------------------------------------------------------------------
 
 
-def group_of(summary: Summary) -> str:
-    """Return a key shared by all sessions of one project.
-
-    A repository and its worktrees are one project.
-    """
-    return summary.project_key if summary.project is None else repository_of(summary.project)
-
-
 def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
-    """Return a short label for each project, by the key from `group_of`.
+    """Return a short label for each project, by the key from `project_group`.
 
     The label is the name of the project's folder. If two projects have the same name, the label
     also includes the parent folder's name.
     """
-    folders = {(group := group_of(summary)): None if summary.project is None else group for summary in sessions}
+    folders = {(group := project_group(summary)): None if summary.project is None else group for summary in sessions}
     by_name: defaultdict[str, list[str]] = defaultdict(list)
     for group, folder in folders.items():
         by_name[_name(group, folder)].append(group)
@@ -627,12 +683,9 @@ def project_labels(sessions: Iterable[Summary]) -> dict[str, Clean]:
     }
 
 
-_HASH = re.compile("[0-9a-f]{64}")
-
-
 def _name(group: str, folder: str | None) -> str:
     if folder is None:
-        return f"{group[:8]}…" if _HASH.fullmatch(group) else group
+        return f"{group[:8]}…" if is_hash(group) else group
     return PurePath(folder).name or folder
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from gemtui.jsonout import encode
 from gemtui.sessions.catalog.cache import Head, SessionLine
+from gemtui.sessions.catalog.catalog import LIVE_FOR
 from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.merge import LIVE_FOR
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.store.repositories import ProjectFolders
+from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import ChatFile, SessionKind
 
 _AT_FIRST = 32
@@ -51,7 +51,7 @@ class NewestSessions:
     def listed(self, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
         """Yield the sessions to list, newest first; summaries are read when needed.
 
-        The sessions are those of `gemtui.sessions.catalog.scope.listed_sessions`, which explains the
+        The sessions are those of `gemtui.sessions.catalog.selection.listed_sessions`, which explains the
         arguments.
         """
         folders = None if project is None else ProjectFolders(project)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import dropped_of, records_of
+from gemtui.sessions.read.conversation import dropped_of, records_of
 from gemtui.sessions.read.session_log import SessionLog
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
 
@@ -20,7 +21,7 @@ class Flag(StrEnum):
     LIVE = "live"
     """The session was written to within the last minute. Copies are never live."""
     GHOST = "ghost"
-    """The file is empty, but another file with its id is not.
+    """The file is a copy and empty, but another file with its id is not.
 
     See assets/gemini-cli.md#ghosts.
     """
@@ -65,7 +66,6 @@ class TitleSource(StrEnum):
 
 NO_TITLE = "(empty)"
 UNKNOWN = Usage()
-_HIDDEN = frozenset({Flag.GHOST, Flag.EMPTY, Flag.DUPLICATE})
 
 
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
@@ -147,12 +147,25 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         return self.updated or self.modified
 
     @property
+    def is_copy(self) -> bool:
+        """Whether the file repeats another file of its session, which is the one in use.
+
+        That includes ghosts, the empty files that a resume leaves behind.
+        """
+        return Flag.DUPLICATE in self.flags
+
+    @property
+    def owner(self) -> str:
+        """The id of the session that a person opened: a subagent belongs to its caller."""
+        return (self.kind is SessionKind.SUBAGENT and self.parent) or self.id
+
+    @property
     def hidden(self) -> bool:
         """Whether this is a ghost, an empty session, a subagent, a checkpoint, or a copy.
 
         A ghost is an empty file that a resume left behind. Lists hide such sessions by default.
         """
-        return self.kind is not SessionKind.MAIN or not _HIDDEN.isdisjoint(self.flags)
+        return self.kind is not SessionKind.MAIN or self.is_copy or Flag.EMPTY in self.flags
 
     def to_dict(self) -> dict[str, Any]:
         """Return the SESSION object of `gemtui sessions --json`.
@@ -183,6 +196,15 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
             "files_written": list(self.files_written),
             "flags": [flag.value for flag in Flag if flag in self.flags] if self.flags else [],
         }
+
+
+def project_group(session: Summary) -> str:
+    """Return a key shared by all sessions of one project.
+
+    It is the path of the repository, which a repository shares with its worktrees, or of the
+    session's folder, or else the name of the store's folder.
+    """
+    return session.project_key if session.project is None else repository_of(session.project)
 
 
 def iso(when: datetime | None) -> str | None:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from gemtui.paths import vault_dir
 from gemtui.sessions.read.versions import holds_all
-from gemtui.sessions.store.belongings import belongings, project_folder
-from gemtui.sessions.store.store import ChatFile, Store, place_of
+from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, project_folder
 
 COPIES = "copy"
 """The tree for files that could not be hard-linked, or that the CLI overwrites."""

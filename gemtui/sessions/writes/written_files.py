@@ -16,9 +16,9 @@ from gemtui.sessions.catalog.cache import CachedRows
 from gemtui.sessions.catalog.index import never
 from gemtui.sessions.catalog.read_cached import read_cached, read_log
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.sessions.store.store import Problem
 from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import Message, ToolCall, ToolStatus
 from gemtui.transcript.tools import WRITING, kind_of, named_file
@@ -195,11 +195,10 @@ def _since(since: datetime | None, writes: Iterable[RecordedWrite]) -> Iterator[
 
 
 def _recorded(write: Write, session: Summary, change: DiffDisplay | None = None) -> RecordedWrite:
-    owner = session.parent if session.kind is SessionKind.SUBAGENT else None
     return RecordedWrite(
         *astuple(write),
         path=normalized_path(session.project, write.name),
-        session=owner or session.id,
+        session=session.owner,
         source=session,
         change=change,
     )

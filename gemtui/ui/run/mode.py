@@ -19,7 +19,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import failed_commands_dir
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import clean_line
 

@@ -18,7 +18,7 @@ from textual.content import Content
 
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.writes.written_files import RecordedWrite, writes_by_file

@@ -16,7 +16,7 @@ from textual.content import Content
 
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.scope import sessions_with_calls
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.sessions.writes.written_files import RecordedWrite, change_of, writes_by_file, wrote_first

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from textual.message import Message
 
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.days import Days
-from gemtui.sessions.catalog.listing import DayHeading, Heading, Listing, Row, Rows, SessionRow, Sort, View
+from gemtui.sessions.catalog.listing import DayHeading, Days, Heading, Listing, Row, Rows, SessionRow, Sort, View
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.ui.draw.theme import look_of
 from gemtui.ui.kit.filtering import FilterBar

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import Event, Lock
 
-from gemtui.sessions.read.load import dropped_counts, transcript_of
+from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import Dropped, Transcript

@@ -15,8 +15,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
-from gemtui.sessions.catalog.days import Days
-from gemtui.sessions.catalog.listing import DayHeading, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
+from gemtui.sessions.catalog.listing import DayHeading, Days, Heading, ListEntry, ListQuery, Row, SessionRow, Sort
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, counted, ellipsis, relative

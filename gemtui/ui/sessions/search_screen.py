@@ -27,7 +27,7 @@ from gemtui.search.search import NO_MARKS, Search
 from gemtui.search.snippets import Snippet
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
-from gemtui.sessions.catalog.scope import listed_sessions
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of

@@ -42,7 +42,7 @@ class SessionKeys(SessionsPart):
             await actions.export_sessions(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
-        from gemtui.sessions.catalog.scope import sessions_with_calls
+        from gemtui.sessions.catalog.selection import sessions_with_calls
         from gemtui.ui.sessions.patch_screen import Patching, PatchScreen
 
         gemtui, store, wanted = self.screen.gemtui, self.screen.store, self.screen.targets

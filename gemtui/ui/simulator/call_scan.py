@@ -15,8 +15,8 @@ import msgspec.structs
 from gemtui.policy.model.recorded_call import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.index import Index
-from gemtui.sessions.catalog.scope import read_store, sessions_with_calls
+from gemtui.sessions.catalog.index import Index, read_store
+from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
 from gemtui.ui.kit.reading import Latest, Reading

@@ -8,8 +8,7 @@ from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.marks import Mark
-from gemtui.sessions.catalog.days import Days
-from gemtui.sessions.catalog.listing import Heading, ListEntry, Listing, ListQuery, Row, SessionRow, Sort, View
+from gemtui.sessions.catalog.listing import Days, Heading, ListEntry, Listing, ListQuery, Row, SessionRow, Sort, View
 from gemtui.sessions.catalog.summary import NO_TITLE, Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean_line

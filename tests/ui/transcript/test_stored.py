@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.sessions.read.load import transcript_of
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.ui.transcript.message import draw_message
 from tests.hostile import CONTROLS

@@ -1,16 +1,21 @@
-"""Find the session that a command-line argument names."""
+"""Which sessions a command means: the one that an argument names, or those of a project.
+
+The functions decide about files and summaries that `Index` has read. So they know no index.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from gemtui.errors import SessionAmbiguous, SessionNotFound, StoreUnreadable
+from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.store.store import ChatFile, SessionKind, Store, StoreState
+from gemtui.sessions.store.projects import ProjectFolders
+from gemtui.sessions.store.store import ChatFile, Problem, SessionKind, Store, StoreState
 from gemtui.transcript.parts import instant
 
 LATEST = "latest"
@@ -41,7 +46,7 @@ def name_fits(place: ChatFile, wanted: str) -> bool:
     return place.path.stem.startswith(wanted)
 
 
-def latest(
+def newest_session(
     places: Iterable[ChatFile],
     *,
     when: Callable[[ChatFile], float],
@@ -113,7 +118,8 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     """
     choice = [each for each in found if not each.hidden] or found
     if not choice:
-        raise not_found((f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"), store)
+        what = f"no session has the id {wanted}: list all sessions with gemtui sessions --everywhere"
+        raise SessionNotFound(what, searched=store.looked)
     if len(choice) == 1:
         return choice[0]
     same = all(each.id == wanted for each in choice)
@@ -127,23 +133,66 @@ def the_one(found: Sequence[Summary], wanted: str, store: Store) -> Summary:
     raise SessionAmbiguous(message, candidates=tuple(names))
 
 
-def not_found(message: str, store: Store) -> SessionNotFound:
-    """Return a SessionNotFound with a message and the locations that were searched."""
-    return SessionNotFound(message, searched=store.looked)
-
-
 def nothing_stored(store: Store, project: Path | None) -> SessionNotFound:
     """Return the error to raise if there is no session in the store or the project."""
     if project is not None:
         what = f"no sessions of {project}: list all sessions with gemtui sessions --everywhere"
     else:
         what = f"no sessions in {store.tmp} yet: Gemini CLI stores them there once you use it"
-    return not_found(what, store)
+    return SessionNotFound(what, searched=store.looked)
 
 
-def require_readable(store: Store) -> None:
-    """Raise StoreUnreadable if the store exists but none of it can be read."""
-    if store.state is StoreState.UNREADABLE:
+def require_readable(home: Path, state: StoreState, problems: Sequence[Problem]) -> None:
+    """Raise StoreUnreadable if the store exists but none of it can be read.
+
+    `state`, `problems`: of the store in `home`, as in a Snapshot.
+    """
+    if state is StoreState.UNREADABLE:
+        raise StoreUnreadable(f"{home} can't be read: give yourself permission to read the folder", path=home)
+    if state is StoreState.NO_FOLDER:
+        place = problems[0].path
         raise StoreUnreadable(
-            f"{store.home} can't be read: give yourself permission to read the folder", path=store.home
+            f"{place} is not a folder: move it away, because Gemini CLI stores sessions there", path=place
         )
+
+
+# --- several sessions ---------------------------------------------------------------------------
+
+
+def listed_sessions(snapshot: Snapshot, *, project: Path | None, hidden: bool) -> Iterator[Summary]:
+    """Yield the sessions of the folder `project` and its worktrees, newest first.
+
+    If `project` is None, sessions of all folders are yielded. `hidden`: also yield sessions that
+    lists hide, and each session's copies after it.
+    """
+    folders = None if project is None else ProjectFolders(project)
+    for summary in snapshot.sessions:
+        inside = folders is None or summary.project in folders
+        if inside and (hidden or not summary.hidden):
+            yield summary
+            yield from summary.copies if hidden else ()
+
+
+def sessions_with_calls(
+    snapshot: Snapshot, *, session: Summary | None = None, project: Path | None = None
+) -> tuple[Summary, ...]:
+    """Return the sessions with tool calls, newest first, each before its subagents.
+
+    `session`: return only this session and its subagents. `project`: return only sessions of this
+    folder. Ghosts (empty files left by a resume), copies, and checkpoints are left out, because
+    they repeat other files. Subagents are included, because policies apply to them; those whose
+    parent session isn't listed come last.
+    """
+    subagents: dict[str | None, list[Summary]] = {}
+    for each in snapshot.sessions:
+        if each.kind is SessionKind.SUBAGENT and not each.is_copy:
+            subagents.setdefault(each.parent, []).append(each)
+    if session is not None:
+        return (session, *subagents.get(session.id, ()))
+    found: list[Summary] = []
+    for each in listed_sessions(snapshot, project=project, hidden=False):
+        if each.tool_calls or each.partial:
+            found += (each, *subagents.pop(each.id, ()))
+    folders = None if project is None else ProjectFolders(project)
+    rest = (each for left in subagents.values() for each in left)
+    return (*found, *(each for each in rest if folders is None or each.project in folders))
