@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.file.policy_files import policies_dir
 from gemtui.text import clean, clean_line
 from tests import hostile
 from tests.fake_cli import FakeCli

@@ -15,7 +15,7 @@ import pytest
 from gemtui.agent.events import ResultStatus, ToolResult
 from gemtui.agent.ndjson import NdjsonReader
 from gemtui.agent.stream import Stream
-from gemtui.policy.model.recorded_call import CallStatus
+from gemtui.policy.model.rules import CallStatus
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import is_live
 from gemtui.sessions.catalog.index import Index

@@ -19,8 +19,7 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.watch import Changed, watch
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Author, Block, Text, Thought, ToolCall, ToolStatus, Transcript, Usage
+from gemtui.transcript.model import Author, Block, DiffDisplay, Text, Thought, ToolCall, ToolStatus, Transcript, Usage
 from tests.conftest import A_WHILE
 from tests.model_server import Gate, ModelServer, answer, call, text, thought, usage
 from tests.patience import PATIENCE

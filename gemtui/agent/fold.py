@@ -25,12 +25,12 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.transcript import shell_output
-from gemtui.transcript.display_model import Display
+from gemtui.transcript import tool_output as shell_output
 from gemtui.transcript.displays import written_display
 from gemtui.transcript.model import (
     Author,
     Block,
+    Display,
     Message,
     Notice,
     NoticeLevel,

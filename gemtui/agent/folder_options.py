@@ -24,8 +24,8 @@ from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
 from gemtui.paths import make_own_folder, state_dir
-from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import CAPABILITIES
+from gemtui.policy.file.policy_files import policies_dir
 
 
 def options_for(folder: Path) -> AgentOptions | None:

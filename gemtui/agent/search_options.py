@@ -13,7 +13,7 @@ from typing import Final
 
 from gemtui.agent.cli_settings import CliSettings, admin_policy_files
 from gemtui.agent.options import AgentOptions
-from gemtui.calls.shell.git_repository import is_in_repository, may_hold_repository
+from gemtui.calls.git_repository import is_in_repository, may_hold_repository
 from gemtui.paths import current_folder, gemini_home
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule

@@ -33,7 +33,7 @@ from gemtui.agent.events import (
 from gemtui.agent.ndjson import Malformed, Parsed
 from gemtui.agent.turn_counter import TurnLimit
 from gemtui.policy.model.tool_catalog import is_known
-from gemtui.transcript import shell_output
+from gemtui.transcript import tool_output as shell_output
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 

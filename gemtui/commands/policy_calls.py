@@ -18,8 +18,7 @@ from gemtui.jsonin import loads
 from gemtui.jsonout import encode
 from gemtui.paths import folder_here
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.policy.model.rules import Call, Decision, Rule
+from gemtui.policy.model.rules import Call, Decision, RecordedCall, Reference, Rule
 from gemtui.policy.suggest.replay import EXAMPLES, ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source, rule_words
 from gemtui.runs.call_history import recorded_calls

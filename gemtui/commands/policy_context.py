@@ -13,8 +13,8 @@ from gemtui.commands.output import note
 from gemtui.files import is_folder, path_exists
 from gemtui.paths import typed_path
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.engine.decide import Engine
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.policy.model.rules import ApprovalMode, Severity
 from gemtui.runs.effective_policy import EffectivePolicy, effective_policy
 

@@ -26,9 +26,8 @@ from gemtui.files import is_file, is_folder
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
-from gemtui.policy.edit.named_policies import find_policy, policies_dir
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
-from gemtui.policy.file.policy_files import ENDING
+from gemtui.policy.file.policy_files import ENDING, find_policy, policies_dir
 from gemtui.policy.file.rule_codec import explicit_fields
 from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN

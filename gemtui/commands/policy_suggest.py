@@ -14,8 +14,7 @@ from gemtui.commands.policy_calls import CallSelection, none_found, read_which, 
 from gemtui.commands.policy_context import Situation, report_broken
 from gemtui.paths import gemini_home, typed_path
 from gemtui.policy.file.policy import of
-from gemtui.policy.model.recorded_call import Reference
-from gemtui.policy.model.rules import Rule
+from gemtui.policy.model.rules import Reference, Rule
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.text import Clean, clean_line, command_line, counted, visible_line
 

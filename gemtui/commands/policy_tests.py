@@ -14,8 +14,7 @@ from gemtui.policy.engine.decide import Engine
 from gemtui.policy.examples import Tried, examples_of, try_examples
 from gemtui.policy.file.policy import Policy, text_at
 from gemtui.policy.file.policy_files import policy_files
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference
-from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
+from gemtui.policy.model.rules import ApprovalMode, CallStatus, Finding, RecordedCall, Reference, Rule, Severity
 from gemtui.policy.suggest.replay import ReplayDecision, refusal_of_tool, replay_decision, tool_may_exist
 from gemtui.policy.words import decision_word, rule_place
 from gemtui.sessions.catalog.summary import iso

@@ -10,10 +10,10 @@ import click
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.errors import PolicyNotFound
 from gemtui.paths import folder_here
-from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.edit.store import create, open_policy, save_policy
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import of
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.model.tool_catalog import TOOLS

@@ -23,7 +23,7 @@ from gemtui.editor import edited_text
 from gemtui.errors import GemtuiError
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
-from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.gate.granted import ALWAYS
 from gemtui.runs.gate.proposal import Form

@@ -18,7 +18,7 @@ from gemtui.commands.run_cli import RunArguments
 from gemtui.commands.run_options import options_of, prompt_of
 from gemtui.commands.run_show import Show, Writer
 from gemtui.errors import GemtuiError
-from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.listing import prune_runs
 from gemtui.runs.worktrees.worktrees import require_new

@@ -26,7 +26,7 @@ from gemtui.errors import OptionError
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
 from gemtui.paths import folder_here, gemini_home
-from gemtui.policy.edit.named_policies import find_policy
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.undo.fork import fork_session
 from gemtui.sessions.catalog.selection import LATEST
 from gemtui.sessions.catalog.summary import Flag, Summary

@@ -39,7 +39,7 @@ from gemtui.runs.stop import stop_run as end_run
 from gemtui.runs.undo.checkpoint_state import checkpoint_state
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, clean, clean_line, counted, duration, ellipsis, relative, size, visible_line
-from gemtui.transcript.line_diff import hunks_of
+from gemtui.transcript.diffs import hunks_of
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
 _id = click.argument("id", shell_complete=run_ids)

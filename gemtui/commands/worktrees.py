@@ -27,7 +27,7 @@ from gemtui.runs.worktrees.worktrees import (
     worktree_changes,
 )
 from gemtui.text import Clean, clean_line, ellipsis, relative, short_path, visible
-from gemtui.transcript.patch import NoPatch
+from gemtui.transcript.diffs import NoPatch
 from gemtui.worktree_records import LATEST, Worktree, find_worktree, list_worktrees, made_at
 
 _HEAD = ("NAME", "AGE", "FILES", "RUN", "MODEL", "REPOSITORY", "PROMPT")

@@ -13,8 +13,7 @@ from gemtui.agent.trust import folder_settings
 from gemtui.files import path_exists
 from gemtui.paths import current_folder
 from gemtui.policy.check.check_policy import check_files
-from gemtui.policy.edit.named_policies import named_policies, policies_dir
-from gemtui.policy.file.policy_files import is_empty_folder, policy_files
+from gemtui.policy.file.policy_files import is_empty_folder, named_policies, policies_dir, policy_files
 from gemtui.policy.model.rules import CHECKED_AGAINST, Severity
 from gemtui.text import counted
 

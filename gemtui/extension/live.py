@@ -28,8 +28,8 @@ from gemtui.files import open_regular, read_small
 from gemtui.jsonfile import object_of
 from gemtui.jsonin import loads
 from gemtui.paths import live_dir
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import display_of
+from gemtui.transcript.model import DiffDisplay
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import ToolKind, kind_of, target, tool_call
 

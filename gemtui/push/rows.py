@@ -13,8 +13,7 @@ from gemtui.jsonout import encode
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Attachment, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
+from gemtui.transcript.model import Attachment, DiffDisplay, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
 from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 SCHEMA = 1

@@ -32,11 +32,9 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.sessions.writes.written_files import normalized_path
-from gemtui.transcript.display_model import DiffDisplay, TextDisplay
 from gemtui.transcript.displays import is_rebuilt
-from gemtui.transcript.file_output import files_read, part_read
-from gemtui.transcript.model import Message, ToolCall, ToolStatus
-from gemtui.transcript.shell_output import command_output
+from gemtui.transcript.model import DiffDisplay, Message, TextDisplay, ToolCall, ToolStatus
+from gemtui.transcript.tool_output import command_output, files_read, part_read
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _CHUNK = 1024 * 1024

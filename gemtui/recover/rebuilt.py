@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 from gemtui.calls.edits import edited
-from gemtui.transcript.patch import Hunk, NoPatch, apply_diff, hunks_of_diff
+from gemtui.transcript.diffs import Hunk, NoPatch, apply_diff, hunks_of_diff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from gemtui.calls.shell.plain_words import Unclear, plain_commands
+from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.recover.rebuilt import Diff, RecordedLines, Shown, Whole
 
 _LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")

@@ -19,8 +19,8 @@ from gemtui.agent.cli_settings import SettingsFile
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import destinations, env_files, env_variables, is_of_user, risky_variables, written_by
+from gemtui.calls.later_files import agents_that_start
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
-from gemtui.calls.started_files import agents_that_start
 from gemtui.files import is_folder, read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
 from gemtui.sessions.catalog.index import never
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import calls_of

@@ -36,7 +36,7 @@ from gemtui.runs.unreported_writes import was_written
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
-from gemtui.transcript.shell_output import is_blocked
+from gemtui.transcript.tool_output import is_blocked
 from gemtui.transcript.tools import WRITING, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)

@@ -11,9 +11,11 @@ from itertools import groupby
 from typing import assert_never
 
 from gemtui.calls.paths import asked_path
-from gemtui.transcript.display_model import (
+from gemtui.transcript.displays import content_diff
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
+    Consent,
     DiffDisplay,
     Display,
     FilesDisplay,
@@ -24,11 +26,11 @@ from gemtui.transcript.display_model import (
     TableDisplay,
     TextDisplay,
     TodosDisplay,
+    ToolCall,
+    ToolStatus,
 )
-from gemtui.transcript.displays import content_diff
-from gemtui.transcript.file_output import FileLines, lines_read, requested_lines
-from gemtui.transcript.model import Consent, ToolCall, ToolStatus
 from gemtui.transcript.parts import pretty, string
+from gemtui.transcript.tool_output import FileLines, lines_read, requested_lines
 from gemtui.transcript.tools import ToolKind, is_builtin, kind_of, target
 
 _DISPLAY_FIRST = (ToolKind.SHELL, ToolKind.TOPIC)

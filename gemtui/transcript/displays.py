@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import orjson
 from msgspec.structs import replace
 
-from gemtui.transcript.colours import coloured
-from gemtui.transcript.display_model import (
+from gemtui.transcript.diffs import hunks_of
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
     AnsiSpan,
@@ -28,8 +28,8 @@ from gemtui.transcript.display_model import (
     Todo,
     TodosDisplay,
 )
-from gemtui.transcript.line_diff import hunks_of
 from gemtui.transcript.parts import Part, objects, pretty, string
+from gemtui.transcript.tool_output import coloured
 
 
 def display_of(value: object, *, markdown: bool = False) -> Display | None:

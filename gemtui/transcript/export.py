@@ -12,7 +12,6 @@ from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.call_text import display_text, shown_display
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.export_html import to_html
 from gemtui.transcript.export_markdown import to_markdown
 from gemtui.transcript.export_words import (
@@ -30,6 +29,7 @@ from gemtui.transcript.media import image_words
 from gemtui.transcript.model import (
     Attachment,
     Block,
+    DiffDisplay,
     Image,
     Message,
     Notice,

@@ -13,7 +13,6 @@ from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.call_text import display_text, shown_display
-from gemtui.transcript.display_model import DiffDisplay, Display, JsonDisplay, TableDisplay, TextDisplay
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
@@ -25,9 +24,24 @@ from gemtui.transcript.export_words import (
     subject,
     usage_words,
 )
-from gemtui.transcript.markdown import defused, fenced, longest_run
 from gemtui.transcript.media import image_words
-from gemtui.transcript.model import Attachment, Block, Image, Message, Notice, Text, Thought, ToolCall, Transcript
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    DiffDisplay,
+    Display,
+    Image,
+    JsonDisplay,
+    Message,
+    Notice,
+    TableDisplay,
+    Text,
+    TextDisplay,
+    Thought,
+    ToolCall,
+    Transcript,
+)
+from gemtui.transcript.untrusted_markdown import defused, fenced, longest_run
 
 
 def to_markdown(transcript: Transcript, summary: ExportHeading, *, dropped: bool = False) -> Iterator[str]:

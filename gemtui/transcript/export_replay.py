@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from gemtui.transcript.export_html import block_elements, message_end, message_head, note_html, page_head
-from gemtui.transcript.export_style import STYLE
+from gemtui.transcript.export_html import STYLE, block_elements, message_end, message_head, note_html, page_head
 from gemtui.transcript.export_words import ExportHeading, passages
 from gemtui.transcript.model import Block, Message, Thought, ToolCall, Transcript
 

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, counted, duration, visible, visible_line
 from gemtui.transcript.call_text import repeated_arguments
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Author,
+    DiffDisplay,
     Dropped,
     Message,
     Notice,

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 
 from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
 from gemtui.text import holds_controls
-from gemtui.transcript import shell_output
-from gemtui.transcript.colours import coloured
-from gemtui.transcript.display_model import DiffDisplay, Display, TextDisplay
+from gemtui.transcript import tool_output as shell_output
 from gemtui.transcript.displays import display_of, is_rebuilt, rebuilt_diff, table_display, written_display
 from gemtui.transcript.media import numbered
-from gemtui.transcript.model import Image, ToolCall, ToolStatus, excerpt
+from gemtui.transcript.model import DiffDisplay, Display, Image, TextDisplay, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import Part, image_of, instant, mapping, objects, parts_of, pretty, string
 from gemtui.transcript.seal import is_sealed, unsealed, without_notice
+from gemtui.transcript.tool_output import coloured
 
 
 class ToolKind(StrEnum):

@@ -15,9 +15,8 @@ from typing import Any
 
 from gemtui.calls.paths import recorded_paths
 from gemtui.text import counted
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
 from gemtui.transcript.parts import string
 from gemtui.transcript.tools import WRITING, ToolKind, kind_of, named_file
 

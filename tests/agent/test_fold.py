@@ -11,8 +11,7 @@ from gemtui.agent.events import AgentEvent
 from gemtui.agent.fold import Fold
 from gemtui.agent.ndjson import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Stream
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Author, Message, Notice, Text, ToolCall, ToolStatus
+from gemtui.transcript.model import Author, DiffDisplay, Message, Notice, Text, ToolCall, ToolStatus
 from gemtui.transcript.writes import FileWrite, WriteStatus, write_of, writing_calls
 from tests.agent.test_stream import INIT, OK, STREAMS, delta, result, use
 

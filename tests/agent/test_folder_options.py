@@ -12,8 +12,8 @@ import pytest
 from gemtui.agent.folder_options import forget_options, not_rememberable, options_for, remember_options
 from gemtui.agent.options import AgentOptions
 from gemtui.paths import state_dir
-from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.levels import PermissionPolicy
+from gemtui.policy.file.policy_files import policies_dir
 from gemtui.policy.model.rules import ApprovalMode
 
 pytestmark = pytest.mark.usefixtures("own_places")

@@ -13,8 +13,7 @@ import orjson
 
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
 from gemtui.policy.suggest.replay import ReplayCounter
 from tests.bench.make_store import CODE, WORDS
 from tests.bench.measure import Row, alone, medians

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.policy.edit import store
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.file.policy_files import policies_dir
 from tests.cli.conftest import Gemtui
 from tests.cli.shapes import fits
 

@@ -26,8 +26,7 @@ from gemtui.runs.enrich import enrich
 from gemtui.runs.listing import runs_dir
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Thought, ToolCall
+from gemtui.transcript.model import DiffDisplay, Thought, ToolCall
 from tests.patience import PATIENCE
 
 SHELL = "run_shell_command"

@@ -17,25 +17,23 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import SessionKind, StoreState
-from gemtui.transcript.display_model import (
-    AgentDisplay,
-    DiffDisplay,
-    FilesDisplay,
-    MatchesDisplay,
-    ScreenDisplay,
-    TableDisplay,
-    TextDisplay,
-    TodosDisplay,
-)
 from gemtui.transcript.model import (
+    AgentDisplay,
     Attachment,
     Block,
+    DiffDisplay,
     Dropped,
+    FilesDisplay,
     Image,
+    MatchesDisplay,
     Message,
     Notice,
+    ScreenDisplay,
+    TableDisplay,
     Text,
+    TextDisplay,
     Thought,
+    TodosDisplay,
     ToolCall,
     ToolStatus,
 )

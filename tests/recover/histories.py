@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.recover.history import Recovered, recover
-from gemtui.transcript.patch import file_patch
+from gemtui.transcript.diffs import file_patch
 from tests.sessions import logs
 from tests.sessions.stores import marker, read, session, uuid
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall, Reference, short
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import Call, CallStatus, RecordedCall, Reference, short
 from gemtui.runs import call_history
 from gemtui.runs.call_history import recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot

@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.agent.approval import Approval, ApprovalRequest
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
 from gemtui.runs.gate.granted import ALWAYS
 

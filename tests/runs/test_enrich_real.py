@@ -15,8 +15,7 @@ from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.enrich import enrich, stored_part
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Author, Block, Message, Text, Thought, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.model import Author, Block, DiffDisplay, Message, Text, Thought, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 from tests.model_server import Answer, Chunk, Failure, Gate, ModelServer, Part, Turn, answer, call, text, thought, usage
 from tests.patience import PATIENCE

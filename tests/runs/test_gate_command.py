@@ -15,7 +15,7 @@ from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, re
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.effect import CallContext, effect
-from gemtui.calls.started_files import starts_it
+from gemtui.calls.later_files import starts_it
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.levels import PermissionPolicy
 from gemtui.policy.file.policy import Policy

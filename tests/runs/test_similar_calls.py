@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.model.rules import Call
 from gemtui.runs.gate.granted import ALWAYS, Granted, keep_always
 from gemtui.runs.gate.similar_calls import SimilarCalls, similar_calls

@@ -26,7 +26,7 @@ from gemtui.sessions.writes.written_files import (
     writes_by_file,
     wrote_first,
 )
-from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import DiffDisplay
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, read, session, talk, uuid
 from tests.sessions.writes import wrote

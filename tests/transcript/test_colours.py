@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from gemtui.text import clean
 from gemtui.transcript.call_text import display_text, output_text
-from gemtui.transcript.colours import BASIC, coloured
-from gemtui.transcript.display_model import AnsiSpan, ScreenDisplay
 from gemtui.transcript.export import to_html, to_text
-from gemtui.transcript.model import Author, Message, Transcript
+from gemtui.transcript.model import AnsiSpan, Author, Message, ScreenDisplay, Transcript
+from gemtui.transcript.tool_output import BASIC, coloured
 from gemtui.transcript.tools import tool_call
 from gemtui.ui.transcript.card import draw_card
 from tests.sessions.summaries import summary

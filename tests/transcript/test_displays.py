@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.transcript.call_text import display_text
-from gemtui.transcript.display_model import (
+from gemtui.transcript.displays import display_of
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
     AnsiSpan,
@@ -23,7 +24,6 @@ from gemtui.transcript.display_model import (
     Todo,
     TodosDisplay,
 )
-from gemtui.transcript.displays import display_of
 from tests.transcript.raw_calls import json_values
 
 FILE_DIFF = (

@@ -20,34 +20,32 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.transcript.display_model import (
+from gemtui.transcript.export import ExportHeading, to_html, to_markdown, to_text
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
     AnsiSpan,
-    DiffDisplay,
-    Display,
-    FilesDisplay,
-    JsonDisplay,
-    Match,
-    MatchesDisplay,
-    ScreenDisplay,
-    TableDisplay,
-    TextDisplay,
-    Todo,
-    TodosDisplay,
-)
-from gemtui.transcript.export import ExportHeading, to_html, to_markdown, to_text
-from gemtui.transcript.model import (
     Attachment,
     Author,
     Block,
+    DiffDisplay,
+    Display,
     Dropped,
+    FilesDisplay,
     Image,
+    JsonDisplay,
+    Match,
+    MatchesDisplay,
     Message,
     Notice,
     NoticeLevel,
+    ScreenDisplay,
+    TableDisplay,
     Text,
+    TextDisplay,
     Thought,
+    Todo,
+    TodosDisplay,
     ToolCall,
     ToolStatus,
     Transcript,

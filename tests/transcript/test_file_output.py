@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.transcript.file_output import FileLines, lines_read
+from gemtui.transcript.tool_output import FileLines, lines_read
 
 PART = """
 IMPORTANT: The file content has been truncated.

@@ -9,8 +9,7 @@ from markdown_it import MarkdownIt
 
 from gemtui.text import Clean, clean, clean_line
 from gemtui.transcript.export_markdown import code, escaped, paragraph
-from gemtui.transcript.markdown import BRACKETS, LONGEST, defused, fenced
-from gemtui.transcript.markdown_html import highlighted, rendered
+from gemtui.transcript.untrusted_markdown import BRACKETS, LONGEST, defused, fenced, highlighted, rendered
 
 PIECES = ["<script>", "</p>", "<!--", "<b>", "`", "``", "```", "```py", "~~~", "# ", "## x", "===", "---"]
 PIECES += ["> ", "- ", "1. ", "    ", "\n", "\n\n", "![a](http://x/y.png)", "[a](javascript:b)", "|", "\\"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
+from gemtui.transcript.diffs import NoPatch, apply_diff, file_patch
 from tests.deep import some_of
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "c\r", "d\x0ce", "é", "-- x", "@@ y"]), max_size=9)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gemtui.transcript.display_model import (
+from gemtui.transcript.model import (
     AgentDisplay,
     DiffDisplay,
     FilesDisplay,
@@ -17,8 +17,9 @@ from gemtui.transcript.display_model import (
     ScreenDisplay,
     TextDisplay,
     TodosDisplay,
+    ToolCall,
+    ToolStatus,
 )
-from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import call_status, tool_call, written_path
 
 DATA = Path(__file__).parent.parent / "data" / "sessions"

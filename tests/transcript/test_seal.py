@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.match.arguments import arguments_text
+from gemtui.policy.match.matching import arguments_text
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.seal import PROPERTY, new_seal, seal_pattern, sealed, unsealed, without_notice
 from gemtui.transcript.tools import tool_call

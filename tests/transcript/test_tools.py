@@ -7,8 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from gemtui.transcript.display_model import DiffDisplay, TableDisplay
-from gemtui.transcript.model import Image, ToolStatus
+from gemtui.transcript.model import DiffDisplay, Image, TableDisplay, ToolStatus
 from gemtui.transcript.tools import ToolKind, call_from_parts, call_status, kind_of, target, tool_call, written_path
 from tests.transcript.raw_calls import json_values, raw_call, reply
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.paths import asked_path
-from gemtui.policy.model.recorded_call import short
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import Call, short
 from gemtui.transcript.parts import usage_of
 from gemtui.transcript.unified import UnifiedMessage, parse_message
 from tests.transcript.raw_calls import json_values, raw_call, record, reply

@@ -10,7 +10,7 @@ from typing import Any
 from textual.worker import Worker
 
 from gemtui.config import Config
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.file.policy_files import policies_dir
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.screen import PolicyScreen
 from gemtui.ui.rules.draft import Draft

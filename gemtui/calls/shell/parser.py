@@ -18,7 +18,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Tree
 
 from gemtui.calls.javascript import BLANKS
-from gemtui.calls.shell.quote import shell_words
+from gemtui.calls.shell.words import shell_words
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _PARSE_SECONDS: Final = 1.0

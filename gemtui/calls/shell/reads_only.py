@@ -16,8 +16,8 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
-from gemtui.calls.shell.plain_words import PlainWord
-from gemtui.calls.shell.workspace import Workspace
+from gemtui.calls.shell.command_safety import Workspace
+from gemtui.calls.shell.words import PlainWord
 from gemtui.files import resolved
 from gemtui.text import visible_line
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gemtui.calls.shell.git_repository import same_repository
-from gemtui.calls.shell.plain_words import PlainWord
+from gemtui.calls.git_repository import same_repository
 from gemtui.calls.shell.reads_only import (
     CommandPlace,
     Operands,
@@ -26,6 +25,7 @@ from gemtui.calls.shell.reads_only import (
     why_reader_acts,
 )
 from gemtui.calls.shell.unasked import why_commands_act
+from gemtui.calls.shell.words import PlainWord
 
 _MORE: Final = "its options or arguments could do more than “allow similar” permits"
 

@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from gemtui.policy.check.finding_builder import FindingDraft, warned
-from gemtui.policy.file.rule_codec import KEYS, OLD_KEYS
-from gemtui.policy.file.schema import MODES, SchemaProblem
+from gemtui.policy.file.rule_codec import KEYS, MODES, OLD_KEYS, SchemaProblem
 from gemtui.policy.match.matching import MCP_PREFIX, SHELL, dropped, pattern_sources
 from gemtui.policy.match.patterns import slow
-from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.rules import Decision, FindingDraft, Rule, warned
 from gemtui.policy.model.tool_catalog import AGENTS, FORMER, nearest, tool
 from gemtui.text import or_list
 

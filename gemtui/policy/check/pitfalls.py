@@ -11,16 +11,15 @@ from dataclasses import replace
 
 from gemtui.calls.shell.parser import parse_command
 from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
-from gemtui.policy.check.finding_builder import FindingDraft, findings, warned
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.engine.protected import BUILD_FILES
-from gemtui.policy.engine.results import Setup
+from gemtui.policy.engine.own_refusals import BUILD_FILES
+from gemtui.policy.engine.settings import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.match import pattern_forms as forms
 from gemtui.policy.match.command_patterns import command_words
 from gemtui.policy.match.matching import SHELL, pattern_sources
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Tier
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, FindingDraft, Rule, Tier, findings, warned
 from gemtui.policy.model.tool_catalog import AGENTS, ALIASES
 from gemtui.text import or_list
 

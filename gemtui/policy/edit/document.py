@@ -18,7 +18,15 @@ from typing import Any, Self
 from gemtui.errors import PolicyError
 from gemtui.policy.check.check_policy import Checked, check_table, check_tables, check_text
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.rule_blocks import BlockKind, LineBlock, blocks_of, comment_out, uncommented
+from gemtui.policy.file.rule_blocks import (
+    BlockKind,
+    LineBlock,
+    blocks_of,
+    comment_out,
+    uncommented,
+    value_of,
+    with_field,
+)
 from gemtui.policy.file.rule_codec import (
     KEYS,
     OLD_KEYS,
@@ -27,11 +35,10 @@ from gemtui.policy.file.rule_codec import (
     read_rule,
     readable,
     rule_text,
+    schema_problems,
     value_to_toml,
 )
-from gemtui.policy.file.schema import schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
-from gemtui.policy.file.toml_spans import value_of, with_field
 from gemtui.policy.model.rules import Decision, Finding, Rule
 
 

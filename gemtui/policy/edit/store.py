@@ -18,9 +18,8 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.files import is_file, is_folder, path_exists, read_small, resolved, sync, sync_folder, write_whole
 from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.named_policies import named_policies, path_of, policies_dir
 from gemtui.policy.file.policy import LARGEST
-from gemtui.policy.file.policy_files import ENDING, policy_files
+from gemtui.policy.file.policy_files import ENDING, named_policies, path_of, policies_dir, policy_files
 
 
 class Origin(StrEnum):

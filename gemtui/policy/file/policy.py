@@ -17,8 +17,7 @@ from typing import Any
 
 from gemtui.files import read_small
 from gemtui.policy.file.policy_files import find_policy_files
-from gemtui.policy.file.rule_codec import read_checker, read_rule, rules_to_toml
-from gemtui.policy.file.schema import schema_problems
+from gemtui.policy.file.rule_codec import read_checker, read_rule, rules_to_toml, schema_problems
 from gemtui.policy.file.toml_dialect import TomlError, parse_toml
 from gemtui.policy.match.matching import dropped, kills, pattern_sources
 from gemtui.policy.model.rules import Decision, Finding, Rule, SafetyChecker, Severity, Tier

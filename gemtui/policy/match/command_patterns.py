@@ -15,9 +15,9 @@ import re
 
 from gemtui.policy.match.pattern_forms import WITHIN, anywhere_pattern
 
-_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
+_SPECIAL_IN_COMMANDS = re.compile(r"[.*+?^${}()|\[\]\\/]")
 _PLAIN = re.compile(r"[\w./:@^~=+,-]+")
-_FOLDER = r"\w[\w/-]{0,40}"
+_FOLDER_PATH = r"\w[\w/-]{0,40}"
 """Matches a folder's path, limited in length to keep the search fast."""
 _VARIABLE = "(?:CI=1 |CI=true |)"
 _ARGUMENTS = r'(?= |")[ \w./:@^~=+,-]*'
@@ -54,7 +54,7 @@ def allowed(words: tuple[str, ...], root: str = "") -> str:
     `root`: the project's folder; if given, the command may also follow `cd ROOT`. Otherwise, only a
     `cd` to a relative folder is accepted before the command.
     """
-    folders = f"{_escaped(root)}|{_FOLDER}" if root and _PLAIN.fullmatch(root) else _FOLDER
+    folders = f"{_escaped(root)}|{_FOLDER_PATH}" if root and _PLAIN.fullmatch(root) else _FOLDER_PATH
     command = f"{' '.join(map(_escaped, words))}{_arguments(words)}{_PIPED}"
     return f'(?:cd (?:{folders})(?: && |(?="))|){_VARIABLE}(?:{command}|){_SHORTENED}"'
 
@@ -68,7 +68,7 @@ def covers(words: tuple[str, ...], command: str) -> bool:
     return re.match(allowed(words), json.dumps(command, ensure_ascii=False)[1:]) is not None
 
 
-_CORE = re.compile(rf"(?:cd {_FOLDER} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?")
+_CORE = re.compile(rf"(?:cd {_FOLDER_PATH} && )?{_VARIABLE}(.+?)(?: 2>&1)?(?: \| (?:tail|head)\b.*)?")
 
 
 def core_command(command: str) -> str:
@@ -105,7 +105,7 @@ def _made(pattern: str) -> tuple[str, str]:
 
 
 _MADE = re.compile(
-    rf"\(\?:cd \(\?:(?:(.*)\|)?{re.escape(_FOLDER)}\).*{re.escape(_VARIABLE)}\(\?:(.+?)"
+    rf"\(\?:cd \(\?:(?:(.*)\|)?{re.escape(_FOLDER_PATH)}\).*{re.escape(_VARIABLE)}\(\?:(.+?)"
     rf"(?:{re.escape(_MESSAGE)}|(?:{re.escape(_NO_OUTPUT)})?\(\?= \|)"
 )
 
@@ -126,7 +126,7 @@ def _mentions(pattern: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)
+    return _SPECIAL_IN_COMMANDS.sub(lambda found: f"\\{found[0]}", text)
 
 
 def _unescaped(text: str) -> str:

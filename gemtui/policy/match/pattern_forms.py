@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from gemtui.policy.match.arguments import json_string
+from gemtui.policy.match.matching import json_string
 from gemtui.policy.match.path_patterns import folder_pattern
 
 _TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
-_SPECIAL = re.compile(r"[\\^$.*+?()\[\]{}|/]")
+_SPECIAL_IN_COMMANDS = re.compile(r"[\\^$.*+?()\[\]{}|/]")
 WITHIN = r"[^\x00]*"
 """Matches any characters up to the NUL that ends the current argument."""
 
@@ -82,7 +82,7 @@ def anywhere_in_command(pattern: str) -> str:
 def _word(word: str) -> str:
     front = r"\b" if re.match(r"\w", word) else ""
     end = r"\b" if re.search(r"\w$", word) else ""
-    escaped = _SPECIAL.sub(lambda found: f"\\{found[0]}", json_string(word)[1:-1])
+    escaped = _SPECIAL_IN_COMMANDS.sub(lambda found: f"\\{found[0]}", json_string(word)[1:-1])
     return f"{front}{escaped}{end}"
 
 

@@ -15,8 +15,7 @@ from enum import StrEnum
 
 from gemtui.policy.engine.decide import Engine, Outcome
 from gemtui.policy.engine.own_refusals import tool_refuses
-from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Decision, RecordedCall, Reference, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 
 KEPT = 200_000

@@ -27,9 +27,8 @@ from gemtui.runs.files.folder_state import FolderState
 from gemtui.runs.files.observed import MOST, OwnFiles, kept, too_large
 from gemtui.runs.listing import Run
 from gemtui.runs.unreported_writes import was_written
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
-from gemtui.transcript.model import ToolCall, ToolStatus
+from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import (
     SAME,

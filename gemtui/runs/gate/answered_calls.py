@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from gemtui.agent.approval import HookedCall, PassedCall
 from gemtui.runs.gate.questions import Question, UnaskedCalls
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.model import (
     Answer,
     Author,
     Block,
     Consent,
+    DiffDisplay,
     Message,
     Outline,
     ToolCall,

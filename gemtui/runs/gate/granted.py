@@ -14,16 +14,16 @@ from typing import Any
 from gemtui.calls.paths import tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import unwrapped
-from gemtui.calls.shell.plain_words import PlainWord, Unclear, plain_commands
 from gemtui.calls.shell.similar import why_not_covered
 from gemtui.calls.shell.unasked import command_place
+from gemtui.calls.shell.words import PlainWord, Unclear, plain_commands
 from gemtui.files import resolved
 from gemtui.policy.edit import store
-from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
-from gemtui.policy.suggest.call_groups import EDITS
+from gemtui.policy.suggest.suggest import EDITS
 from gemtui.runs.gate.similar_calls import SHELL
 from gemtui.transcript.parts import string
 

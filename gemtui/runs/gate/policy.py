@@ -19,16 +19,15 @@ from gemtui.agent.run_folder import Request
 from gemtui.agent.search_options import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.calls import later_files, paths
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
+from gemtui.calls.git_repository import why_not_searched
+from gemtui.calls.later_files import agents_that_start, is_program, starts_it
 from gemtui.calls.setting_effects import BROWSER_AGENT
 from gemtui.calls.shell import unasked
-from gemtui.calls.shell.git_repository import why_not_searched
-from gemtui.calls.started_files import agents_that_start, is_program, starts_it
 from gemtui.files import resolved
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
-from gemtui.policy.engine.own_refusals import roots_of
-from gemtui.policy.engine.protected import edited_file, is_build_file, is_edit_tool
-from gemtui.policy.engine.results import Outcome
+from gemtui.policy.engine.own_refusals import edited_file, is_build_file, is_edit_tool, roots_of
+from gemtui.policy.engine.settings import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier

@@ -15,8 +15,8 @@ from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, EffectKind, ef
 from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import resolved
 from gemtui.text import file_name, holds_controls
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff, rebuilt_diff
+from gemtui.transcript.model import DiffDisplay
 from gemtui.transcript.tools import ToolKind, kind_of
 
 _MOST_EDITED = 1_000_000

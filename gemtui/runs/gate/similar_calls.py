@@ -12,17 +12,17 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.paths import is_verbatim
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
-from gemtui.calls.shell.plain_words import Unclear, plain_commands
 from gemtui.calls.shell.similar import what_is_covered, why_not_covered
 from gemtui.calls.shell.unasked import command_place as command_place
+from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import resolved
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
-from gemtui.policy.suggest.call_groups import EDITS
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import tool_may_exist
+from gemtui.policy.suggest.suggest import EDITS
 
 SHELL = "run_shell_command"
 PRIORITY = 100

@@ -16,8 +16,7 @@ from gemtui.runs.undo.hooked_checkpoints import HOOKED, hooked_use
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import FORKED_FROM, SessionLog
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import ToolCall, ToolStatus, excerpt
+from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus, excerpt
 from gemtui.transcript.parts import string
 from gemtui.transcript.tools import WRITING, kind_of, may_write, named_file
 from gemtui.transcript.writes import text_after, text_before

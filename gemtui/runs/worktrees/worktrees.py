@@ -37,9 +37,9 @@ from gemtui.runs.worktrees.git_worktree import GitRepository
 from gemtui.runs.worktrees.settings import copy_settings
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
+from gemtui.transcript.diffs import NoPatch, file_patch
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import excerpt
-from gemtui.transcript.patch import NoPatch, file_patch
 from gemtui.worktree_records import Worktree, worktree_of
 
 BRANCHES = "gemtui/"

@@ -14,8 +14,8 @@ from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.writes.written_files import RecordedWrite
 from gemtui.text import counted
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.patch import NoPatch, apply_diff, file_patch
+from gemtui.transcript.diffs import NoPatch, apply_diff, file_patch
+from gemtui.transcript.model import DiffDisplay
 
 _CHANGED_BETWEEN = "includes changes that no session wrote"
 

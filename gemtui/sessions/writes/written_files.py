@@ -19,8 +19,7 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Message, ToolCall, ToolStatus
+from gemtui.transcript.model import DiffDisplay, Message, ToolCall, ToolStatus
 from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 

@@ -22,7 +22,7 @@ from textual.app import App
 from textual.color import Color
 from textual.theme import Theme
 
-from gemtui.transcript.display_model import AnsiSpan
+from gemtui.transcript.model import AnsiSpan
 
 
 class Role(StrEnum):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gemtui.policy.engine.decide import Outcome
-from gemtui.policy.model.recorded_call import CallStatus, Reference
-from gemtui.policy.model.rules import Decision, Rule, Tier
+from gemtui.policy.model.rules import CallStatus, Decision, Reference, Rule, Tier
 from gemtui.policy.suggest.replay import ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.suggest.suggest import LeftOut, Suggestion
 from gemtui.policy.words import LONG, condition_words, rule_source, tools_words

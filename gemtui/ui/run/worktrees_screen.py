@@ -14,8 +14,8 @@ from textual.content import Content
 
 from gemtui.checkpoints.plan import Action
 from gemtui.errors import GemtuiError
-from gemtui.policy.edit.named_policies import find_policy
 from gemtui.policy.edit.store import Origin, list_policies
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.review import ReviewSubject
 from gemtui.runs.worktrees.worktrees import (

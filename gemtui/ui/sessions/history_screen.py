@@ -21,7 +21,7 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.sessions.writes.written_files import RecordedWrite, change_of, writes_by_file, wrote_first
 from gemtui.text import Clean, clean_line, counted, relative
-from gemtui.transcript.display_model import DiffDisplay
+from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended

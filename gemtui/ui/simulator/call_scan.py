@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import msgspec.structs
 
-from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index, read_store

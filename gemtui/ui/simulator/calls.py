@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from gemtui.jsonout import indented
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.recorded_call import RecordedCall, Reference
+from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, lay_out, own
 from gemtui.ui.draw.theme import Look, Role

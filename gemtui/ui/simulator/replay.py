@@ -9,7 +9,7 @@ from textual import on, work
 from textual.binding import BindingType
 from textual.widget import Widget
 
-from gemtui.policy.model.recorded_call import Reference
+from gemtui.policy.model.rules import Reference
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source
 from gemtui.text import Clean

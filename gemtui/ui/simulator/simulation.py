@@ -11,8 +11,7 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.path_patterns import files_pattern
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Rule
 from gemtui.policy.suggest.suggest import suggest
 from gemtui.ui.rules.draft import Draft
 

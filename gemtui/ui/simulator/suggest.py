@@ -11,8 +11,7 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 from textual.widgets import Rule as Ruling
 
-from gemtui.policy.model.recorded_call import RecordedCall, Reference
-from gemtui.policy.model.rules import Rule
+from gemtui.policy.model.rules import RecordedCall, Reference, Rule
 from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.policy.words import LONG, condition_words, tools_words
 from gemtui.sessions.catalog.summary import Summary

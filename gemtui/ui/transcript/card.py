@@ -17,8 +17,7 @@ from gemtui.transcript.call_text import (
     shown_reason,
     shown_rule,
 )
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Answer, Beyond, Consent, ToolCall, ToolStatus
+from gemtui.transcript.model import Answer, Beyond, Consent, DiffDisplay, ToolCall, ToolStatus
 from gemtui.transcript.parts import string
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from gemtui.calls.paths import asked_path
 from gemtui.text import Clean, clean, counted, visible
 from gemtui.transcript.call_text import file_lines, only_reason, replaced_line, shown_display
-from gemtui.transcript.display_model import (
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
     AnsiSpan,
@@ -23,8 +23,8 @@ from gemtui.transcript.display_model import (
     TableDisplay,
     TextDisplay,
     TodosDisplay,
+    ToolCall,
 )
-from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, bounded_excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of

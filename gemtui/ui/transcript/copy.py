@@ -12,8 +12,18 @@ from textual.content import Content
 from gemtui.calls.paths import asked_path
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.transcript.call_text import output_text
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Attachment, Block, Image, Message, Notice, Text, Thought, ToolCall, excerpt
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    DiffDisplay,
+    Image,
+    Message,
+    Notice,
+    Text,
+    Thought,
+    ToolCall,
+    excerpt,
+)
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.lines import own

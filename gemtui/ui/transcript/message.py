@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from gemtui.text import BLANKS, Clean, counted
 from gemtui.transcript.call_text import only_reason
-from gemtui.transcript.display_model import TodosDisplay
 from gemtui.transcript.media import stored_images
 from gemtui.transcript.model import (
     Attachment,
@@ -22,6 +21,7 @@ from gemtui.transcript.model import (
     Outline,
     Text,
     Thought,
+    TodosDisplay,
     ToolCall,
 )
 from gemtui.ui.draw.bounds import line_count

@@ -12,8 +12,8 @@ from textual.content import Content
 from gemtui.checkpoints.plan import Action, Step
 from gemtui.runs.undo.undo import StateText, StepTexts, Undone
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis
-from gemtui.transcript.display_model import DiffDisplay
 from gemtui.transcript.displays import content_diff
+from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import note_line, text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, width_of, wrap

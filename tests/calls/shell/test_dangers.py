@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.calls.shell.dangers import UNREADABLE, dangers
-from gemtui.calls.shell.targets import TOO_MUCH
+from gemtui.calls.shell.dangers import TOO_MUCH, UNREADABLE, dangers
 
 
 def marked(command: str) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.shell.parser import has_redirection, parse_command, unwrapped
-from gemtui.calls.shell.quote import shell_words
+from gemtui.calls.shell.words import shell_words
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.calls.javascript import BLANKS
-from gemtui.calls.shell.plain_words import Unclear, plain_commands
 from gemtui.calls.shell.reads_only import GIT_READERS, READERS
 from gemtui.calls.shell.unasked import why_ask
+from gemtui.calls.shell.words import Unclear, plain_commands
 
 CONFIG = """\
 [core]

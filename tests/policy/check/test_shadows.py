@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.policy.check.shadows import related
+from gemtui.policy.check.check_policy import related
 from gemtui.policy.engine.decide import Engine, McpTool, Setup
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule

@@ -11,8 +11,8 @@ from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
 from gemtui.paths import gemini_home
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
-from gemtui.policy.edit.named_policies import find_policy, policies_dir
 from gemtui.policy.edit.store import Origin
+from gemtui.policy.file.policy_files import find_policy, policies_dir
 from gemtui.policy.model.rules import Decision, Rule
 
 RULE = Rule(tools=("glob",), decision=Decision.DENY, priority=1)

@@ -11,9 +11,8 @@ from gemtui.agent.policy_errors import errors_in_user_policies
 from gemtui.doctor.policies import look_at_policies
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit import store
-from gemtui.policy.edit.named_policies import policies_dir
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.file.policy_files import is_empty_folder, policy_entries, policy_files
+from gemtui.policy.file.policy_files import is_empty_folder, policies_dir, policy_entries, policy_files
 
 RULE = '[[rule]]\ntoolName = "glob"\ndecision = "deny"\npriority = 100\n'
 

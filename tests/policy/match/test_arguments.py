@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.policy.match.arguments import arguments_text, json_text
+from gemtui.policy.match.matching import arguments_text, json_text
 
 
 def test_marks_stand_round_every_pair_of_the_outermost_object_only() -> None:

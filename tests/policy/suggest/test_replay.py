@@ -8,8 +8,7 @@ import pytest
 
 from gemtui.policy.engine.decide import Engine
 from gemtui.policy.file.policy import Policy
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
-from gemtui.policy.model.rules import Call
+from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayDecision, replay
 
 RULES = """

@@ -11,8 +11,7 @@ import pytest
 from gemtui.policy.engine.decide import Engine, Setup
 from gemtui.policy.file.policy import Policy, of
 from gemtui.policy.match import patterns
-from gemtui.policy.model.recorded_call import CallStatus, RecordedCall
-from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, CallStatus, Decision, RecordedCall, Rule
 from gemtui.policy.suggest.suggest import Evidence, Suggestions, suggest
 
 HOME = Path("/home/dev/app")

@@ -6,8 +6,10 @@ from time import thread_time
 
 import pytest
 
-from gemtui.transcript.display_model import (
+from gemtui.transcript.model import (
     AnsiSpan,
+    Author,
+    Block,
     DiffDisplay,
     Display,
     JsonDisplay,
@@ -15,9 +17,11 @@ from gemtui.transcript.display_model import (
     MatchesDisplay,
     ScreenDisplay,
     TableDisplay,
+    Text,
     TextDisplay,
+    Thought,
+    ToolStatus,
 )
-from gemtui.transcript.model import Author, Block, Text, Thought, ToolStatus
 from gemtui.ui.draw.bounds import bounded_excerpt, line_count
 from tests.ui.transcript.samples import called, drawn
 

@@ -17,7 +17,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES
 
 import gemtui.ui
-from gemtui.transcript.display_model import AnsiSpan
+from gemtui.transcript.model import AnsiSpan
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import ASCII, DARK, LIGHT, THEMES, UNICODE, Look, Role, look_of, plain_look, span_style
 from gemtui.ui.transcript.diff import draw_changes, read_diff

@@ -12,7 +12,7 @@ from textual import events
 from textual.widgets import Input, OptionList, Select
 
 from gemtui.config import Config
-from gemtui.policy.edit.named_policies import policies_dir
+from gemtui.policy.file.policy_files import policies_dir
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.runs.listing import runs_dir
 from gemtui.ui.kit.clean_widgets import Tick

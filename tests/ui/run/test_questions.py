@@ -16,8 +16,8 @@ from textual.widgets import TextArea
 from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Settled
 from gemtui.agent.gate_folder import GateFolder
 from gemtui.calls.effect import digest
-from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.granted import ALWAYS
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.change_screen import ChangeScreen

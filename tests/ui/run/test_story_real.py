@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 from gemtui.agent.gate_folder import GateFolder
-from gemtui.policy.edit.named_policies import path_of
 from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.granted import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.question_pane import QUIET

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.paths import make_own_folder
-from gemtui.policy.edit.named_policies import path_of
+from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.runs.worktrees.worktrees import make_worktree
 from gemtui.ui.run.worktrees_screen import WorktreesScreen

@@ -7,31 +7,29 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from gemtui.transcript.display_model import (
+from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
     AnsiSpan,
+    Attachment,
+    Author,
     DiffDisplay,
+    Dropped,
     FilesDisplay,
+    Image,
     JsonDisplay,
     Match,
     MatchesDisplay,
-    ScreenDisplay,
-    TableDisplay,
-    TextDisplay,
-    Todo,
-    TodosDisplay,
-)
-from gemtui.transcript.model import (
-    Attachment,
-    Author,
-    Dropped,
-    Image,
     Message,
     Notice,
     NoticeLevel,
+    ScreenDisplay,
+    TableDisplay,
     Text,
+    TextDisplay,
     Thought,
+    Todo,
+    TodosDisplay,
     ToolCall,
     ToolStatus,
     Usage,

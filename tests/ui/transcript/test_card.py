@@ -8,8 +8,20 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.transcript.call_text import call_text
-from gemtui.transcript.display_model import DiffDisplay, Match, MatchesDisplay, TextDisplay, TodosDisplay
-from gemtui.transcript.model import Answer, Consent, Image, Text, Thought, ToolCall, ToolStatus
+from gemtui.transcript.model import (
+    Answer,
+    Consent,
+    DiffDisplay,
+    Image,
+    Match,
+    MatchesDisplay,
+    Text,
+    TextDisplay,
+    Thought,
+    TodosDisplay,
+    ToolCall,
+    ToolStatus,
+)
 from gemtui.transcript.seal import new_seal, sealed
 from gemtui.transcript.tools import args_hold_controls, tool_call
 from gemtui.ui.draw.theme import Role

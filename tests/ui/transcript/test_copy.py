@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from gemtui.transcript.display_model import DiffDisplay, TextDisplay
-from gemtui.transcript.model import Block, Image, Notice, NoticeLevel, Text, ToolStatus
+from gemtui.transcript.model import Block, DiffDisplay, Image, Notice, NoticeLevel, Text, TextDisplay, ToolStatus
 from gemtui.ui.transcript.copy import copies_of_block, copy_of_block, copy_of_message, file_of, first_line
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, thought, tool

@@ -16,8 +16,7 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from gemtui.transcript.display_model import DiffDisplay
-from gemtui.transcript.model import Transcript
+from gemtui.transcript.model import DiffDisplay, Transcript
 from gemtui.ui.draw.theme import ASCII, THEMES, UNICODE, Glyphs
 from gemtui.ui.kit.keys import Where, keys_of
 from gemtui.ui.kit.messages import (
