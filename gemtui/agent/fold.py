@@ -25,7 +25,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.transcript import tool_output as shell_output
+from gemtui.transcript import tool_output
 from gemtui.transcript.displays import written_display
 from gemtui.transcript.model import (
     Author,
@@ -234,7 +234,7 @@ def _ended(call: ToolCall, result: ToolResult, event: AgentEvent) -> ToolCall:
     """
     text = result.output if isinstance(result.output, str) or result.output is None else None
     output = text if text is not None or result.output is None else pretty(result.output)
-    refused = shell_output.is_blocked(output or "") and result.status is ResultStatus.DENIED
+    refused = tool_output.is_blocked(output or "") and result.status is ResultStatus.DENIED
     status = ToolStatus.REFUSED if refused else _STATUS[result.status]
     ok = status is ToolStatus.SUCCESS
     duration = None if result.duration_ms is None else timedelta(milliseconds=result.duration_ms)

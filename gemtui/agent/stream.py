@@ -33,7 +33,7 @@ from gemtui.agent.events import (
 from gemtui.agent.ndjson import Malformed, Parsed
 from gemtui.agent.turn_counter import TurnLimit
 from gemtui.policy.model.tool_catalog import is_known
-from gemtui.transcript import tool_output as shell_output
+from gemtui.transcript import tool_output
 from gemtui.transcript.parts import Part, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, ToolKind, kind_of
 
@@ -282,7 +282,7 @@ class Stream:
     def _use(self, use: wire.WireUse, at: int) -> None:
         id = use.id or self._made_id()
         shell = kind_of(use.name) is ToolKind.SHELL
-        substitutes = shell and shell_output.substitutes(string(use.input.get("command")))
+        substitutes = shell and tool_output.substitutes(string(use.input.get("command")))
         self._uses[id] = _Use(use.name, at, substitutes)
         self._turns.calls(id)
         payload = ToolUse(tool_name=use.name, tool_use_id=id, input=use.input, description=use.description)
@@ -298,7 +298,7 @@ class Stream:
         status = result.status
         if status is ResultStatus.ERROR and wire.is_refusal(result, hidden=self._hides(name)):
             status = ResultStatus.DENIED
-        if use.substitutes and shell_output.is_blocked(string(result.output)):
+        if use.substitutes and tool_output.is_blocked(string(result.output)):
             status = ResultStatus.DENIED
         id = result.id or self._made_id()
         self._turns.has_result(id)

@@ -2,9 +2,10 @@
 
 A call that writes such a file can give the next run, the next commit or the next shell full
 permissions, so the user is asked about the call in every mode except yolo. Code that an ordinary
-command imports doesn't count, not even `conftest.py`, but a file that names programs to start does.
-Build files are not included, because the CLI itself refuses to write them
-(assets/gemini-cli.md#protected-files).
+command imports doesn't count, not even `conftest.py`, but a file that names programs to start does,
+and so does a file that Gemini CLI's settings or git start (`starts_it`): if a hook starts it, the
+model's own code runs as early as the next tool call. Build files are not included, because the CLI
+itself refuses to write them (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from gemtui.agent.command import ALLOWS, DENIES, GATE
 from gemtui.agent.run_folder import Request
 from gemtui.files import is_file
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.engine.settings import table_at
+from gemtui.policy.engine.setup import table_at
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import policy_files
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier

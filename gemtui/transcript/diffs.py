@@ -1,4 +1,4 @@
-"""Create patches in git's format from the contents of files before and after."""
+"""Compare texts line by line, including long ones, and create patches in git's format."""
 
 from __future__ import annotations
 

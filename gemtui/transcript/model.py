@@ -1,9 +1,9 @@
 """The transcript: messages made of blocks, in the order in which they happened.
 
 Stored sessions and live runs share this immutable model. The model keeps everything that Gemini
-records; the Claude-compatible unified format is derived from it (`unified.py`). All strings in the
-model are raw and untrusted. They are sanitized by `gemtui.text.clean` when they are rendered or
-exported, not here.
+records; the Claude-compatible unified format is derived from it (`unified.py`). A display is the
+typed form of what a tool shows the user. All strings in the model are raw and untrusted. They are
+sanitized by `gemtui.text.clean` when they are rendered or exported, not here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The output of a shell command, without Gemini CLI's additions.
+"""The outputs of tools without Gemini CLI's additions, and the colours in them.
 
-See assets/gemini-cli.md#tool-calls.
+See assets/gemini-cli.md#tool-calls. SGR sequences become coloured spans; all other control
+characters are made harmless by `gemtui.text.clean` when the text is rendered.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gemtui.calls.paths import PATH_ARGUMENTS, asked_path
 from gemtui.text import holds_controls
-from gemtui.transcript import tool_output as shell_output
+from gemtui.transcript import tool_output
 from gemtui.transcript.displays import display_of, is_rebuilt, rebuilt_diff, table_display, written_display
 from gemtui.transcript.media import numbered
 from gemtui.transcript.model import DiffDisplay, Display, Image, TextDisplay, ToolCall, ToolStatus, excerpt
@@ -253,9 +253,9 @@ def exit_code_of(raw: Mapping[str, Any]) -> int | None:
     if kind_of(string(raw.get("name"))) is not ToolKind.SHELL:
         return None
     output = _output(list(_result_parts(raw)))
-    if shell_output.exit_code(output) is None:
+    if tool_output.exit_code(output) is None:
         return None
-    return shell_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
+    return tool_output.exit_code(output, shown=_written(raw.get("resultDisplay")))
 
 
 def _written(shown: object) -> str:
@@ -271,7 +271,7 @@ def _written(shown: object) -> str:
 
 def _is_refused(parts: list[Part]) -> bool:
     outputs = (mapping(_response_part(part).get("response")).get("output") for part in parts)
-    return any(shell_output.is_refused(string(output)) for output in outputs)
+    return any(tool_output.is_refused(string(output)) for output in outputs)
 
 
 def _refusal(name: str, error: str) -> ToolStatus | None:
@@ -399,7 +399,7 @@ def _display(raw: Part, name: str, args: Part, status: ToolStatus, output: str |
     kind = kind_of(name)
     if kind is ToolKind.SHELL and (display is None or isinstance(display, TextDisplay)):
         whole = output if display is None else display.text
-        return written_display(shell_output.command_output(whole) if whole == output else whole)
+        return written_display(tool_output.command_output(whole) if whole == output else whole)
     if kind in (ToolKind.MCP, ToolKind.OTHER) and display in (None, TextDisplay(text=output or "")):
         return table_display(output or "") or coloured(output or "") or display
     if display is not None:

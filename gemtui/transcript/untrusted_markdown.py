@@ -1,4 +1,4 @@
-"""Render untrusted Markdown as HTML that loads and runs nothing."""
+"""Make untrusted Markdown safe to embed, and render it as HTML that loads and runs nothing."""
 
 from __future__ import annotations
 

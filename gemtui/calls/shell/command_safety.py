@@ -1,7 +1,8 @@
 """The CLI's own classification of commands as known safe or dangerous.
 
 The CLI uses the classification only if no rule matches the call, or if the matching rule has no
-conditions on arguments (assets/gemini-cli.md#safe-commands).
+conditions on arguments (assets/gemini-cli.md#safe-commands). Whether a path in a command leaves the
+workspace is part of it.
 """
 
 from __future__ import annotations

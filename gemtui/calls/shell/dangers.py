@@ -1,4 +1,9 @@
-"""Find the parts of a shell command that the user should check before allowing it."""
+"""Find the parts of a shell command that the user should check before allowing it.
+
+Among them are files that it may write outside the project, and files that decide what is run later.
+Only the words of the command are examined, so this is a warning rather than a barrier: a program
+may write other files as well.
+"""
 
 from __future__ import annotations
 

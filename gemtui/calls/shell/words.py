@@ -1,8 +1,12 @@
-"""Split a command into words as bash does, if the command alone determines them.
+"""Split a command into words: as bash does, and as the CLI does when it judges commands.
 
-This parser is stricter than most: if a word depends on variables, files or other things outside the
-command, it raises `Unclear`. So it returns exactly the words that the programs
-get, except that file patterns are not expanded.
+`plain_commands` follows bash and is stricter than most parsers: if a word depends on variables,
+files or other things outside the command, it raises `Unclear`. So it returns exactly the words that
+the programs get, except that file patterns are not expanded.
+
+`shell_words` reproduces the JavaScript package shell-quote, by whose words the CLI classifies
+commands (assets/gemini-cli.md#safe-commands), with its quirks: variables are empty, `#` starts a
+comment even inside a word, and an unterminated quote and the character after `$?` are dropped.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 An error is anything that the CLI drops, ignores, or treats as no restriction at all. A warning is
 anything that the CLI accepts but that its author probably did not intend. A run whose policy has
 errors should not start.
+
+To find rules that never apply, each rule is split into cases: pairs of one tool and one condition.
+A case never applies if the engine tries a different rule earlier (assets/gemini-cli.md#priorities)
+that is for the same tool, has the same condition or none, and applies in at least the same
+situations.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from dataclasses import replace
 from gemtui.calls.shell.parser import parse_command
 from gemtui.calls.shell.programs import NEVER, RUNS, SHELLS
 from gemtui.policy.engine.decide import Engine
-from gemtui.policy.engine.own_refusals import BUILD_FILES
-from gemtui.policy.engine.settings import Setup
+from gemtui.policy.engine.refusals import BUILD_FILES
+from gemtui.policy.engine.setup import Setup
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import value_to_toml
 from gemtui.policy.match import pattern_forms as forms

@@ -1,6 +1,7 @@
-"""Decide calls as the CLI's policy engine does, and give the reasons.
+"""Decide calls as the CLI's policy engine does, and explain the decisions.
 
-`decide` is for a single call; an `Engine` is faster for many.
+`decide` is for a single call; an `Engine` is faster for many. An explanation names the deciding
+rule, the rules tried before it, and the result in headless runs.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from itertools import groupby
 from typing import Any
 
 from gemtui.policy.engine.evaluator import Evaluator, ToolContext
-from gemtui.policy.engine.own_refusals import tool_refuses
-from gemtui.policy.engine.settings import (
+from gemtui.policy.engine.refusals import tool_refuses
+from gemtui.policy.engine.setup import (
     BUILTIN,
     BUILTIN_CHECKERS,
     Considered,

@@ -1,7 +1,9 @@
 """Decide a call: apply the first matching rule, then the engine's own checks.
 
-Shell commands are parsed, and their parts are checked as well. Build files and `.vscode` are
-protected whatever the rules say (assets/gemini-cli.md#protected-files).
+Shell commands are decided as a whole, then each of their parts (assets/gemini-cli.md#shell-rules).
+If the deciding rule has no pattern, the engine also judges whether the command is safe or dangerous
+(`gemtui.calls.shell.command_safety`). Build files and `.vscode` are protected whatever the rules
+say (assets/gemini-cli.md#protected-files).
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Any
 
 from gemtui.calls.shell.command_safety import CommandSafety, judge
 from gemtui.calls.shell.parser import CommandPart, ParsedCommand, has_redirection, parse_command
-from gemtui.policy.engine.own_refusals import is_edit_tool, protected, roots_of
+from gemtui.policy.engine.refusals import is_edit_tool, protected, roots_of
 from gemtui.policy.engine.registry import RegisteredTool, Registry
 from gemtui.policy.engine.safety_checkers import CompiledChecker, checked, compile_checkers
-from gemtui.policy.engine.settings import Evaluation, Outcome, Setup, always_allow_off
+from gemtui.policy.engine.setup import Evaluation, Outcome, Setup, always_allow_off
 from gemtui.policy.match.matching import AGENT_TOOL, SHELL, CompiledRule, RuleSequence, Subject, compile_rules, mismatch
 from gemtui.policy.match.patterns import PatternTimeout
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, SafetyChecker

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemtui.policy.engine.settings import McpTool, Setup, names_at, table_at
+from gemtui.policy.engine.setup import McpTool, Setup, names_at, table_at
 from gemtui.policy.match.matching import MCP_PREFIX
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import ALIASES, CLASSES

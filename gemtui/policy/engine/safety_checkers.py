@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from gemtui.calls.paths import absolute, real_path
 from gemtui.calls.shell.parser import parse_command
-from gemtui.policy.engine.own_refusals import blocked_segment, is_outside, own_path, path_names
-from gemtui.policy.engine.settings import Evaluation
+from gemtui.policy.engine.refusals import blocked_segment, is_outside, own_path, path_names
+from gemtui.policy.engine.setup import Evaluation
 from gemtui.policy.match.matching import SHELL, CompiledRule, arguments_text, compile_rules
 from gemtui.policy.model.rules import Decision, SafetyChecker
 

@@ -1,4 +1,4 @@
-"""Find the policy files that the CLI reads at a path.
+"""Find policy files: those that the CLI reads at a path, and gemtui's own named ones.
 
 All code that lists a folder's policies does it here, so that it agrees with the CLI about links,
 subfolders and the order. See assets/gemini-cli.md#policy-files.

@@ -1,7 +1,9 @@
 """Split the contents of a policy file into rules and the text between them.
 
 No text is lost. Only `[[rule]]` lines outside multi-line strings and arrays are searched for, so
-this works even for a file with errors elsewhere.
+this works even for a file with errors elsewhere. Within a rule, values and fields are located so
+that they can be replaced in place. tomlkit is not used for that: it rejects text that contains an
+error, although such text must be editable as well, and it can't insert a field after a given one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Convert a `[[rule]]` table's fields to a rule, and a rule to TOML.
+"""Convert a `[[rule]]` table's fields to a rule, and a rule to TOML; check the fields.
 
-The module `schema` decides whether the CLI accepts the fields. Here, a rule with mistakes is still
-a rule that can be shown and corrected.
+A rule with mistakes is still a rule that can be shown and corrected. `schema_problems` finds what
+violates the CLI's schema: a single invalid field makes the CLI drop the whole file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Compile each rule into one rule per tool and pattern, ready for matching.
+"""Compile each rule into one rule per tool and pattern, and match them with calls.
 
 The engine sorts the compiled rules by effective priority. Among rules with equal priority, the one
-loaded first wins (assets/gemini-cli.md#priorities).
+loaded first wins (assets/gemini-cli.md#priorities). Patterns are searched for in `arguments_text`:
+JSON as JavaScript writes it, with sorted keys and no whitespace, and with a NUL before and after
+every key-value pair of the outermost object (assets/gemini-cli.md#args-text).
 """
 
 from __future__ import annotations

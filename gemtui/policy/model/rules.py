@@ -1,7 +1,7 @@
 """The policy engine's types: rules, tiers, decisions, calls and findings.
 
 A `Rule` has every field of a `[[rule]]` table; `gemtui.policy.file.rule_codec` reads and writes
-these fields.
+these fields. A `RecordedCall` is a call that a stored session contains.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gemtui.policy.engine.decide import Engine, Outcome
-from gemtui.policy.engine.own_refusals import tool_refuses
+from gemtui.policy.engine.refusals import tool_refuses
 from gemtui.policy.model.rules import ApprovalMode, Decision, RecordedCall, Reference, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 

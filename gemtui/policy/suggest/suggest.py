@@ -1,8 +1,9 @@
 """Suggest rules that allow recorded calls that succeeded, each with its evidence.
 
-Nothing is changed: the user reads the suggestions and picks some. A suggested rule is for one
-approval mode only, because in a different mode it would allow more: writes in plan mode, or
-redirections in autoEdit.
+Calls are grouped by what one rule would allow: a program's commands, the files in a folder, or the
+calls to any other tool. Nothing is changed: the user reads the suggestions and picks some. A
+suggested rule is for one approval mode only, because in a different mode it would allow more:
+writes in plan mode, or redirections in autoEdit.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.paths import gemini_home, setting_paths
 from gemtui.policy.engine.decide import Engine, Setup
-from gemtui.policy.engine.own_refusals import edited_file, is_build_file, is_edit_tool, roots_of
-from gemtui.policy.engine.settings import Outcome
+from gemtui.policy.engine.refusals import edited_file, is_build_file, is_edit_tool, roots_of
+from gemtui.policy.engine.setup import Outcome
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.policy.engine.decide import Setup, decide
-from gemtui.policy.engine.own_refusals import blocked_segment, tool_refuses
+from gemtui.policy.engine.refusals import blocked_segment, tool_refuses
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from tests.model_server import ModelServer, answer, call, text

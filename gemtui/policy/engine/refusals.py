@@ -1,6 +1,8 @@
-"""Predict which calls the tools themselves refuse, whatever the policy decides.
+"""Predict what the CLI refuses or asks about whatever the rules say.
 
-See assets/gemini-cli.md#own-refusals.
+The engine protects build files and files outside the workspace even from calls that rules allow
+(assets/gemini-cli.md#protected-files), and the tools themselves refuse some calls
+(assets/gemini-cli.md#own-refusals).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 from gemtui.calls.paths import named_path, percent_decoded, real_path, within
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.paths import gemini_home, settings_path
-from gemtui.policy.engine.settings import Evaluation, Setup, names_at
+from gemtui.policy.engine.setup import Evaluation, Setup, names_at
 from gemtui.policy.match.matching import SHELL
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.policy.model.tool_catalog import ALIASES

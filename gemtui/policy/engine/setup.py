@@ -1,6 +1,7 @@
-"""Convert the CLI's settings and flags to the rules they act like.
+"""What decides beside policy files: the setup, and the rules that the CLI adds to them.
 
-See assets/gemini-cli.md#settings-as-rules.
+Settings and flags act like rules (assets/gemini-cli.md#settings-as-rules). The built-in rules have
+tier 1, the lowest; they were observed in Gemini CLI 0.61.0 (assets/gemini-cli.md#tools).
 """
 
 from __future__ import annotations
