@@ -34,8 +34,7 @@ from gemtui.ui.kit.messages import (
     RunWithPolicyRequested,
     SessionRequested,
 )
-from gemtui.ui.kit.signals import ExitSignals, cancel_alarm, exit_immediately, terminal_attributes
-from gemtui.ui.kit.suspending import JobControl
+from gemtui.ui.kit.signals import ExitSignals, JobControl, cancel_alarm, exit_immediately, terminal_attributes
 from gemtui.ui.kit.textual_fixes import apply_fixes
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
@@ -78,6 +77,7 @@ class GemtuiApp(AppBase):
     DEFAULT_MODE = "sessions"
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.APP)
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide"), (160, "-extra")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (18, "-high"), (30, "-tall")]  # noqa: RUF012
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class GemtuiApp(AppBase):
             self.push_screen(CommandScreen(clean_line(title), list(nodes), few), run)
 
     def action_change_theme(self) -> None:
-        from gemtui.ui.kit.theme_screen import ThemeScreen
+        from gemtui.ui.kit.dialogs import ThemeScreen
 
         self.push_screen(ThemeScreen(self.theme), self._keep_theme)
 

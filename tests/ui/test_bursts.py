@@ -20,7 +20,7 @@ from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.text import Clean
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
+from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, ConfirmScreen
 from gemtui.ui.run.list_dialog import ChosenRun, RunAction, RunListScreen
 from gemtui.ui.run.mode import RUN_MODE

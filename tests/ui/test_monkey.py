@@ -21,9 +21,8 @@ from textual.geometry import Size
 from gemtui.config import Config, Scope
 from gemtui.demo import write_store
 from gemtui.ui.app import GemtuiApp
-from gemtui.ui.kit.app_base import Start
+from gemtui.ui.kit.app_base import DialogScreen, Start
 from gemtui.ui.kit.bars import FooterLine
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from tests import hostile
 from tests.deep import some_of
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from textual import events, on
@@ -25,7 +25,7 @@ from textual.content import Content
 from textual.filter import LineFilter
 from textual.message import Message
 from textual.message_pump import MessagePump
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.signal import Signal
 
 from gemtui.config import Config, Ring
@@ -38,9 +38,7 @@ from gemtui.text import Clean, clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
 from gemtui.ui.kit.bars import BarLine, tabs
 from gemtui.ui.kit.clean_widgets import NoControls
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.text_screen import RawScreen
 
 if TYPE_CHECKING:
     from gemtui.runs.adapter import GeminiAdapter
@@ -77,6 +75,73 @@ class Start(Struct, frozen=True, kw_only=True):
     demo: bool = False
     opening: StorePreload | None = None
     adapter: GeminiAdapter | None = None
+
+
+class AnsweringScreen(Screen[ScreenResultType]):
+    """A screen that returns only its first answer.
+
+    A second answer may arrive if the user presses several keys quickly, or if a worker answers
+    while another screen is on top. An answered screen closes once no other screen covers it. Keys
+    are held back until the screen has its widgets, focus and cursor.
+    """
+
+    _answer: tuple[ScreenResultType | None] | None = None
+    asked = 0.0
+    """When the screen's question was created, on the clock that Textual's events use."""
+    takes_keys = False
+    """Whether the screen's widgets can receive keys; until then, keys are held back."""
+
+    @property
+    def gemtui(self) -> AppBase:
+        """The app, typed as `AppBase`."""
+        return cast("AppBase", self.app)
+
+    @property
+    def asking_since(self) -> float:
+        """When this screen started to open a dialog, or 0 if it isn't opening one.
+
+        The time is on the clock that Textual's events use.
+        """
+        return 0.0
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with `result`, or with the earlier answer if there already is one.
+
+        If a different screen covers this one, this one closes once it is no longer covered.
+        """
+        if self._answer is None:
+            self._answer = (result,)
+        return self._go()
+
+    def action_close(self) -> None:
+        """Close without an answer."""
+        self.dismiss(None)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        """Handle a message, unless the screen has its answer.
+
+        Once it does, messages from the screen's own widgets are dropped.
+        """
+        if self._answer is None or message.control is None:
+            await super()._dispatch_message(message)
+
+    @on(events.ScreenResume)
+    def _uncovered(self) -> None:
+        self.app.call_later(setattr, self, "takes_keys", True)  # after any pending focus changes
+        if self._answer is not None:
+            self._go()
+
+    def _go(self) -> AwaitComplete:
+        if self._answer is not None and not self.is_mounted:
+            self.call_later(self._go)
+        elif self._answer is not None and self.is_active:
+            self.workers.cancel_node(self)
+            return super().dismiss(self._answer[0])
+        return AwaitComplete()
+
+
+class DialogScreen(ModalScreen[ScreenResultType], AnsweringScreen[ScreenResultType]):
+    """A modal dialog that returns only its first answer."""
 
 
 class AppBase(App[None]):
@@ -395,13 +460,6 @@ class AppBase(App[None]):
     def _end_message(self) -> None:
         for line in self.screen.query("#status").results(BarLine) if self.screen_stack else ():
             line.end_message()
-
-    def show_text(self, title: str, text: str, *, what: str) -> None:
-        """Show long text on a screen of its own, where it can be copied.
-
-        `what`: what the message shown after copying calls the text, such as "details".
-        """
-        self.push_screen(RawScreen(clean_line(title), clean(text), what=what))
 
 
 class Reporting:

@@ -12,8 +12,8 @@ from textual.containers import Horizontal
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Key, Where, bindings
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 

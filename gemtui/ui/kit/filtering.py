@@ -18,8 +18,8 @@ from textual.worker import Worker, WorkerCancelled
 from gemtui.text import Clean, composed
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look, glyphs_of
+from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
-from gemtui.ui.kit.dialog_guard import AnsweringScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import Item, RowList
 

@@ -2,7 +2,83 @@
 
 from __future__ import annotations
 
-from gemtui.ui.kit.key import Group, KeyRow, Where
+from enum import StrEnum
+
+
+class Where(StrEnum):
+    """A place where keys work, such as a pane; its value is its heading in the help."""
+
+    APP = "Everywhere"
+    SESSIONS = "Sessions"
+    LIST = "List"
+    FILTER = "Filter"
+    TRANSCRIPT = "Transcript"
+    FIND = "Find"
+    RAW = "Raw JSON"
+    INFO = "About the session"
+    MARKS = "Marks"
+    WAITING = "A session's question"
+    VAULT = "The vault"
+    STATS = "Stats"
+    SEARCH = "Search in all sessions"
+    FILES = "Written files"
+    HISTORY = "File history"
+    PATCH = "Patch"
+    UNDO = "Undo"
+    UNDO_FILE = "A file that an undo changes"
+    RECOVER = "Recovered file"
+    REVIEW = "Review"
+    NOTICE = "Message"
+    EMPTY = "No sessions"
+    RUN = "Run"
+    RUN_LIST = "Runs"
+    WORKTREES = "Worktrees"
+    QUESTION = "Approval needed"
+    CHANGE_CALL = "Edit a call"
+    QUEUE = "Queue"
+    POLICY = "Policy"
+    RULES = "Rules"
+    LEVELS = "Levels and lists"
+    POLICY_FILES = "Policy files"
+    RULE = "Edit a rule"
+    ROWS = "Rows"
+    DRAWING = "Text"
+    TRY = "Try a call"
+    REPLAY = "Replay"
+    CALLS = "Calls"
+    PICK = "Recorded calls"
+    CALL = "Call details"
+    SUGGEST = "Suggest"
+    PROMPT = "Prompt"
+    WRITES = "Changed files"
+    OPTIONS = "Options"
+    CONFIRM = "Question"
+    CONFIRM_FOR_GOOD = "Irreversible action"
+    DIALOG = "Dialog"
+    CHOICES = "Choices"
+    HELP = "Keys"
+
+
+class Group(StrEnum):
+    """The purpose of a key; the help and the command palette group keys by it."""
+
+    MOVE = "Move"
+    OPEN = "Open and close"
+    SEARCH = "Search"
+    VIEW = "View"
+    COPY = "Copy and export"
+    CHANGE = "Change"
+    APP = "Program"
+
+
+KeyRow = tuple[str, str, Group, str, str]
+"""A row of the key table: action, keys, group, label and help.
+
+An action such as "close" calls the method `action_close`. To call another method, the row gives the
+action as "half_up = page(-0.5)": this action is named "half_up" and calls `action_page(-0.5)`.
+`check_action` and the parts of a screen receive the method's name, here "page".
+"""
+
 
 MOVE, OPEN, SEARCH, VIEW = Group.MOVE, Group.OPEN, Group.SEARCH, Group.VIEW
 COPY, CHANGE, APP = Group.COPY, Group.CHANGE, Group.APP

@@ -9,18 +9,103 @@ items.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from msgspec import Struct
+from textual.actions import parse
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from gemtui.ui.kit.key import Group, Key, KeyRow, Where, name
-from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE
+from gemtui.ui.kit.key_table import FACES, FOOTER, TABLE, Group, KeyRow, Where
 
 __all__ = ["BY_ID", "KEYS", "Group", "Key", "Where", "bindings", "keys_of", "name"]
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """A key binding.
+
+    `id`: the place and the action's name, such as "rows.half_up". `action`: the action's name.
+    `call`: the method that Textual calls, without its "action_" prefix and with any arguments, such
+    as "page(-0.5)". `keys`: Textual key names, separated by commas. `label`: one or two words for
+    the footer and the palette. `help`: a sentence for the help. `rank`: 1-based position in the
+    footer from the left; 0 hides the key. `face`: the footer's name for the keys if it isn't the
+    first key's, such as n/N for a pair of keys.
+    """
+
+    id: str
+    keys: str
+    action: str
+    call: str
+    label: str
+    help: str
+    group: Group
+    where: Where
+    rank: int = 0
+    face: str = ""
+    priority: bool = False
+
+    @property
+    def binding(self) -> Binding:
+        """The key as a Textual binding."""
+        return Binding(
+            self.keys, self.call, self.label, show=False, priority=self.priority, tooltip=self.help, id=self.id
+        )
+
+    def works(self, node: DOMNode) -> bool:
+        """Return whether the action is available now at `node`, which has this binding."""
+        _, method, arguments = parse(self.call)
+        return bool(node.check_action(method, arguments))
+
+    def shown(self, *, ascii: bool = False) -> str:
+        """Return all of the binding's keys under their usual names, such as "↑ k"."""
+        return " ".join(dict.fromkeys(name(key, ascii=ascii) for key in self.keys.split(",")))
+
+    def footer(self, *, ascii: bool = False, alive: Collection[str] = ()) -> str:
+        """Return the keys' name in the footer: `face`, or else the first key's name.
+
+        `alive`: the Textual keys that work now; the first of these is preferred.
+        """
+        keys = self.keys.split(",")
+        first = next((key for key in keys if key in alive), keys[0])
+        arrows = "j/k" if "j" in keys else "up/down"
+        face = self.face.replace("↑↓", arrows) if ascii else self.face
+        return face or name(first, ascii=ascii)
+
+
+_NAMES = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "escape": "esc",
+    "question_mark": "?",
+    "slash": "/",
+    "full_stop": ".",
+    "comma": ",",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
+    "exclamation_mark": "!",
+    "underscore": "_",
+    "minus": "-",
+    "delete": "del",
+}
+_ARROWS = {"up", "down", "left", "right"}
+
+
+def name(key: str, *, ascii: bool = False) -> str:
+    """Return the usual name of a Textual key: "^p" for "ctrl+p", "." for "full_stop"."""
+    *modifiers, last = key.split("+")
+    plain = last if ascii and last in _ARROWS else _NAMES.get(last, last)
+    front = "".join("^" if modifier == "ctrl" else f"{modifier}+" for modifier in modifiers)
+    return front + plain
+
 
 _FIRST = {"app.quit", "app.suspend_process"}
 

@@ -25,8 +25,8 @@ from gemtui.policy.model.rules import Tier
 from gemtui.runs.effective_policy import effective_policy
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.editor import edit_file as edit_file
 from gemtui.ui.kit.keys import Where, bindings

@@ -20,7 +20,7 @@ from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.field_screen import FieldScreen
+from gemtui.ui.kit.dialogs import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.policy.edits import EditedDocument, Make, set_levels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor
 from gemtui.ui.policy.edits import Make

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gemtui.policy.edit.document import Document
 from gemtui.policy.model.rules import Call, Rule
-from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.messages import RunWithPolicyRequested
+from gemtui.ui.kit.screens import dialog
 from gemtui.ui.policy import edits, files, level_rows
 from gemtui.ui.policy.command_preview import NAMED
 from gemtui.ui.policy.edits import EditedDocument

@@ -17,9 +17,9 @@ from gemtui.policy.check.pitfalls import fixable, fixed
 from gemtui.policy.edit.store import PolicyFile
 from gemtui.policy.model.rules import ApprovalMode, Call, Finding
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.policy import edits, level_rows
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.editor import PolicyEditor

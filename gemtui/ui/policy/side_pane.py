@@ -19,7 +19,7 @@ from gemtui.ui.draw.code import highlight
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, prefixed, wrap
 from gemtui.ui.draw.theme import Glyphs, Look, Role, glyphs_of
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.policy.command_preview import CommandPreview
 from gemtui.ui.policy.text_diff import TextDiff, TextDiffLine, lines_changed, text_diff
 from gemtui.ui.rules.draft import Draft

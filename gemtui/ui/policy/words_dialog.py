@@ -20,8 +20,7 @@ from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Static
-from gemtui.ui.kit.dialog_guard import LOW
-from gemtui.ui.kit.field_screen import FieldScreen
+from gemtui.ui.kit.dialogs import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.policy.tool_table import tool_rows
 from gemtui.ui.rules.draft import Draft
@@ -49,7 +48,6 @@ class WordsScreen(FieldScreen[tuple[Rule, ...]]):
     """
 
     BINDINGS = bindings(Where.DIALOG)
-    VERTICAL_BREAKPOINTS = LOW
 
     def __init__(self, draft: Draft, project: Path) -> None:
         super().__init__()

@@ -37,12 +37,11 @@ from gemtui.transcript.model import ToolCall
 from gemtui.ui.draw.lines import Pieces, own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.bars import BarLine
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.editor import open_git_tool
-from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
 from gemtui.ui.review.rows import DiffRow, ReviewRow, diff_rows, draw_diff_row, draw_review_row, list_rows
 
 WAIT = 1.0

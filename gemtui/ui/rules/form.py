@@ -21,7 +21,6 @@ from gemtui.text import Clean, clean_line, visible_line
 from gemtui.ui.draw.lines import EMPTY, own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Complete, Dialog, Input, Select, Static, Tick
-from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, confirm, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules import form_fields
@@ -130,7 +129,6 @@ class RuleForm(FormScreen[Rule]):
     """
 
     BINDINGS = bindings(Where.RULE)
-    VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "#tools"
 
     def __init__(

@@ -26,7 +26,7 @@ from gemtui.runs.stop import stop_run
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.put_back import put_back_of_run
-from gemtui.ui.kit.text_screen import RawScreen
+from gemtui.ui.kit.text_view import RawScreen, show_text
 from gemtui.ui.run.labels import write_row
 from gemtui.ui.run.list_dialog import RunAction, RunListScreen
 from gemtui.worktree_records import NEW_WORKTREE, origin_of, worktree_of
@@ -171,7 +171,7 @@ async def show_command(app: AppBase, registry: RunRegistry, prompt: str, options
 
     with app.reporting():
         lines = await asyncio.to_thread(script)
-        app.show_text("The command that enter will run", "\n".join(lines), what="the command")
+        show_text(app, "The command that enter will run", "\n".join(lines), what="the command")
 
 
 def _limits(options: AgentOptions) -> Iterator[Clean]:
@@ -466,6 +466,6 @@ def show_stderr(app: AppBase, run: LiveRun) -> None:
     except OSError:
         text = ""
     if text.strip():
-        app.show_text("stderr", text, what="stderr")
+        show_text(app, "stderr", text, what="stderr")
     else:
         app.show_message("Gemini CLI has written nothing to stderr.")

@@ -21,7 +21,7 @@ from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.editor import edit_text
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.ui.kit.text_screen import RawScreen
+from gemtui.ui.kit.text_view import RawScreen
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_drawing import whole_text
 from gemtui.ui.run.question_pane import YES, QuestionPane

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.kit.screens import dialog
 from gemtui.ui.run import answers
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.pane_base import RunPane, RunPart

@@ -21,8 +21,8 @@ from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
-from gemtui.ui.kit.full_screen import FullScreen
-from gemtui.ui.kit.line_view import DetailView
+from gemtui.ui.kit.screens import FullScreen
+from gemtui.ui.kit.text_view import DetailView
 from gemtui.ui.transcript.card_body import draw_diff
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from gemtui.runs.listing import Run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList

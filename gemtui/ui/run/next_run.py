@@ -17,7 +17,7 @@ from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.before_run import before_run_report
-from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import remembered_text
 from gemtui.ui.run.live_run import LiveRun

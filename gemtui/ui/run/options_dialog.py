@@ -34,7 +34,6 @@ from gemtui.text import Clean, clean_line, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
-from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.rules.form import completes, tool_hint
@@ -64,7 +63,6 @@ class OptionsScreen(FormScreen[ChosenOptions]):
     """
 
     BINDINGS = bindings(Where.OPTIONS)
-    VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "Input"
 
     def __init__(self, options: AgentOptions, policies: Sequence[PolicyFile] = (), *, remembers: bool = False) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
 from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.panes import RunPanes
 from gemtui.ui.run.prompt import PromptArea

@@ -30,9 +30,8 @@ from gemtui.ui.draw.lines import Line
 from gemtui.ui.draw.theme import Look, glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.kit.key import Group
-from gemtui.ui.kit.keys import BY_ID, Where, bindings, keys_of
-from gemtui.ui.kit.line_view import DrawLines, LineView
+from gemtui.ui.kit.keys import BY_ID, Group, Where, bindings, keys_of
+from gemtui.ui.kit.text_view import DrawLines, LineView
 from gemtui.ui.run.question_drawing import draw_proposal
 
 QUIET = 0.4

@@ -15,8 +15,8 @@ from gemtui.agent.prompt_queue import NextPrompt
 from gemtui.errors import OptionError
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.labels import option_words

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from textual.actions import SkipAction
 
 from gemtui.agent.command import rerun_line
-from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
+from gemtui.ui.kit.screens import dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.live_run import ToolEnd
 from gemtui.ui.run.next_run import NextRun

@@ -21,10 +21,10 @@ from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, TranscriptMoved
+from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.run import actions, answers
 from gemtui.ui.run.asking import Asking
 from gemtui.ui.run.drafts import PromptDrafts

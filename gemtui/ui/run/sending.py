@@ -13,7 +13,7 @@ from textual.content import Content
 from gemtui.runs.follow_up import send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
-from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.run import actions
 from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_prompts_text
 from gemtui.ui.run.live_run import LiveRun

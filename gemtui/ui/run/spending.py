@@ -11,7 +11,7 @@ from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Sums
 from gemtui.stats.spent import recorded_outlines, sums_since
 from gemtui.transcript.model import Outline
-from gemtui.ui.kit.full_screen import background
+from gemtui.ui.kit.screens import background
 from gemtui.ui.run.labels import spent_words
 from gemtui.ui.run.pane_base import RunPane, RunPart
 

@@ -30,13 +30,11 @@ from gemtui.runs.worktrees.worktrees import (
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import Line, Pieces, own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.beside import BesideScreen
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
-from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.run.worktrees_drawing import WorktreeRow, change_lines, compared_lines, draw_worktree, worktree_facts
 from gemtui.worktree_records import Worktree, find_worktree, list_worktrees

@@ -15,8 +15,8 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import fact
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested

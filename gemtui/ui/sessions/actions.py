@@ -22,6 +22,7 @@ from gemtui.sessions.store.store import Problem
 from gemtui.text import clean_line, counted, file_name, short_path
 from gemtui.transcript.model import Block, Message, ToolCall
 from gemtui.ui.kit.dialogs import AskScreen
+from gemtui.ui.kit.text_view import show_text
 from gemtui.ui.sessions.export_dialog import FORMS, Export, ExportScreen, Preview
 from gemtui.ui.sessions.marking import named
 
@@ -115,7 +116,7 @@ def _say_written(app: AppBase, chosen: Export, written: int, problems: Sequence[
     app.show_message(f"Exported {counted(written, 'file')} to {short_path(chosen.path)}")
     if problems:
         title = f"{counted(len(problems), 'session')} could not be exported"
-        app.show_text(title, "\n".join(problems), what="the list")
+        show_text(app, title, "\n".join(problems), what="the list")
 
 
 def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
@@ -131,9 +132,9 @@ def show_raw(app: AppBase, message: Message, block: Block | None) -> None:
         calls = record.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and call.get("id") == block.id:
-                app.show_text(f"{block.name}, as stored", indented(call), what="the tool call")
+                show_text(app, f"{block.name}, as stored", indented(call), what="the tool call")
                 return
-    app.show_text(f"Record {message.id}", indented(record), what="the record")
+    show_text(app, f"Record {message.id}", indented(record), what="the record")
 
 
 def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
@@ -142,7 +143,7 @@ def show_problems(app: AppBase, problems: Sequence[Problem]) -> None:
         app.show_message("All session files could be read.")
         return
     lines = [f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}" for each in problems]
-    app.show_text("Unreadable files", "\n".join(lines), what="the list")
+    show_text(app, "Unreadable files", "\n".join(lines), what="the list")
 
 
 async def choose_home(app: AppBase, home: Path) -> Path | None:

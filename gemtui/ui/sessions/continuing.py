@@ -11,8 +11,8 @@ from gemtui.extension.live import GONE, LiveState
 from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
-from gemtui.ui.kit.full_screen import dialog
 from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
+from gemtui.ui.kit.screens import dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart

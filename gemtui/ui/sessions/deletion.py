@@ -27,6 +27,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.kit.dialogs import ConfirmForGoodScreen, ConfirmScreen
 from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.kit.text_view import show_text
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -225,7 +226,7 @@ class Deleting:
         lines = [f"{item.path}: {why}{_lies(item)}" for items in left for item, why in items]
         if lines:
             title = "Files that were not restored"
-            self._app.show_text(title, "\n".join(lines), what="the list")
+            show_text(self._app, title, "\n".join(lines), what="the list")
         elif len(back) == 1:
             self._app.show_message(f"Restored: {back[0].title}")
         else:
@@ -250,7 +251,7 @@ class Deleting:
         elif self._problems:
             lines = [f"{session.title}: {why}" for session, why in self._problems]
             title = f"{counted(len(lines), 'problem')} while deleting {wanted:,} sessions"
-            self._app.show_text(title, "\n".join(lines), what="the list")
+            show_text(self._app, title, "\n".join(lines), what="the list")
 
 
 def _goes_with_another(deletion: Deletion, at: int, owners: dict[Path, int]) -> bool:

@@ -19,9 +19,8 @@ from gemtui.redact.redactor import Replaced
 from gemtui.text import Clean, clean_line, counted, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
-from gemtui.ui.kit.field_screen import FieldScreen
+from gemtui.ui.kit.dialogs import FieldScreen, free_name, new_file_path, problem_of
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.new_file import free_name, new_file_path, problem_of
 
 
 class Export(NamedTuple):

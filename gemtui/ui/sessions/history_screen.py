@@ -26,11 +26,10 @@ from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role, look_of
-from gemtui.ui.kit.beside import BesideScreen
 from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.labels import titled_path
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.writes_screen import WritesScreen

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import clean_line
-from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart

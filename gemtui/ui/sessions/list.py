@@ -17,8 +17,8 @@ from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.parts import HasParts
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import HasParts
 from gemtui.ui.sessions.labels import empty_text, resume_line
 from gemtui.ui.sessions.list_base import ArrangedSessions
 from gemtui.ui.sessions.list_keys import ListSelection, ViewKeys

@@ -13,7 +13,7 @@ from gemtui.sessions.catalog.listing import DayCount, Heading, Row, SessionRow, 
 from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import look_of
-from gemtui.ui.kit.parts import KeyPart
+from gemtui.ui.kit.screens import KeyPart
 from gemtui.ui.sessions.labels import selection
 from gemtui.ui.sessions.list_base import ArrangedSessions
 

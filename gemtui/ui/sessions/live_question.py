@@ -15,9 +15,9 @@ from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.line_view import DetailView
+from gemtui.ui.kit.screens import FullScreen
+from gemtui.ui.kit.text_view import DetailView
 from gemtui.ui.sessions.live_words import project_name
 from gemtui.ui.transcript.card_body import draw_diff
 

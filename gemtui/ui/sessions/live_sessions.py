@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 from gemtui.config import Ring
 from gemtui.extension.live import LiveSession, LiveState
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.ui.kit.full_screen import background, dialog
 from gemtui.ui.kit.keys import BY_ID
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.marking import named
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart

@@ -9,10 +9,8 @@ from textual import work
 
 from gemtui.files import resolved, write_new
 from gemtui.text import Clean, short_path
-from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.kit.full_screen import FullScreen
-from gemtui.ui.kit.new_file import new_file_path, problem_of
+from gemtui.ui.kit.dialogs import AskScreen, new_file_path, problem_of
+from gemtui.ui.kit.screens import DIALOG, FullScreen
 
 
 class MadeTextScreen(FullScreen[None]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import clean_line
-from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.marking import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPart
 

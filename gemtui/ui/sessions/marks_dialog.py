@@ -17,7 +17,6 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
-from gemtui.ui.kit.dialog_guard import LOW
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.sessions.marking import BETWEEN, complete_tag
@@ -36,7 +35,6 @@ class MarksScreen(FormScreen[bool]):
     """
 
     BINDINGS = bindings(Where.MARKS)
-    VERTICAL_BREAKPOINTS = LOW
     AUTO_FOCUS = "Input"
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.reactive import reactive
 
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.ui.kit.full_screen import DialogGuardScreen, ScreenPart
+from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.marks_feed import MarksFeed
 from gemtui.ui.sessions.read_pane import ReadPane

@@ -23,11 +23,10 @@ from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.dialogs import at_most
+from gemtui.ui.kit.dialogs import at_most, free_name
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.kit.new_file import free_name
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.labels import titled_path
 from gemtui.ui.sessions.made_text_screen import MadeTextScreen
 

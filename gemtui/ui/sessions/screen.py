@@ -22,7 +22,6 @@ from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import (
     BackRequested,
@@ -33,6 +32,7 @@ from gemtui.ui.kit.messages import (
     TranscriptMoved,
 )
 from gemtui.ui.kit.notice import EmptyStore
+from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.sessions.continuing import Continuing
 from gemtui.ui.sessions.keeping import SessionKeeping
 from gemtui.ui.sessions.list import SessionList
@@ -111,7 +111,7 @@ class SessionsScreen(SessionsPane):
         They are set before the first layout, so that the widgets are styled only once.
         """
         width, height = self.app.size
-        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.VERTICAL_BREAKPOINTS)):
+        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.app.VERTICAL_BREAKPOINTS)):
             yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:

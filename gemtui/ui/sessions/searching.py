@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.ui.kit.full_screen import background, dialog
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.search_feed import SearchFeed

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
-from gemtui.ui.kit.full_screen import dialog
+from gemtui.ui.kit.screens import dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 

@@ -20,10 +20,10 @@ from gemtui.stats.prices import Prices, load_prices
 from gemtui.stats.report import Stats, counted_sessions
 from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.reading import Reading
+from gemtui.ui.kit.screens import FullScreen
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.sessions.labels import SPANS, scope_parts, since
 from gemtui.ui.sessions.stats_drawing import draw_stats
 

@@ -12,8 +12,8 @@ from textual.containers import Horizontal
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
+from gemtui.ui.kit.screens import FullScreen
 
 Answer = TypeVar("Answer")
 

@@ -23,8 +23,8 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.dialogs import confirm, fact
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 

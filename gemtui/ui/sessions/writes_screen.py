@@ -18,8 +18,8 @@ from gemtui.sessions.store.store import Problem
 from gemtui.sessions.writes.written_files import RecordedWrite, recorded_writes
 from gemtui.text import Clean, counted
 from gemtui.ui.draw.lines import own
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.reading import Reading
+from gemtui.ui.kit.screens import FullScreen
 
 if TYPE_CHECKING:
     from datetime import datetime

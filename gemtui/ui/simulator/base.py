@@ -17,8 +17,8 @@ from gemtui.policy.model.rules import Call, Decision
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.full_screen import DialogGuardScreen
 from gemtui.ui.kit.messages import SessionRequested
+from gemtui.ui.kit.screens import DialogGuardScreen
 from gemtui.ui.rules.draw import call_subject
 from gemtui.ui.simulator.simulation import Simulation, Taken
 

@@ -19,11 +19,11 @@ from gemtui.text import Clean, clean_line, counted, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, flat, lay_out, own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit import bars
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.rules.draw import draw_explanation
 from gemtui.ui.rules.draw_rows import call_row, call_search_text
 from gemtui.ui.simulator.base import SimulatorScreen, rule_could_allow

@@ -13,9 +13,9 @@ from gemtui.policy.model.rules import Reference
 from gemtui.policy.suggest.replay import ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
 from gemtui.policy.words import rule_source
 from gemtui.text import Clean
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.rules.draw_rows import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
 from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text

@@ -9,8 +9,7 @@ from textual import work
 from textual.screen import ScreenResultType
 
 from gemtui.text import Clean
-from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.full_screen import FullScreen
+from gemtui.ui.kit.screens import DIALOG, FullScreen
 from gemtui.ui.simulator.base import SimulatorScreen
 from gemtui.ui.simulator.call_scan import CallHistory, CallScan, CallScope, CallSink, ScanProgress
 from gemtui.ui.simulator.scope_dialog import choose_scope, describe_scope

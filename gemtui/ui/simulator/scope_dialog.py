@@ -20,9 +20,9 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.rules.draw_rows import session_row
 from gemtui.ui.simulator.call_scan import CallHistory, CallScope
 

@@ -18,10 +18,10 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, command_line, counted, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, cut, own, prefixed, wrap
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.rules.draw import decision_pieces, rank
 from gemtui.ui.rules.draw_rows import ProposalRow, RowHeading, SuggestRow, call_row, suggest_row
 from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress

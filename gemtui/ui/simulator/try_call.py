@@ -20,9 +20,9 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Line, Piece
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.dialog_guard import DIALOG
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.rules.draw import draw_explanation
 from gemtui.ui.simulator.base import SimulatorScreen, rule_could_allow
 from gemtui.ui.simulator.call_form import CallForm

@@ -11,7 +11,7 @@ from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested, RawRequested
-from gemtui.ui.kit.parts import KeyPart
+from gemtui.ui.kit.screens import KeyPart
 from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.search_bar import SearchedView

@@ -27,8 +27,8 @@ from gemtui.transcript.model import (
 from gemtui.transcript.search import block_text
 from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.lines import own
+from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
-from gemtui.ui.kit.dialog_guard import DialogScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.transcript.drawing import Fence
 

@@ -16,7 +16,7 @@ from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.draw.theme import Look, look_of
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, DroppedRequested, SubagentRequested, TranscriptMoved
-from gemtui.ui.kit.parts import HasParts
+from gemtui.ui.kit.screens import HasParts
 from gemtui.ui.transcript.block_keys import BlockKeys
 from gemtui.ui.transcript.cursor import TARGETS, next_target
 from gemtui.ui.transcript.row_strip import (

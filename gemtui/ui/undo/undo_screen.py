@@ -33,13 +33,11 @@ from gemtui.text import Clean, clean_line
 from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, own
 from gemtui.ui.draw.theme import Look, look_of
-from gemtui.ui.kit.beside import BesideScreen
-from gemtui.ui.kit.dialog_guard import DIALOG
-from gemtui.ui.kit.full_screen import FullScreen
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.line_view import LineView
 from gemtui.ui.kit.messages import ChatRequested
-from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.row_list import BesideScreen, RowList
+from gemtui.ui.kit.screens import DIALOG, FullScreen
+from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.undo.drawing import (
     StateView,
     UndoRow,

@@ -5,7 +5,7 @@ from textual.content import Content
 
 from gemtui.text import Clean, cells
 from gemtui.ui.kit.bars import joined
-from gemtui.ui.kit.text_screen import wrapped
+from gemtui.ui.kit.text_view import wrapped
 
 TITLE = "A title that is longer than anything"
 

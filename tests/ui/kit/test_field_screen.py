@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Checkbox, Select, TextArea
 
-from gemtui.ui.kit.field_screen import BACK, DISCARDED, KEPT, FieldScreen
+from gemtui.ui.kit.dialogs import BACK, DISCARDED, KEPT, FieldScreen
 from tests.ui.people import Person, copy_store, person
 
 

@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 import gemtui.ui
 from gemtui.ui.kit.key_table import FOOTER
 from gemtui.ui.kit.keys import BY_ID, KEYS, Where, bindings, keys_of, name
-from gemtui.ui.kit.parts import HasParts, KeyPart
+from gemtui.ui.kit.screens import HasParts, KeyPart
 
 
 def test_ids_are_unique() -> None:

@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from gemtui.agent.custom_commands import custom_commands
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.ui.kit.theme_screen import ThemeScreen
+from gemtui.ui.kit.dialogs import ThemeScreen
 from gemtui.ui.review.screen import ReviewScreen
 from gemtui.ui.sessions.stats_screen import StatsScreen
 from tests.fake_cli import FakeCli, says

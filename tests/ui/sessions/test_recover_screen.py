@@ -8,7 +8,7 @@ import pytest
 
 from gemtui.ui.kit.clean_widgets import Input
 from gemtui.ui.kit.dialogs import AskScreen
-from gemtui.ui.kit.line_view import LineView
+from gemtui.ui.kit.text_view import LineView
 from tests.sessions import logs
 from tests.sessions.stores import marker, session, talk, uuid
 from tests.sessions.writes import wrote

@@ -16,7 +16,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.config import Config
 from gemtui.sessions.catalog.listing import Heading, SessionRow
 from gemtui.sessions.catalog.summary import Flag
-from gemtui.ui.kit.text_screen import RawText
+from gemtui.ui.kit.text_view import RawText
 from tests.fake_cli import INIT, FakeCli
 from tests.sessions.stores import append
 from tests.ui.people import NARROW, WIDE, Person, copy_store, person

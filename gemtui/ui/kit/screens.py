@@ -1,11 +1,11 @@
-"""Screens with a header and a footer, and parts that large screens are made of."""
+"""Screens with a header and a footer, and the parts that implement a large screen's keys."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,13 +16,16 @@ from textual.widget import Widget
 from textual.worker import ResultType, Worker, WorkType
 
 from gemtui.text import one_line
+from gemtui.ui.kit.app_base import AnsweringScreen
 from gemtui.ui.kit.bars import BarLine, FooterLine
-from gemtui.ui.kit.dialog_guard import DIALOG, LOW, AnsweringScreen
-from gemtui.ui.kit.parts import HasParts, KeyPart
 from gemtui.ui.kit.reading import Reading
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.app_base import AppBase
+    pass
+
+
+DIALOG = "dialog"
+"""The group of the workers that open dialogs."""
 
 
 class FullScreen(AnsweringScreen[ScreenResultType]):
@@ -31,11 +34,6 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
     HAS_STATUS: ClassVar[bool] = True
     """Whether there is a status line; without one, messages appear at the top right."""
     _readings: Mapping[str, Reading] = MappingProxyType({})
-
-    @property
-    def gemtui(self) -> AppBase:
-        """The app, typed as `AppBase`."""
-        return cast("AppBase", self.app)
 
     def begin_reading(self, name: str = "read", *, every: float = 0.0) -> Reading:
         """Start a `Reading`, which handles work on a background thread.
@@ -82,13 +80,62 @@ class FullScreen(AnsweringScreen[ScreenResultType]):
         return self.query_one("#status", BarLine)
 
 
+class KeyPart:
+    """A part of a screen or widget: some state, and the key actions that use it.
+
+    The actions are methods named `action_*`.
+    """
+
+    def can(self, action: str) -> bool:
+        """Return whether one of this part's actions is available now."""
+        del action
+        return True
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the action's key would now only explain why it doesn't work."""
+        del action
+        return False
+
+
+class HasParts:
+    """Mixin for a screen or widget whose parts implement its actions."""
+
+    _part_of: Mapping[str, KeyPart] = MappingProxyType({})
+    """The part that implements each action, by the action's name."""
+
+    def add_parts(self, *parts: KeyPart) -> None:
+        """Add parts, so that the screen's or widget's keys can call their actions.
+
+        To be called once, with all parts.
+        """
+        found = {name: part for part in parts for name in dir(part) if name.startswith("action_")}
+        self._part_of = {name.removeprefix("action_"): part for name, part in found.items()}
+        for name, part in found.items():
+            setattr(self, name, getattr(part, name))
+
+    def can(self, action: str) -> bool:
+        """Return whether an action is available now, according to its part.
+
+        An action that no part implements is always available.
+        """
+        part = self._part_of.get(action)
+        return part is None or part.can(action)
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether the action's key would now only explain why it doesn't work.
+
+        Such keys are left out of the footer.
+        """
+        part = self._part_of.get(action)
+        return part is not None and part.only_says_why(action)
+
+
 class DialogGuardScreen(HasParts, FullScreen[ScreenResultType]):
     """A screen that ignores keys while a dialog opens or its answer is handled.
 
     Otherwise keys that were typed quickly and meant for the dialog would act on this screen.
     """
 
-    VERTICAL_BREAKPOINTS = LOW
     RARELY_ASKS: ClassVar[frozenset[str]] = frozenset()
     """Names of workers that seldom open a dialog, so keys aren't held back for them."""
     _began_to_ask = 0.0
@@ -147,9 +194,17 @@ class ScreenPart(KeyPart, Generic[Guarded]):
 
 
 Part = TypeVar("Part", bound=ScreenPart[Any])
+
+
 Args = ParamSpec("Args")
+
+
 Result = TypeVar("Result")
+
+
 _Method = Callable[Concatenate[Part, Args], Coroutine[Any, Any, Result]]
+
+
 _Begin = Callable[Concatenate[Part, Args], Worker[Result]]
 
 
