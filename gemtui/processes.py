@@ -28,23 +28,6 @@ def python(*words: str) -> list[str]:
     return [sys.executable, "-P", *words]
 
 
-def helper(*words: str, stdin: int, stdout: int = subprocess.DEVNULL, bufsize: int = -1) -> subprocess.Popen[bytes]:
-    """Start the current Python as a helper process, in a new session.
-
-    `words`: the arguments for Python. `stdin`, `stdout`, `bufsize`: as in `Popen`. The helper's
-    stderr is discarded. Raises OSError.
-    """
-    return subprocess.Popen(
-        python(*words),
-        cwd=FOLDER,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        bufsize=bufsize,
-    )
-
-
 def at_terminal(words: Sequence[str], *, program: str | None = None, folder: Path | None = None) -> int:
     """Run a program in the terminal and return its exit code.
 

@@ -4,36 +4,31 @@
     indexer.notify_changed()                                        # the store has changed
     indexer.stop()
 
-The process runs this module as a program. It exits when its input is closed, which also happens
-when its parent exits. If several instances of gemtui are running, one writes the index, and all see
-what it commits; the others wait to take over.
+The process runs `serve` (`gemtui.worker`). If several instances of gemtui are running, one writes
+the index, and all see what it commits; the others wait to take over.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from functools import partial
+from math import inf
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import BinaryIO
+from threading import Event, Thread
 
-import msgspec.json
 from msgspec import Struct
 
-from gemtui.processes import helper
 from gemtui.search.following import Following
 from gemtui.search.index import WriteIndex, only_writer, remove_gone
 from gemtui.search.read_documents import read_documents
 from gemtui.sessions.catalog.vault_files import store_with_kept
 from gemtui.sessions.store.store import ChatFile, SessionKind
+from gemtui.worker import Parent, Worker
 
 _FIRST, _LONGEST = 0.5, 8.0
 """Minimum and maximum seconds between commits.
@@ -52,7 +47,7 @@ _TURN = 1.0
 _AGAIN = 30.0
 """Seconds after which an indexer tries again following an error."""
 _PATIENCE = 5.0
-"""Seconds that a process is given to exit by itself."""
+"""Seconds that a process is given to keep what it has read, and to exit."""
 
 
 class IndexerState(StrEnum):
@@ -148,27 +143,27 @@ def _unless_gone(index: WriteIndex) -> Iterator[None]:
 
 
 class _Program:
-    """The program of the indexing process; it runs until its input is closed."""
+    """The program of the indexing process; it runs until its parent is done."""
 
-    def __init__(self, home: Path, folder: Path, out: BinaryIO) -> None:
+    def __init__(self, parent: Parent, home: Path, folder: Path) -> None:
+        self._parent = parent
         self._home = home
         self._folder = folder
-        self._out = out
         self._ended = Event()
         self._changed = Event()
         self._said = 0.0
 
-    def listen(self, asked: BinaryIO) -> None:
-        """Read what the parent process sends: one line for each change to the store."""
-        while asked.readline():
-            self._changed.set()
+    def listen(self) -> None:
+        """Receive the parent's messages, one for each change to the store."""
+        with suppress(OSError):
+            while True:
+                self._parent.receive()
+                self._changed.set()
         self._ended.set()
         self._changed.set()
-        time.sleep(_PATIENCE)
-        os._exit(1)
 
     def run(self) -> None:
-        """Update the index until the input is closed.
+        """Update the index until the parent is done.
 
         While another gemtui process updates it, this one waits to take over.
         """
@@ -184,14 +179,6 @@ class _Program:
                 words = getattr(error, "strerror", None) or str(error)
                 self._tell(IndexProgress(state=IndexerState.FAILED, note=words))
                 self._ended.wait(_AGAIN)
-
-    def run_once(self) -> None:
-        """Update the index once, unless another gemtui process is writing to it."""
-        with suppress(OSError, ValueError, sqlite3.Error), only_writer(self._folder) as mine:
-            if mine:
-                with closing(WriteIndex(self._folder)) as index:
-                    remove_gone(self._folder, self._home)
-                    update(index, self._home)
 
     def _write(self) -> None:
         with closing(WriteIndex(self._folder)) as index, closing(Following(index)) as following, _unless_gone(index):
@@ -216,22 +203,32 @@ class _Program:
 
     def _tell(self, progress: IndexProgress) -> None:
         with suppress(OSError):
-            self._out.write(msgspec.json.encode(progress) + b"\n")
-            self._out.flush()
+            self._parent.send(progress)
 
 
-def _main() -> None:
-    asked = sys.stdin.buffer
-    home, folder, once = pickle.load(asked)
+def serve(parent: Parent) -> None:
+    """Keep an index up to date for the process that has started this one."""
+    program = _Program(parent, *_asked(parent))
+    Thread(target=program.listen, daemon=True).start()
+    program.run()
+
+
+def serve_once(parent: Parent) -> None:
+    """Update an index once, unless another gemtui process is writing to it."""
+    home, folder = _asked(parent)
+    with suppress(OSError, ValueError, sqlite3.Error), only_writer(folder) as mine:
+        if mine:
+            with closing(WriteIndex(folder)) as index:
+                remove_gone(folder, home)
+                update(index, home)
+
+
+def _asked(parent: Parent) -> tuple[Path, Path]:
+    """Return the store's and the index's folder that the parent sends; be nice to other programs."""
+    home, folder = parent.receive()
     with suppress(OSError):
         os.nice(5)
-    program = _Program(home, folder, sys.stdout.buffer)
-    if once:
-        program.run_once()
-        os._exit(0)
-    Thread(target=program.listen, args=(asked,), daemon=True).start()
-    program.run()
-    os._exit(0)
+    return home, folder
 
 
 # --- parent process ------------------------------------------------------------------------------
@@ -246,53 +243,42 @@ class Indexer:
 
     def __init__(self, home: Path, folder: Path, told: Callable[[IndexProgress], None]) -> None:
         self._told = told
-        self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
         try:
-            self._process = helper("-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._worker = Worker(f"{__name__}:serve", grace=_PATIENCE)
         except OSError as error:
             told(IndexProgress(state=IndexerState.ENDED, note=error.strerror))
             return
-        self._say(pickle.dumps((home, folder, False)))
-        Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        self._send((home, folder))
+        self._listener = Thread(target=self._listen, args=(self._worker,), daemon=True)
+        self._listener.start()
 
     def notify_changed(self) -> None:
         """Tell the process that the store has changed.
 
         New text can be found within a second.
         """
-        self._say(b"\n")
+        self._send("changed")
 
     def stop(self) -> None:
         """End the process, keeping what has been indexed so far. May be called twice."""
-        with self._lock:
-            process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(OSError), process:
-            assert process.stdin is not None
-            process.stdin.close()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(2 * _PATIENCE)
-            process.kill()
+        if self._worker is not None:
+            self._worker.finish()
+            self._listener.join(2 * _PATIENCE)
+            self._worker.kill()
+            self._listener.join()
 
-    def _say(self, words: bytes) -> None:
-        with self._lock, suppress(OSError, ValueError):
-            if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(words)
-                self._process.stdin.flush()
+    def _send(self, message: object) -> None:
+        with suppress(OSError):
+            if self._worker is not None:
+                self._worker.send(message)
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        with suppress(OSError, ValueError):
-            for line in process.stdout:
-                with suppress(msgspec.MsgspecError):  # printed by other code
-                    self._told(msgspec.json.decode(line, type=IndexProgress))
+    def _listen(self, worker: Worker) -> None:
+        with suppress(OSError):
+            while True:
+                self._told(worker.receive())
+        worker.end()
         self._told(IndexProgress(state=IndexerState.ENDED))
-
-
-if __name__ == "__main__":
-    _main()
 
 
 def begin_index(home: Path, folder: Path) -> None:
@@ -302,8 +288,6 @@ def begin_index(home: Path, folder: Path) -> None:
     be started, the index isn't updated; no error is raised.
     """
     with suppress(OSError):
-        process = helper("-m", "gemtui.search.indexer", stdin=subprocess.PIPE)
-        assert process.stdin is not None
-        with process.stdin as asked:
-            asked.write(pickle.dumps((home, folder, True)))
-        process.returncode = 0  # prevents a warning that the process is still running
+        worker = Worker(f"{__name__}:serve_once", grace=inf)
+        worker.send((home, folder))
+        worker.leave()

@@ -1,6 +1,6 @@
 """Read session files' documents, in several processes if there is much to read.
 
-Each process runs this module as a program (`gemtui.sessions.store.readers`).
+Each process runs `serve` (`gemtui.sessions.store.readers`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from gemtui.search.documents import UNREADABLE, FileDocuments, SearchDocument, d
 from gemtui.search.file_list import session_of
 from gemtui.sessions.catalog.summarise import kind_and_id
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import Readers, serve
+from gemtui.sessions.store.readers import Readers, answer_reads
 from gemtui.sessions.store.store import ChatFile
+from gemtui.worker import Parent
 
-MUCH = 32 * 1024 * 1024
-"""Number of bytes to read from which helper processes are used."""
 _HUGE = 64 * 1024 * 1024
 """File size, in bytes, from which a file is read in this process.
 
@@ -37,10 +36,9 @@ def read_documents(
     """
     left = dict.fromkeys(places)
     small = [place for place in places if place.size < _HUGE]
-    if sum(place.size for place in small) >= MUCH:
-        for place, contents in Readers[FileDocuments](__name__, small).read(cancelled):
-            del left[place]
-            yield place, contents
+    for place, contents in Readers[FileDocuments](f"{__name__}:serve", small).read(cancelled):
+        del left[place]
+        yield place, contents
     for place in left:
         if cancelled():
             return
@@ -71,5 +69,6 @@ def _read(place: ChatFile) -> FileDocuments:
         return contents._replace(documents=list(contents.documents))
 
 
-if __name__ == "__main__":
-    serve(_read)
+def serve(parent: Parent) -> None:
+    """Read documents for the process that has started this one."""
+    answer_reads(parent, _read)

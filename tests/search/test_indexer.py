@@ -28,6 +28,7 @@ from gemtui.search.indexer import Indexer, IndexerState, IndexProgress, update
 from gemtui.search.search import Search
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.read import session_log
+from gemtui.sessions.store import readers
 from tests.patience import PATIENCE
 from tests.sessions import logs, stores
 
@@ -49,8 +50,8 @@ class Watched:
 
     @property
     def process(self) -> psutil.Process:
-        assert self.indexer._process is not None
-        return psutil.Process(self.indexer._process.pid)
+        assert self.indexer._worker is not None
+        return psutil.Process(self.indexer._worker.pid)
 
 
 @contextmanager
@@ -189,9 +190,8 @@ def test_an_indexer_ends_with_its_parent(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
         watched.wait(IndexerState.DONE)
         process = watched.process
-        assert watched.indexer._process is not None
-        assert watched.indexer._process.stdin is not None
-        watched.indexer._process.stdin.close()
+        assert watched.indexer._worker is not None
+        watched.indexer._worker.finish()
         assert process.wait(PATIENCE) == 0
         watched.wait(IndexerState.ENDED)
 
@@ -283,14 +283,14 @@ def bytes_in(folder: Path) -> int:
 def test_a_reader_process_that_is_killed_loses_nothing(
     store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_documents, "MUCH", 1)
+    monkeypatch.setattr(readers, "MUCH", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     with only_writer(folder), closing(WriteIndex(folder)) as index:
 
         def kill(done: int, total: int) -> None:
             for child in psutil.Process().children():
                 with suppress(psutil.Error):
-                    if read_documents.__name__ in child.cmdline():
+                    if f"{read_documents.__name__}:serve" in child.cmdline():
                         child.send_signal(signal.SIGKILL)
 
         update(index, store, told=kill)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from gemtui.sessions.catalog import read_cached
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store import readers
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.writes.patches import ProjectPatch, remarks
 from gemtui.sessions.writes.written_files import (
@@ -92,7 +94,8 @@ def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     here = writes(tmp_path)
     path = sessions(tmp_path)[0].path
     path.with_name("session-2026-11-20T23-04-broken00.jsonl").write_bytes(b"[]\n")
-    monkeypatch.setattr(read_cached, "MUCH", 0)
+    monkeypatch.setattr(readers, "MUCH", 0)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     cache = tmp_path / "cache"
     elsewhere = writes(tmp_path, cache=cache)
     assert sorted(each.name for each in elsewhere) == sorted(each.name for each in here)

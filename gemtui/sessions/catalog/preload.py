@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import cached_property
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import ChatFile
+from gemtui.worker import Fork
 
 if TYPE_CHECKING:
     from gemtui.sessions.catalog.index import Index
@@ -36,8 +35,10 @@ class StorePreload:
     def __init__(self, home: Path, *, cache: Path | None, project: Path | None, ahead: bool = False) -> None:
         self._home, self._cache, self._project = home, cache, project
         self._files: Sequence[tuple[ChatFile, Summary]] = ()
-        alone = active_count() == 1  # forking is safe only without other threads
-        self._child = _begin(self._read) if ahead and alone else None
+        self._reading: Fork[_Read] | None = None
+        if ahead and active_count() == 1:  # forking is safe only without other threads
+            with suppress(OSError):
+                self._reading = Fork(self._read)
 
     def first(self) -> Future[Snapshot]:
         """Return a future for a snapshot of the newest sessions.
@@ -63,56 +64,19 @@ class StorePreload:
         if not rows.set_running_or_notify_cancel():
             return  # the app has ended
         try:
-            told = None if self._child is None else _answer(*self._child)
-            snapshot, self._files = told or (self._read()[0], ())
+            snapshot, self._files = self._read_ahead() or (self._read()[0], ())
             rows.set_result(snapshot)
         except BaseException as error:
             rows.set_exception(error)
+
+    def _read_ahead(self) -> _Read | None:
+        """Return what the separate process has read; None if it failed or there is none."""
+        with suppress(OSError):
+            return None if self._reading is None else self._reading.result()
+        return None
 
     def _read(self) -> _Read:
         found = self.index.quick(project=self._project, limit=FIRST_ROWS)
         if not found.sessions and self._project is not None:
             found = self.index.quick(project=None, limit=FIRST_ROWS)
         return found, self.index.known()
-
-
-def _begin(read: Callable[[], _Read]) -> tuple[int, int] | None:
-    """Call `read` in a forked process; return the process's id and a pipe.
-
-    The pipe delivers the result. Returns None if the system can't start a process.
-    """
-    answer, theirs = os.pipe()
-    try:
-        child = os.fork()
-    except OSError:
-        os.close(answer)
-        os.close(theirs)
-        return None
-    if child:
-        os.close(theirs)
-        return child, answer
-    try:
-        os.close(answer)
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):
-            os.dup2(nowhere, stream)
-        with open(theirs, "wb") as pipe:  # noqa: PTH123
-            pipe.write(pickle.dumps(read()))
-    finally:
-        os._exit(0)
-
-
-def _answer(child: int, pipe: int) -> _Read | None:
-    """Wait for the reading process, and return its result; None if the process failed.
-
-    `child`, `pipe`: the process's id and the pipe for its result, from `_begin`.
-    """
-    with open(pipe, "rb") as stream:
-        data = stream.read()
-    with suppress(ChildProcessError):
-        os.waitpid(child, 0)
-    try:
-        told: _Read = pickle.loads(data)
-    except (EOFError, pickle.UnpicklingError):
-        return None
-    return told

@@ -11,7 +11,6 @@ from typing import TypeVar
 from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.sessions.catalog.cache import Cache, CachedRows
 from gemtui.sessions.catalog.index import never
-from gemtui.sessions.catalog.read_files import MUCH
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.readers import Readers
@@ -29,7 +28,7 @@ def read_cached(
     *,
     home: Path,
     cache: Path | None,
-    program: str | None = None,
+    helper: str | None = None,
     progress: Callable[[int], None] = lambda _: None,
     cancelled: Callable[[], bool] = never,
 ) -> Iterator[tuple[Summary, T | Problem]]:
@@ -37,7 +36,7 @@ def read_cached(
 
     Cached sessions come first, then the rest, each roughly in the given order. `rows`: how results
     are stored in the cache. `home`: the CLI's folder. `cache`: gemtui's cache folder; None reads
-    all files. `program`: a module that reads the same data in several processes (`readers.py`),
+    all files. `helper`: the function for several processes that read the same data (`readers.py`),
     used for large amounts. `progress`: called with the number of finished files. `cancelled`:
     called between files and within large ones; once it returns True, reading stops.
     """
@@ -48,7 +47,7 @@ def read_cached(
         fresh: list[tuple[ChatFile, T]] = []
         found = chain(
             ((each, known[each.name]) for each in sessions if each.name in known),
-            _read_all(unread, places, read, program, cancelled),
+            _read_all(unread, places, read, helper, cancelled),
         )
         for done, (session, one) in enumerate(found, 1):
             if cancelled():
@@ -80,13 +79,13 @@ def _read_all(
     sessions: Sequence[Summary],
     places: Mapping[str, ChatFile | None],
     read: Callable[[SessionLog, Summary], T],
-    program: str | None,
+    helper: str | None,
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[Summary, T | Problem]]:
     left = {each.name: each for each in sessions}
     files = [place for name in left if (place := places[name]) is not None]
-    if program is not None and sum(place.size for place in files) >= MUCH:
-        for place, found in Readers[T | Problem](program, files).read(cancelled):
+    if helper is not None:
+        for place, found in Readers[T | Problem](helper, files).read(cancelled):
             yield left.pop(place.name), found
     for session in left.values():
         if cancelled():

@@ -1,26 +1,19 @@
 """Read many session files, in several processes if the files are large.
 
-Each process runs this module as a program (`readers.py`). Files that no process has read are read
-in the calling process.
+Each process runs `serve` (`readers.py`). Files that no process has read are read in the calling
+process.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Sequence
 
 from gemtui.sessions.catalog.summarise import read_file
 from gemtui.sessions.catalog.summary import Known
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.readers import Readers, serve
+from gemtui.sessions.store.readers import Readers, answer_reads
 from gemtui.sessions.store.store import ChatFile, Problem
-
-MUCH = 32 * 1024 * 1024
-"""Number of bytes to read from which helper processes are used.
-
-Starting a process takes as long as reading some of the files, so smaller amounts are read in the
-calling process.
-"""
+from gemtui.worker import Parent
 
 ReadResult = Known | Problem | None
 
@@ -34,9 +27,8 @@ def read_files(
     returns True, the remaining files are skipped.
     """
     left = dict.fromkeys(places)
-    several = min(os.cpu_count() or 1, len(places)) > 1
-    if upto is None and several and sum([place.size for place in places]) >= MUCH:
-        for place, known in Readers[ReadResult](__name__, places).read(cancelled):
+    if upto is None:
+        for place, known in Readers[ReadResult](f"{__name__}:serve", places).read(cancelled):
             del left[place]
             yield place, known
     for place in left:
@@ -54,5 +46,6 @@ def _read(place: ChatFile) -> ReadResult:
         return read_file(log, place)
 
 
-if __name__ == "__main__":
-    serve(_read)
+def serve(parent: Parent) -> None:
+    """Read files for the process that has started this one."""
+    answer_reads(parent, _read)

@@ -1,30 +1,29 @@
-"""Helper processes that read files in parallel: one per core, at most four.
+"""Helper processes that read files in parallel, if there is much to read.
 
-A module becomes such a helper by calling `serve` when it is run as a program. A helper exits when
-its input closes, which also happens when its parent exits.
+There is one process per core, at most four.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from io import BufferedIOBase
 from queue import Empty, Queue, SimpleQueue
 from threading import Thread
-from typing import IO, Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from gemtui.processes import helper
 from gemtui.sessions.store.store import ChatFile
+from gemtui.worker import Parent, Worker
 
 MOST = 4
 """Maximum number of processes.
 
 Each one takes about 40 MB, plus five times the size of a legacy file it is parsing.
+"""
+MUCH = 32 * 1024 * 1024
+"""Number of bytes to read from which processes are used.
+
+Starting a process takes as long as reading some of the files, so less is read by the caller.
 """
 _AT_ONCE = 16
 """Number of files sent to a process at a time; fewer if they are large."""
@@ -40,31 +39,31 @@ T = TypeVar("T")
 class Readers(Generic[T]):
     """Processes that read files, each with a thread that communicates with it.
 
-    `module`: the module that the processes run. Results are unpickled without validation, because
-    only gemtui's own modules are run.
+    `function`: what the processes run, as in `Worker`; it calls `answer_reads`.
     """
 
-    def __init__(self, module: str, places: Sequence[ChatFile]) -> None:
-        self._module = module
-        self._count = min(os.cpu_count() or 1, MOST, len(places))
+    def __init__(self, function: str, places: Sequence[ChatFile]) -> None:
+        self._function = function
+        count = min(os.cpu_count() or 1, MOST, len(places))
+        self._count = count if count > 1 and sum([place.size for place in places]) >= MUCH else 0
         self._batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
         self._answers: Queue[tuple[ChatFile, T] | None] = Queue(_AHEAD)
-        for batch in _batches(places):
+        for batch in _batches(places) if self._count else ():
             self._batches.put(batch)
 
     def read(self, cancelled: Callable[[], bool]) -> Iterator[tuple[ChatFile, T]]:
         """Yield each file with its result, roughly in the given order, until `cancelled`.
 
-        Files that no process has read, because processes could not be started or have ended, are
-        not yielded.
+        Files that no process has read are not yielded: all of them if there is little to read, and
+        those whose process could not be started or has ended.
         """
-        threads: dict[subprocess.Popen[bytes], Thread] = {}
+        threads: dict[Worker, Thread] = {}
         try:
             with suppress(OSError):
                 for _ in range(self._count):
-                    process, stream = _started(self._module)
-                    threads[process] = Thread(target=self._talk, args=(stream,), daemon=True)
-                    threads[process].start()
+                    worker = Worker(self._function)
+                    threads[worker] = Thread(target=self._talk, args=(worker,), daemon=True)
+                    threads[worker].start()
             working = len(threads)
             while working and not cancelled():
                 with suppress(Empty):
@@ -76,28 +75,27 @@ class Readers(Generic[T]):
         finally:
             self._end(threads)
 
-    def _end(self, threads: dict[subprocess.Popen[bytes], Thread]) -> None:
-        for process in threads:
-            process.kill()
-        for process, thread in threads.items():
+    def _end(self, threads: dict[Worker, Thread]) -> None:
+        for worker in threads:
+            worker.kill()
+        for worker, thread in threads.items():
             while thread.is_alive():
                 with suppress(Empty):
                     self._answers.get(timeout=_LOOK)
-            process.wait()
+            worker.end()
 
-    def _talk(self, stream: BufferedIOBase) -> None:
+    def _talk(self, worker: Worker) -> None:
         """Send a helper process batches of files, and queue its results.
 
         Ends when no files are left or the process fails. The process also counts as failed if
         gemtui has been updated since the current process started.
         """
-        with suppress(Exception), stream:
+        with suppress(Exception):
             while True:
                 batch = self._batches.get_nowait()
-                pickle.dump(batch, stream)
-                stream.flush()
-                for answer in zip(batch, pickle.load(stream), strict=True):
+                for answer in zip(batch, worker.ask(batch), strict=True):
                     self._answers.put(answer)
+        worker.finish()
         self._answers.put(None)
 
 
@@ -112,30 +110,6 @@ def _batches(places: Sequence[ChatFile]) -> Iterator[list[ChatFile]]:
         yield batch
 
 
-def _started(module: str) -> tuple[subprocess.Popen[bytes], BufferedIOBase]:
-    """Start a process that runs `module`; return it with a two-way stream.
-
-    The stream uses the process's standard input, because other code may print to its output.
-    """
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        return helper("-m", module, stdin=theirs.fileno()), ours.makefile("rwb")
-
-
-def serve(work: Callable[[ChatFile], Any]) -> None:
-    """Apply `work` to each file that the parent process sends; send back the results."""
-    batches: SimpleQueue[list[ChatFile]] = SimpleQueue()
-    Thread(target=_receive, args=(sys.stdin.buffer, batches), daemon=True).start()
-    with open(sys.stdin.fileno(), "wb", closefd=False) as told:
-        while True:
-            pickle.dump([work(place) for place in batches.get()], told)
-            told.flush()
-
-
-def _receive(asked: IO[bytes], batches: SimpleQueue[list[ChatFile]]) -> None:
-    """Queue the files from the parent process; exit when the input closes."""
-    try:
-        while True:
-            batches.put(pickle.load(asked))
-    finally:
-        os._exit(0)
+def answer_reads(parent: Parent, read: Callable[[ChatFile], object]) -> None:
+    """Apply `read` to the files that a process's parent sends; send back the results."""
+    parent.answer(lambda batch: [read(place) for place in batch])

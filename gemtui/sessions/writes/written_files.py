@@ -18,9 +18,11 @@ from gemtui.sessions.catalog.read_cached import read_cached, read_log
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
+from gemtui.sessions.store.readers import answer_reads
 from gemtui.sessions.store.store import Problem
 from gemtui.transcript.model import DiffDisplay, Message, ToolCall, ToolStatus
 from gemtui.transcript.tools import WRITING, kind_of, named_file
+from gemtui.worker import Parent
 
 
 class Write(Struct, frozen=True, array_like=True, gc=False):
@@ -96,7 +98,7 @@ def recorded_writes(
         lambda log, _: _without_changes(log),
         home=home,
         cache=cache,
-        program="gemtui.sessions.writes.read_writes",
+        helper=f"{__name__}:serve",
         progress=lambda done: progress(done, len(wrote)),
         cancelled=cancelled,
     )
@@ -107,12 +109,9 @@ def recorded_writes(
             yield from _since(since, (_recorded(each, session) for each in writes))
 
 
-def writes_in(path: Path) -> tuple[Write, ...] | Problem:
-    """Return the file writes in a session's file, or why it can't be read.
-
-    The changes of the writes are not included.
-    """
-    return read_log(path, _without_changes)
+def serve(parent: Parent) -> None:
+    """Read the writes in files for the process that has started this one."""
+    answer_reads(parent, lambda place: read_log(place.path, _without_changes))
 
 
 def _without_changes(log: SessionLog) -> tuple[Write, ...]:

@@ -12,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gemtui import worker
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.match import pattern_process, patterns
 from gemtui.policy.match.matching import pattern_sources
 from gemtui.policy.match.patterns import PatternError, PatternTimeout, compile_pattern, slow, unsafe
 from tests.deep import some_of
+from tests.patience import PATIENCE
 from tests.policy.engine.test_cases import CASES
 
 
@@ -231,19 +233,32 @@ def test_a_risky_pattern_that_ends_is_answered_by_the_process() -> None:
 def test_a_process_that_died_is_started_anew() -> None:
     pattern = patterns.Pattern("(a|a)*[bc]")
     assert pattern.matches("a" * 60 + "b")
-    process = pattern_process._WORKER._process
+    process = pattern_process._PROCESS._worker
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    while process.is_running():
+        pass
     assert pattern.matches("a" * 60 + "b")
+
+
+def test_an_answer_that_nobody_waited_for_is_not_taken_for_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert pattern_process.found("(a+)+b", "aab", PATIENCE) is True
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(worker, "_receive", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            pattern_process.found("(a+)+b", "aab", PATIENCE)
+    assert pattern_process.found("(a+)+b", "aaa", PATIENCE) is False
 
 
 def test_an_ended_process_leaves_nothing_behind() -> None:
     assert patterns.Pattern("(a|a)*[bc]").matches("a" * 60 + "b")
-    process = pattern_process._WORKER._process
+    process = pattern_process._PROCESS._worker
     assert process is not None
     pattern_process.end()
-    assert process.poll() is not None
+    assert not process.is_running()
     pattern_process.end()
 
 
@@ -251,7 +266,7 @@ def test_the_process_ends_with_the_program() -> None:
     program = (
         "from gemtui.policy.match import pattern_process, patterns\n"
         "assert patterns.Pattern('(a|a)*[bc]').matches('a' * 60 + 'b')\n"
-        "print(pattern_process._WORKER._process.pid)\n"
+        "print(pattern_process._PROCESS._worker.pid)\n"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == ""
