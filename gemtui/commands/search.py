@@ -21,9 +21,8 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.search.file_list import index_folder
-from gemtui.search.results import Hit, Page, Results, SessionHits
+from gemtui.search.results import Hit, Page, Results, SessionHits, Snippet
 from gemtui.search.search import Search
-from gemtui.search.snippets import Snippet
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query

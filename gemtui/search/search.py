@@ -24,6 +24,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,19 +32,25 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from gemtui.files import open_regular
 from gemtui.marks import Mark
+from gemtui.search.documents import UNREADABLE, documents_of
 from gemtui.search.file_list import IndexedFile, NoIndex
-from gemtui.search.hit_texts import HitTexts
 from gemtui.search.index import ReadIndex, report_damage
-from gemtui.search.integrity import IndexDamaged
-from gemtui.search.matching import Likeness, may_be_inside, required_terms
-from gemtui.search.ranking import Matches, SearchedIndex, SearchRequest, recounted, results_of
-from gemtui.search.results import Hit, Page, Results
+from gemtui.search.matching import (
+    Likeness,
+    Matches,
+    SearchedIndex,
+    SearchRequest,
+    may_be_inside,
+    recounted,
+    required_terms,
+    results_of,
+)
+from gemtui.search.results import WIDTH, Hit, HitTexts, Page, Results, Snippet, pattern_for, snippet
 from gemtui.search.scope import File, SearchScope, SnapshotScope, StoreScope
-from gemtui.search.similar import typos
-from gemtui.search.snippets import WIDTH, Snippet, pattern_for, snippet
-from gemtui.search.unindexed import AT_ONCE, file_groups, may_match, words_of
-from gemtui.search.words import words
+from gemtui.search.text_index import DocumentPlace, IndexDamaged, TextIndex
+from gemtui.search.words import typos, words
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Query, Term, is_of_sessions
@@ -130,7 +137,7 @@ class Search:
         if page is not None and page.before is not None:
             before = datetime.fromtimestamp(page.before, UTC)
             query = replace(query, before=min(before, query.before or before))
-        ask = SearchRequest(query, dropped, limit, page)
+        ask = SearchRequest(query, dropped, limit, page, partial(self._text_in, scope))
         try:
             yield from self._find(ask, scope, cancelled, indexed=True)
         except IndexDamaged as error:
@@ -265,7 +272,11 @@ class Search:
     def text(self, hit: Hit) -> str | None:
         """Return a hit's whole text, raw and untrusted; None if the hit no longer exists."""
         with self._reading:
-            return self._texts.text(hit)
+            return self._texts.text(hit.file, hit.message, hit.block, hit.line)
+
+    def _text_in(self, scope: SearchScope, name: str, place: DocumentPlace) -> str | None:
+        with self._reading:
+            return self._texts.text(scope.file(name), place.message, place.block, place.line)
 
     def snippet(self, hit: Hit, query: Query, *, width: int = WIDTH) -> Snippet:
         """Return the matching line of a hit, sanitized, with at most `width` characters."""
@@ -311,3 +322,77 @@ def _may_be_mistyped(term: Term) -> bool:
 def _may_be_inside(term: Term) -> bool:
     row = words(term.text)
     return len(row) > 1 or may_be_inside(row[0])
+
+
+# --- files that are not indexed ------------------------------------------------------------------
+
+
+AT_ONCE = 24 * 1024 * 1024
+"""Maximum number of bytes of session files to index in memory at once."""
+_AT_FIRST = 2 * 1024 * 1024
+"""Number of bytes of session files in the first group."""
+_HUGE = 64 * 1024 * 1024
+"""Size in bytes from which a file isn't searched for the query's words beforehand."""
+
+
+def file_groups(files: Iterable[File]) -> Iterator[list[File]]:
+    """Divide files into groups that are small enough to be indexed in memory.
+
+    The first group is the smallest, so that first results appear soon.
+    """
+    chunk: list[File] = []
+    size, enough = 0, min(_AT_FIRST, AT_ONCE)
+    for file in files:
+        chunk.append(file)
+        size += file.size
+        if size >= enough:
+            yield chunk
+            chunk, size, enough = [], 0, min(2 * enough, AT_ONCE)
+    if chunk:
+        yield chunk
+
+
+def words_of(
+    files: Sequence[File], cancelled: Callable[[], bool], *, only: Callable[[Path], bool] = lambda _: True
+) -> SearchedIndex:
+    """Index files in memory, and return the index.
+
+    `only`: returns whether to include the file at a path.
+    """
+    from gemtui.sessions.read.session_log import SessionLog
+
+    text = TextIndex()
+    for number, file in enumerate(files):
+        if cancelled():
+            break
+        with suppress(*UNREADABLE):
+            if only(file.path):
+                with SessionLog(file.path) as log:
+                    log.refresh(cancelled=cancelled)
+                    text.add(number, documents_of(log))
+    text.commit()
+    return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))
+
+
+_ESCAPE = re.compile(rb"\\u(?!00)")
+"""Matches a JSON escape for a non-ASCII character, which may hide a word."""
+
+
+def may_match(query: Query) -> Callable[[Path], bool]:
+    """Return a test of whether the file at a path may match a query.
+
+    The test returns False only for files that certainly don't match, so that they needn't be
+    indexed.
+    """
+    wanted = [word for term in query.terms if not term.excluded for word in words(term.text)]
+    plain = [word.encode() for word in wanted if word.isascii()]
+
+    def may_match(path: Path) -> bool:
+        with open_regular(path) as stream:
+            data = stream.read(_HUGE)
+        if len(data) == _HUGE:
+            return True
+        folded = data.lower()
+        return all(word in folded for word in plain) or _ESCAPE.search(data) is not None
+
+    return may_match if plain else lambda _: True

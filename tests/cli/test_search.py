@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.paths import cache_dir
-from gemtui.search import ranking
+from gemtui.search import matching
 from tests.cli.conftest import Answer, Gemtui
 from tests.cli.shapes import TIME, fits
 from tests.sessions import logs, stores
@@ -67,7 +67,7 @@ def test_every_session_that_matches_is_found_with_a_large_limit(store: Path, gem
 def test_pages_have_each_hit_once_while_sessions_come(
     store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, fetched: int
 ) -> None:
-    monkeypatch.setattr(ranking, "_RANKED", fetched)
+    monkeypatch.setattr(matching, "_RANKED", fetched)
 
     def names(answer: Answer) -> list[str]:
         return [f"{hit['message']} {hit['snippet']}" for hit in answer.json["hits"]]

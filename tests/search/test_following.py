@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.search import following as module
-from gemtui.search.following import Following
+from gemtui.search import indexer as module
 from gemtui.search.index import WriteIndex, only_writer
-from gemtui.search.indexer import update
+from gemtui.search.indexer import Following, update
 from gemtui.search.search import Search
 from tests.deep import some_of
 from tests.search.test_oracle import found, session, wanted, written

@@ -20,7 +20,7 @@ import pytest
 import tantivy
 
 from gemtui.jsonin import loads
-from gemtui.search import read_documents, unindexed
+from gemtui.search import read_documents
 from gemtui.search import search as search_module
 from gemtui.search.file_list import FileList
 from gemtui.search.index import ReadIndex, WriteIndex, only_writer
@@ -135,7 +135,7 @@ def test_what_the_index_holds_is_given_before_the_rest_is_read(store: Path, fold
 def test_many_files_without_an_index_are_read_until_there_are_hits_enough(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unindexed, "AT_ONCE", 1)
+    monkeypatch.setattr(search_module, "AT_ONCE", 1)
     monkeypatch.setattr(search_module, "AT_ONCE", 1)
     sessions, query = stores.read(store).sessions, parse_query("common ", now=NOW)
     with closing(Search(None)) as search:

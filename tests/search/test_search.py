@@ -15,9 +15,8 @@ import pytest
 from gemtui.marks import Mark
 from gemtui.search.index import WriteIndex, only_writer
 from gemtui.search.indexer import update
-from gemtui.search.results import Results
+from gemtui.search.results import Results, snippet
 from gemtui.search.search import NO_MARKS, Search
-from gemtui.search.snippets import snippet
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
@@ -124,6 +123,9 @@ NOTE, NOTED, AGENT = "00000002 u1 user", "00000002 g1 model", "00000001 u1 user"
         (f"apart {LONG[:-1]}", [PROMPT]),
         (f'"apart {LONG}"', [PROMPT]),
         (LONG[:200] + "x" * 300, []),
+        (LONG[:300] + "x" * 300, []),
+        (f"apart-{LONG[:300]}", [PROMPT]),
+        (f"apart-{LONG[:300]}x", []),
         ("secret", []),
         ("---", []),
     ],

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.search.snippets import Snippet, snippet
+from gemtui.search.results import Snippet, snippet
 from gemtui.sessions.catalog.query import parse_query
 from gemtui.text import clean
 

@@ -22,9 +22,8 @@ from textual.content import Content
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.search.documents import DocumentKind
 from gemtui.search.indexer import IndexerState, IndexProgress
-from gemtui.search.results import Hit, Results, SessionHits
+from gemtui.search.results import Hit, Results, SessionHits, Snippet
 from gemtui.search.search import NO_MARKS, Search
-from gemtui.search.snippets import Snippet
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
 from gemtui.sessions.catalog.selection import listed_sessions
