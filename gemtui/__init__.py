@@ -37,8 +37,8 @@ if TYPE_CHECKING:
         ToolResult,
         ToolUse,
     )
-    from gemtui.agent.ndjson import read_ndjson
     from gemtui.agent.options import AgentOptions
+    from gemtui.agent.output import read_ndjson
     from gemtui.api import DroppedRecord, Session, list_sessions, load_session
     from gemtui.errors import (
         CliNotFound,
@@ -143,7 +143,7 @@ if not TYPE_CHECKING:  # type checkers use the imports above and reject unknown 
             "ToolResult",
             "ToolUse",
         ),
-        "gemtui.agent.ndjson": ("read_ndjson",),
+        "gemtui.agent.output": ("read_ndjson",),
         "gemtui.agent.options": ("AgentOptions",),
         "gemtui.api": ("DroppedRecord", "Session", "list_sessions", "load_session"),
         "gemtui.policy.file.levels": ("Level", "PermissionPolicy"),

@@ -19,7 +19,7 @@ from gemtui.agent.events import AgentEvent, ErrorSaid, TextSaid
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.stderr import meaningful_lines, stderr_end
+from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.errors import GemtuiError, OptionError, ProviderError
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode

@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.capabilities import MODELS
+from gemtui.agent.detect import MODELS
 
 TABLE = Path(__file__).parents[1] / "gemtui/stats/prices.toml"
 _NAMES = {"input": "input_cost_per_token", "output": "output_cost_per_token", "cached": "cache_read_input_token_cost"}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.events import ResultStatus, ToolResult
-from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.output import NdjsonReader
 from gemtui.agent.stream import Stream
 from gemtui.policy.model.rules import CallStatus
 from gemtui.runs.call_history import recorded_calls

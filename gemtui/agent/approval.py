@@ -1,18 +1,31 @@
-"""The questions a gated run asks before its tool calls, and the answers.
+"""The questions a gated run asks before its tool calls, the answers, and their files.
 
-A gated run is a run that asks the user for approval when its policy says so.
+A gated run is a run that asks the user for approval when its policy says so. Its supervisor writes
+the questions into the run's folder and records their outcomes (`GateFolder`). Any gemtui process can
+answer, including one that was started later. The supervisor and gemtui share nothing but these
+files, so a question can wait while gemtui is closed. Only the first answer to a question counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import os
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Container, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from gemtui.agent.output import STEP
+from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import CallContext, Effect
+from gemtui.files import read_small
+from gemtui.jsonfile import read_as, write_once
 from gemtui.transcript.model import Consent
 
 Milliseconds = Annotated[int, msgspec.Meta(ge=0, le=253_402_300_799_999)]
@@ -119,6 +132,10 @@ class Approval:
         return cls(consent=Consent.STOPPED, reason=reason)
 
 
+Approve = Callable[[ApprovalRequest], Awaitable[Approval]]
+"""A callback that answers one of a run's questions."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """A question's outcome, with the arguments or the reason from the user's answer.
@@ -183,3 +200,260 @@ class HookedCall:
     tool_name: str
     arguments: Mapping[str, Any]
     tool_use_id: str | None = None
+
+
+# --- files -----------------------------------------------------------------------------------------
+
+
+T = TypeVar("T")
+LARGEST = 192_000_000
+"""The largest question or answer, in bytes; larger ones are rejected."""
+
+_HERE = "here"
+_FILE = re.compile(r"(question|answer|settled|difference|passed|hooked)-([0-9]{1,9})\.json")
+_POLLS = 50
+"""Number of polls for questions between two updates of the presence file.
+
+That file tells the supervisor that a user is there to answer.
+"""
+_AGAIN = 0.5
+"""Seconds to wait before trying again to write an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateFolder:
+    """A run's questions to the user, and the answers, as files in the folder `path`.
+
+    Only gated runs, which ask the user to approve tool calls, have such a folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, run: RunFolder) -> GateFolder:
+        """Return the folder with a run's questions and answers."""
+        return cls(run.path / "gate")
+
+    def create(self) -> None:
+        """Create the folder. Raises OSError."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+
+    def exists(self) -> bool:
+        """Return whether the folder exists, which means that the run asks the user."""
+        return self.path.is_dir()
+
+    # --- the supervisor ------------------------------------------------------------------------
+
+    def ask(self, request: ApprovalRequest) -> None:
+        """Publish a question that any gemtui process can answer. Raises OSError."""
+        write_once(self._place("question", request.number), request, LARGEST)
+
+    def settle_all_open(self, settled: Settled) -> None:
+        """Record the same outcome for all unresolved questions. Raises OSError."""
+        for number in self.question_numbers():
+            with suppress(FileExistsError):
+                self.settle(number, settled)
+
+    def last_presence(self) -> float | None:
+        """Return when a user was last present, in seconds since 1970; None means never."""
+        with suppress(OSError):
+            return (self.path / _HERE).stat().st_mtime
+        return None
+
+    def settle(self, number: int, settled: Settled) -> None:
+        """Record a question's outcome. Raises OSError."""
+        write_once(self._place("settled", number), settled, LARGEST)
+
+    def keep_former(self, number: int, data: bytes) -> None:
+        """Save the contents a file had before an approved call changed it. Raises OSError.
+
+        `number`: the number of the question about the call.
+        """
+        handle = os.open(self._former(number), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+
+    def former_bytes(self, number: int) -> bytes:
+        """Return the contents saved by `keep_former` under this number. Raises OSError."""
+        return read_small(self._former(number), LARGEST)
+
+    def _former(self, number: int) -> Path:
+        return self.path / f"before-{number}"
+
+    def differs(self, difference: Difference) -> None:
+        """Record that a file's contents differ from what was approved. Raises OSError."""
+        write_once(self._place("difference", difference.number), difference, LARGEST)
+
+    def record_passed(self, number: int, call: PassedCall) -> None:
+        """Record a call that one of the user's rules allowed. Raises OSError.
+
+        `number`: the record's number; these records are numbered separately from questions.
+        """
+        write_once(self._place("passed", number), call, LARGEST)
+
+    def record_hooked(self, number: int, call: HookedCall) -> None:
+        """Record a call that another hook changed. Raises OSError.
+
+        `number`: the record's number; these records are numbered separately from questions.
+        """
+        write_once(self._place("hooked", number), call, LARGEST)
+
+    def answer_to(self, number: int) -> Approval | None:
+        """Return the answer to a question; None if there is no readable one yet."""
+        return read_as(self._place("answer", number), Approval, LARGEST)
+
+    def is_answered(self, number: int) -> bool:
+        """Return whether a question has an answer, even an unreadable one."""
+        return os.path.lexists(self._place("answer", number))
+
+    # --- gemtui --------------------------------------------------------------------------------
+
+    def here(self) -> None:
+        """Record that a user is present to answer questions. Raises OSError.
+
+        Call this every second while the user is present.
+        """
+        (self.path / _HERE).touch(mode=0o600)
+
+    def unanswered_by_number(self) -> dict[int, bool]:
+        """Map each question's number, in order, to whether the question is unanswered."""
+        found = self._found()
+        answered = found["answer"] | found["settled"]
+        return {number: number not in answered for number in sorted(found["question"])}
+
+    def differences(self) -> list[Difference]:
+        """Return the files whose contents differed from what the user approved.
+
+        They are sorted by the number of the question that the user answered.
+        """
+        numbers = sorted(self._found()["difference"])
+        found = (read_as(self._place("difference", each), Difference, LARGEST) for each in numbers)
+        return [each for each in found if each is not None]
+
+    def passed_calls(self, known: Container[int] = ()) -> dict[int, PassedCall]:
+        """Map record numbers to the calls that one of the user's rules allowed.
+
+        `known`: the numbers of records to leave out.
+        """
+        return self._new("passed", PassedCall, known)
+
+    def hooked_calls(self, known: Container[int] = ()) -> dict[int, HookedCall]:
+        """Map record numbers to the calls that another hook changed.
+
+        `known`: the numbers of records to leave out.
+        """
+        return self._new("hooked", HookedCall, known)
+
+    def _new(self, kind: str, form: type[T], known: Container[int]) -> dict[int, T]:
+        numbers = [each for each in sorted(self._found()[kind]) if each not in known]
+        found = {each: read_as(self._place(kind, each), form, LARGEST) for each in numbers}
+        return {number: each for number, each in found.items() if each is not None}
+
+    def _found(self) -> dict[str, set[int]]:
+        """Map each kind of file in the folder to the numbers in the names of these files."""
+        names: list[str] = []
+        with suppress(OSError):
+            names = [each.name for each in self.path.iterdir()]
+        found: dict[str, set[int]] = defaultdict(set)
+        for each in filter(None, map(_FILE.fullmatch, names)):
+            found[each[1]].add(int(each[2]))
+        return found
+
+    def question_numbers(self) -> list[int]:
+        """Return the numbers of all questions asked so far, in order."""
+        return list(self.unanswered_by_number())
+
+    def waiting(self) -> list[int]:
+        """Return the numbers of the unanswered questions."""
+        return [number for number, waits in self.unanswered_by_number().items() if waits]
+
+    def has_question(self, number: int) -> bool:
+        """Return whether there is a question with this 1-based number.
+
+        Questions are numbered without gaps.
+        """
+        return os.path.lexists(self._place("question", number))
+
+    def question(self, number: int) -> ApprovalRequest | None:
+        """Return a question; None if it can't be read."""
+        return read_as(self._place("question", number), ApprovalRequest, LARGEST)
+
+    def settled(self, number: int) -> Settled | None:
+        """Return a question's outcome; None while the question is unresolved."""
+        return read_as(self._place("settled", number), Settled, LARGEST)
+
+    def answer(self, number: int, approval: Approval) -> bool:
+        """Answer a question; return False if it was already answered. Raises OSError."""
+        try:
+            write_once(self._place("answer", number), approval, LARGEST)
+        except FileExistsError:
+            return False
+        return True
+
+    def revoke(self, number: int) -> None:
+        """Revoke the rules that came with the answer to a question. Raises OSError.
+
+        `number`: the question's number.
+        """
+        self._place("back", number).touch(mode=0o600)
+
+    def is_revoked(self, number: int) -> bool:
+        """Return whether the rules that came with the answer to a question are revoked."""
+        return os.path.lexists(self._place("back", number))
+
+    def _place(self, kind: str, number: int) -> Path:
+        return self.path / f"{kind}-{number}.json"
+
+
+# --- a callback that answers -----------------------------------------------------------------------
+
+
+async def answer_questions(gate: GateFolder, approve: Approve, late: Callable[[ApprovalRequest], object]) -> None:
+    """Answer a run's questions by calling `approve` for each, until cancelled.
+
+    `approve` may be called for several questions at once. `late`: called with each question to
+    which its answer came too late, because another gemtui had already answered.
+    """
+    async with asyncio.TaskGroup() as answering:
+        number, looks = 1, 0
+        while True:
+            if looks % _POLLS == 0:
+                with suppress(OSError):
+                    await asyncio.to_thread(gate.here)
+            looks += 1
+            while gate.has_question(number):
+                request = await asyncio.to_thread(gate.question, number)
+                if request is not None:
+                    answering.create_task(_answer(gate, request, approve, late))
+                number += 1
+            await asyncio.sleep(STEP)
+
+
+async def _answer(
+    gate: GateFolder, request: ApprovalRequest, approve: Approve, late: Callable[[ApprovalRequest], object]
+) -> None:
+    try:
+        answer = await approve(request)
+        if not isinstance(answer, Approval):
+            answer = Approval.deny(f"the approval callback returned {type(answer).__name__} instead of an Approval")
+    except Exception as error:
+        answer = Approval.deny(f"the approval callback raised {type(error).__name__}")
+    while (counts := await asyncio.to_thread(_write, gate, request.number, answer)) is None:
+        await asyncio.sleep(_AGAIN)
+    if not counts:
+        late(request)
+
+
+def _write(gate: GateFolder, number: int, answer: Approval) -> bool | None:
+    """Write the answer to a question, and return whether it counts; None if it can't be written.
+
+    If the arguments in the answer can't be written as JSON, a denial is written instead.
+    """
+    with suppress(OSError):
+        try:
+            return gate.answer(number, answer)
+        except (TypeError, ValueError):  # arguments that can't be serialised as JSON
+            return gate.answer(
+                number, Approval.deny("the approval callback returned arguments that can't be written as JSON")
+            )
+    return None

@@ -2,7 +2,8 @@
 
 Nothing is started or written here, so that the command can be shown to the user first. Only flags
 the installed CLI knows are used. Permissions are passed in policy files and the turn limit in a
-settings file, all of them written for this run only.
+settings file, all of them written for this run only. If a run's options name a policy file with an
+error, there is no command, because the CLI would drop the faulty part and continue without it.
 """
 
 from __future__ import annotations
@@ -16,19 +17,21 @@ from typing import Any, Final
 
 import orjson
 
-from gemtui.agent.capabilities import STREAM_JSON, Capabilities
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.detect import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_errors import errors_in_user_policies, policy_warnings
 from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
-from gemtui.agent.search_options import DENY_OPTION, denies_options
-from gemtui.agent.settings import SETTINGS_VARIABLE
+from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, admin_policy_files
+from gemtui.agent.trust import TRUST_VALUES, TRUST_VARIABLE
+from gemtui.calls.git_repository import is_in_repository, may_hold_repository
 from gemtui.errors import OptionError
 from gemtui.files import path_exists
-from gemtui.paths import gemini_home
+from gemtui.paths import current_folder, gemini_home
 from gemtui.policy.file.levels import rules, unknown_tools
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import is_empty_folder
 from gemtui.policy.file.rule_codec import rules_to_toml
-from gemtui.policy.model.rules import ApprovalMode, Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rule, Severity
+from gemtui.policy.model.tool_catalog import ALIASES
 from gemtui.text import Clean, clean_line, visible
 
 PROMPT = "prompt.txt"
@@ -38,9 +41,6 @@ GATE = "policy-gate.toml"
 
 Only runs that ask the user have one; the supervisor writes it.
 """
-TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
-TRUST_VALUES: Final = {"true": True, "false": False}
-"""Maps the variable's values to whether they trust the folder; others have no effect."""
 
 _LISTS = frozenset({"allowed-mcp-server-names", "extensions", "include-directories", "policy"})
 """Flags whose values the CLI splits at commas and strips of whitespace."""
@@ -401,3 +401,143 @@ def _requests_allow(options: AgentOptions) -> bool:
     levels = options.permissions
     allowed = levels is not None and "allow" in (levels.file_write, levels.shell_execute, levels.network_access)
     return allowed or bool(options.approved_tools)
+
+
+# --- errors in policy files ------------------------------------------------------------------------
+
+
+_SHOWN = 3
+
+
+def policy_warnings(policies: Sequence[Path], mode: ApprovalMode | None) -> tuple[str, ...]:
+    """Return the first few warnings about these policy files, and how to see the rest.
+
+    `mode`: the run's approval mode; warnings about other modes are left out. Raises OptionError if
+    a file contains an error, which is something that the CLI would drop or ignore.
+    """
+    found = [each for each in _findings(policies) if each.mode in (None, mode)]
+    errors = [each for each in found if each.severity is Severity.ERROR]
+    if errors:
+        raise OptionError(f"policies: {finding_words(errors[0])}{_more(errors[1:])}")
+    shown, rest = found[:_SHOWN], found[_SHOWN:]
+    more = (f"there are more warnings about the policies{_more(rest)}",) if rest else ()
+    return (*map(finding_words, shown), *more)
+
+
+def errors_in_user_policies(policies: Sequence[Path]) -> Iterator[str]:
+    """Yield one line about errors in the user's own policy files, if there are any.
+
+    The line describes the first error and says how many more there are. Every session loads these
+    files, so the run starts anyway. An empty folder is an error only if a run's options name it.
+    """
+    found = _findings([path for path in policies if not is_empty_folder(path)])
+    errors = [each for each in found if each.severity is Severity.ERROR]
+    if errors:
+        more = _more(errors[1:])
+        yield f"in your own policies, which every session loads: {finding_words(errors[0])}{more}"
+
+
+def finding_words(finding: Finding) -> str:
+    """Format a finding as one line: file, rule, field, problem and suggestion."""
+    place = f", rule {finding.rule}" if finding.rule else ""
+    field = f", {finding.field}" if finding.field else ""
+    way_out = f": {finding.way_out}" if finding.way_out else ""
+    return f"{finding.file}{place}{field}: {finding.message}{way_out}"
+
+
+def _findings(policies: Sequence[Path]) -> Sequence[Finding]:
+    """Check policy files, and return all findings.
+
+    The checks are imported lazily, because often there is no file to check.
+    """
+    if not policies:
+        return ()
+    from gemtui.policy.check.check_policy import check_files
+
+    return check_files(policies)
+
+
+def _more(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    files = " ".join(dict.fromkeys(str(each.file) for each in findings))
+    return f" ({len(findings)} more: gemtui policy check {files})"
+
+
+# --- searches that pass options to git -----------------------------------------------------------
+#
+# Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run any program.
+# A run that may execute any command without asking gains nothing by that. In any other run, such a
+# search would get around restrictions imposed by the mode, the options, the policies or the settings.
+
+_SHELL = frozenset({"run_shell_command", "*"})
+_LIMITS = ("allowed", "confirmationRequired", "core", "exclude")
+"""Settings in the table `tools` that may restrict which commands can be run.
+
+See assets/gemini-cli.md#settings-as-rules.
+"""
+_SEARCH: Final = "grep_search"
+_NAMES: Final = frozenset((_SEARCH, *(old for old, name in ALIASES.items() if name == _SEARCH)))
+OPTION_REASON: Final = (
+    "Gemini CLI hands a pattern that begins with `-` to git grep as an option, which can run a "
+    "program. Write its first character as `[-]`."
+)
+"""The message to the model that says why such a search is denied."""
+DENY_OPTION: Final = Rule(
+    tools=(_SEARCH,), decision=Decision.DENY, priority=999, args_pattern='"pattern":"-', deny_message=OPTION_REASON
+)
+
+
+def denies_options(
+    options: AgentOptions,
+    ruled: Sequence[Rule],
+    policies: Iterable[Path],
+    settings: CliSettings,
+    environ: Mapping[str, str],
+) -> bool:
+    """Return whether the run's own policy must deny searches that pass options.
+
+    The first of these rules that applies decides:
+
+    1. If the run's options restrict commands, it must.
+    2. If the options name neither rules nor policy files, it need not: gemtui writes no policy for
+       such a run, whose searches are as safe as in Gemini CLI itself.
+    3. If the run may execute any command without asking, it need not.
+    4. If the run may search in a git repository, it must. Elsewhere, searches run no program.
+
+    `ruled`: the rules that come from the run's options. `policies`: the run's other policy files.
+    `settings`: the CLI's settings. `environ`: the CLI's environment.
+    """
+    if _restricts_commands(ruled):
+        return True
+    if not ruled and not options.policies:
+        return False
+    allowed = any(not _SHELL.isdisjoint(rule.tools) for rule in ruled)
+    if allowed or options.approval_mode is ApprovalMode.YOLO:
+        cwd = options.cwd or current_folder()
+        admin = admin_policy_files(settings.admin_policies(cwd))
+        limited = any(settings.get("tools", name) is not None for name in _LIMITS)
+        if not limited and not _restricts_commands(Policy.load([*policies, *admin]).rules):
+            return False
+    return _may_search_with_git(options, settings, environ)
+
+
+def _restricts_commands(rules: Iterable[Rule]) -> bool:
+    return any(rule.decision is not Decision.ALLOW and not _SHELL.isdisjoint(rule.tools) for rule in rules)
+
+
+def _may_search_with_git(options: AgentOptions, settings: CliSettings, environ: Mapping[str, str]) -> bool:
+    cwd = options.cwd or current_folder()
+    folders = (cwd, *options.include_directories, *settings.added_folders(cwd))
+    temporary = gemini_home(environ)
+    return is_in_repository(temporary) or any(map(may_hold_repository, folders))
+
+
+def is_option_search(call: Call) -> bool:
+    """Return whether git grep would treat the call's search pattern as an option."""
+    return is_search(call) and str(call.args.get("pattern", "")).startswith("-")
+
+
+def is_search(call: Call) -> bool:
+    """Return whether a call uses the tool that searches in files."""
+    return call.tool in _NAMES

@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from gemtui.agent.options import AgentOptions, option_value, run_options, with_values
-from gemtui.agent.run_option import Kept
+from gemtui.agent.options import AgentOptions, Kept, option_value, run_options, with_values
 from gemtui.errors import OptionError
 from gemtui.files import resolved, write_whole
 from gemtui.jsonfile import read_object

@@ -20,14 +20,12 @@ from pathlib import Path
 from typing import Protocol
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import ELSEWHERE, ApprovalRequest
-from gemtui.agent.capabilities import NEWEST, Capabilities
+from gemtui.agent.approval import ELSEWHERE, ApprovalRequest, Approve, GateFolder, answer_questions
 from gemtui.agent.command import Command, Machine, command_of, require_text
-from gemtui.agent.detect import NOT_FOUND, Detected, detect_cli, find_cli, version_of
+from gemtui.agent.detect import NEWEST, NOT_FOUND, Capabilities, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent, ErrorSaid, Event
-from gemtui.agent.gate_folder import GateFolder, answer_questions
-from gemtui.agent.ndjson import NdjsonReader
-from gemtui.agent.options import AgentOptions, Approve
+from gemtui.agent.options import AgentOptions
+from gemtui.agent.output import STEP, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import (
     KILLED,
@@ -42,9 +40,7 @@ from gemtui.agent.run_folder import (
     open_private,
 )
 from gemtui.agent.settings import settings_problems, settings_unread, system_settings
-from gemtui.agent.stderr import last_words
 from gemtui.agent.stream import Ending, Limit, Stream
-from gemtui.agent.tail import STEP, tail
 from gemtui.agent.trust import folder_settings
 from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
 from gemtui.files import open_regular
@@ -155,7 +151,7 @@ class GeminiRun:
         )
         reader = NdjsonReader()
         looks, asked = 0, 0
-        async for chunk in tail(self.folder.stdout, ended=self._ended, step=STEP):
+        async for chunk in tail(self.folder.stdout, ended=self._ended):
             for line in reader.feed(chunk):
                 for event in stream.feed(line):
                     yield event

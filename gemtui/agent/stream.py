@@ -30,8 +30,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.ndjson import Malformed, Parsed
-from gemtui.agent.turn_counter import TurnLimit
+from gemtui.agent.output import Malformed, Parsed, TurnLimit
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.transcript import tool_output
 from gemtui.transcript.parts import Part, mapping, string

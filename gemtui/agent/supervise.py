@@ -4,6 +4,12 @@ Started as `python -m gemtui.agent.supervise FOLDER`. Because the supervisor has
 outlives gemtui, which only reads the run's folder and can be closed and opened again during the
 run. The run ends when SIGTERM, SIGINT or SIGHUP is sent to the supervisor, or when the abort file
 appears.
+
+The supervisor's parent is the guardian, which ends the run if the supervisor is killed. A process
+can't react to its own SIGKILL, and a command can leave its parent, its session and its environment
+(`env -i setsid nohup ...`). Therefore, where the operating system supports it, the guardian is a
+child subreaper: every descendant that loses its parent becomes the guardian's child
+(`process_tree.adopt_strays`), and the guardian reaps it.
 """
 
 from __future__ import annotations
@@ -24,9 +30,8 @@ from typing import Protocol
 import psutil
 
 from gemtui.agent import process_tree
-from gemtui.agent.guardian import guarded
+from gemtui.agent.output import TurnWatch
 from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Owner, Request, RunFolder, open_private
-from gemtui.agent.turn_counter import TurnWatch
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
@@ -470,6 +475,49 @@ def _start_words(error: OSError, request: Request) -> str:
     if isinstance(error, FileNotFoundError):
         return "spawn gemini ENOENT"
     return f"spawn gemini: {error.strerror or error}"
+
+
+# --- the guardian ----------------------------------------------------------------------------------
+
+
+def guarded(work: Callable[[], object]) -> bool:
+    """Call `work` in a child process with its own session, and wait for the child.
+
+    Returns True if `work` returned, and False if the child was killed or failed. Call this while
+    the process has only one thread. From then on, this process ignores the signals that end a run.
+    Raises OSError if no process can be started.
+    """
+    process_tree.adopt_strays()
+    pid = os.fork()
+    if pid == 0:
+        _work(work)
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    return _reap_until(pid) == 0
+
+
+def _work(work: Callable[[], object]) -> None:
+    """Call `work` in the child process and exit; never returns."""
+    code = 1
+    try:
+        os.setsid()
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _reap_until(pid: int) -> int:
+    """Reap all children until the process `pid` has ended; return its wait status."""
+    while True:
+        ended, status = os.wait()
+        if ended == pid:
+            return status
+
+
+# --- the program -----------------------------------------------------------------------------------
 
 
 def main(

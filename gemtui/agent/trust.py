@@ -14,17 +14,19 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISDIR
+from typing import Final
 
 import msgspec
 import orjson
 
-from gemtui.agent.cli_settings import CliSettings
-from gemtui.agent.command import TRUST_VALUES, TRUST_VARIABLE
-from gemtui.agent.settings import read_settings
+from gemtui.agent.settings import CliSettings, read_settings
 from gemtui.errors import OptionError
 from gemtui.files import read_small, resolved, write_whole
 from gemtui.paths import gemini_home, make_own_folder, state_dir
 
+TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
+TRUST_VALUES: Final = {"true": True, "false": False}
+"""Maps the variable's values to whether they trust the folder; others have no effect."""
 _PARENT = "TRUST_PARENT"
 _TRUSTING = frozenset({"TRUST_FOLDER", _PARENT})
 _DISTRUST = "DO_NOT_TRUST"

@@ -14,7 +14,7 @@ import click
 
 from gemtui.agent.gemini import GeminiRun, unstarted
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.tail import tail
+from gemtui.agent.output import tail
 from gemtui.commands.output import note
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_cli import RunArguments
@@ -24,12 +24,12 @@ from gemtui.errors import CliNotFound, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import before_run_report
-from gemtui.runs.gate.conversation import Conversation
+from gemtui.runs.causes import until_words, wait_until
+from gemtui.runs.gate.questions import Conversation
 from gemtui.runs.gate.user_commands import report_failures
 from gemtui.runs.listing import prune_runs, waiting_words
-from gemtui.runs.quota import until_words, wait_until
-from gemtui.runs.undo.checkpoint_state import CheckpointPhase, checkpoint_state
-from gemtui.runs.worktrees.worktrees import require_new
+from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
+from gemtui.runs.worktrees import require_new
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25

@@ -24,11 +24,9 @@ from gemtui.errors import GemtuiError
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
 from gemtui.policy.file.policy_files import path_of
-from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.gate.granted import ALWAYS
 from gemtui.runs.gate.proposal import Form
-from gemtui.runs.gate.questions import Question
-from gemtui.runs.gate.similar_calls import similar_calls
+from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation, Question
+from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
 from gemtui.text import Clean, cells, clean_line, counted, visible, visible_line
 
 _AROUND = 8
@@ -133,7 +131,7 @@ class TerminalQuestions:
     async def ask_all(self) -> None:
         """Ask each question of the run as it arrives, until cancelled."""
         gone = threading.Event()
-        threading.Thread(target=self._talk.questions.stay, args=(gone,), daemon=True).start()
+        threading.Thread(target=self._talk.stay, args=(gone,), daemon=True).start()
         try:
             while True:
                 for question in await asyncio.to_thread(self._talk.refresh):
@@ -240,13 +238,12 @@ class TerminalQuestions:
         except OSError as error:
             self._tell(f"The answer could not be saved: {error}")
             return False
-        match given.counted:
-            case Counted.FIRST if saved:
-                self._tell(f"{saved}: {path_of(ALWAYS)}")
-            case Counted.NOT_KEPT:
-                self._tell(f"Allowed for this run; the rule could not be saved: {given.problem}")
-            case Counted.SECOND:
-                self._tell(ELSEWHERE)
+        if not given:
+            self._tell(ELSEWHERE)
+        elif given.problem:
+            self._tell(f"Allowed for this run; the rule could not be saved: {given.problem}")
+        elif saved:
+            self._tell(f"{saved}: {path_of(ALWAYS)}")
         return True
 
     def _show(self, asked: Asked) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from gemtui.agent.run_option import RunOption
+    from gemtui.agent.options import RunOption
 
 MODES = ("default", "auto_edit", "plan", "yolo")
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
@@ -71,7 +71,7 @@ class SetupCommand(click.Command):
         ]
 
     def _option(self, option: RunOption) -> click.Option:
-        from gemtui.agent.run_option import OptionKind
+        from gemtui.agent.options import OptionKind
 
         more: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
         match option.kind:

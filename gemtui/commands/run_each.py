@@ -21,7 +21,7 @@ from gemtui.errors import GemtuiError
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.listing import prune_runs
-from gemtui.runs.worktrees.worktrees import require_new
+from gemtui.runs.worktrees import require_new
 from gemtui.text import clean_line
 
 

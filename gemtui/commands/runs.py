@@ -10,9 +10,8 @@ from pathlib import Path
 import click
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Difference
-from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.prompt_queue import PromptQueue
+from gemtui.agent.approval import Difference, GateFolder
+from gemtui.agent.prompt_queue import PromptQueue, load_queue
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width, to_stdout
 from gemtui.commands.runs_serve import answer, questions, queue, say
 from gemtui.commands.shared_options import json_option, run_ids
@@ -20,7 +19,7 @@ from gemtui.jsonout import encode, encode_array
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.ending import RunState
-from gemtui.runs.gate.questions import Question, Questions
+from gemtui.runs.gate.questions import Conversation, Question
 from gemtui.runs.listing import (
     BROKEN,
     Run,
@@ -34,9 +33,8 @@ from gemtui.runs.listing import (
     with_outcome,
 )
 from gemtui.runs.listing import clear_runs as clear_runs
-from gemtui.runs.queue_state import load_queue
-from gemtui.runs.stop import stop_run as end_run
-from gemtui.runs.undo.checkpoint_state import checkpoint_state
+from gemtui.runs.listing import stop_run as end_run
+from gemtui.runs.undo.checkpointing import checkpoint_state
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, clean, clean_line, counted, duration, ellipsis, relative, size, visible_line
 from gemtui.transcript.diffs import hunks_of
@@ -101,10 +99,10 @@ def _list(*, as_json: bool) -> None:
 def show(id: str, as_json: bool) -> None:
     """Show everything about one run, including its whole prompt."""
     run = with_outcome(find_run(runs_dir(), id))
-    from gemtui.runs.files.tracker import recorded_files
+    from gemtui.runs.changed_files import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files, questions = (recorded_files(run, gemini_home()), Questions(GateFolder.of(run.folder)).refresh())
+    files, questions = (recorded_files(run, gemini_home()), Conversation.of(run).refresh())
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
     waits = load_queue(PromptQueue.of(run.folder)).undelivered

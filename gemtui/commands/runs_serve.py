@@ -11,20 +11,20 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.agent.approval import Settled
-from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.prompt_queue import LARGEST, PromptQueue
+from gemtui.agent.approval import GateFolder, Settled
+from gemtui.agent.prompt_queue import LARGEST, PromptQueue, load_queue
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_stdout
 from gemtui.commands.run_ask import question_lines
 from gemtui.commands.shared_options import json_option, run_ids
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.jsonout import encode_array
 from gemtui.runs.ending import RunState
-from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation
-from gemtui.runs.gate.questions import Question
-from gemtui.runs.gate.served import (
+from gemtui.runs.gate.questions import (
+    AnswerOutcome,
+    Asked,
+    Conversation,
+    Question,
     WaitingQuestion,
-    conversation_of,
     first_token,
     outcome_of,
     parse_name,
@@ -32,7 +32,6 @@ from gemtui.runs.gate.served import (
     waiting_questions,
 )
 from gemtui.runs.listing import Run, find_run, list_runs, runs_dir
-from gemtui.runs.queue_state import load_queue
 from gemtui.text import Clean, clean_line, duration, visible_line
 from gemtui.transcript.model import Consent
 
@@ -136,7 +135,7 @@ def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_jso
         raise click.UsageError(
             f"{id!r} may mean another run by now: give the run's id, or the question's id from gemtui runs questions"
         )
-    talking = conversation_of(run)
+    talking = Conversation.of(run)
     question = next((each for each in talking.refresh() if each.number == number), None)
     if question is None:
         listed = f"gemtui runs questions {run.id[:_SHORT]}"

@@ -15,7 +15,7 @@ from gemtui.commands.shared_options import HELP, dry_run_option, json_option, ye
 from gemtui.commands.undo import step_lines
 from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
-from gemtui.runs.worktrees.worktrees import (
+from gemtui.runs.worktrees import (
     AppliedWorktree,
     ComparedFile,
     WorktreeChange,

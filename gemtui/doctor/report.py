@@ -17,8 +17,7 @@ from importlib.metadata import version as version_of_package
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.capabilities import ALIASES, MODELS
-from gemtui.agent.detect import INSTALL_LINK, Detected, detect_cli
+from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.api import problem_dict
 from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS

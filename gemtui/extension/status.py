@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import CliSettings, at
+from gemtui.agent.settings import CliSettings, at
 from gemtui.agent.trust import folder_settings
 from gemtui.errors import GemtuiError
 from gemtui.extension.content import MARK, NAME, is_current, offers_mcp

@@ -14,6 +14,7 @@ from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import config_file, gemini_home
 from gemtui.runs.budget import check_budget, day_budget
+from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.gate.checks import check_gate
 from gemtui.runs.gate.user_commands import (
     SETTINGS,
@@ -23,8 +24,7 @@ from gemtui.runs.gate.user_commands import (
     keep_failure,
     look_for_programs,
 )
-from gemtui.runs.run_policy import RunPolicy
-from gemtui.runs.worktrees.worktrees import enter_worktree, leave_worktree
+from gemtui.runs.worktrees import enter_worktree, leave_worktree
 
 
 class GeminiAdapter(gemini.UnguardedAdapter):

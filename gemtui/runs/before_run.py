@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.cli_settings import SettingsFile
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.settings import SettingsFile
 from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import destinations, env_files, env_variables, is_of_user, risky_variables, written_by
 from gemtui.calls.later_files import agents_that_start

@@ -12,17 +12,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-import orjson
-
-from gemtui.agent.capabilities import ALIASES
+from gemtui.agent.detect import ALIASES
 from gemtui.agent.options import AgentOptions, dollars_text
+from gemtui.agent.output import NewEvents, TurnWatch
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.tail import NewLines
-from gemtui.agent.turn_counter import TurnWatch
 from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError
 from gemtui.kept.run_copies import session_files
 from gemtui.paths import cache_dir, config_file, gemini_home
@@ -114,7 +111,7 @@ class RunBudget:
         self._prices = load_prices()
         self._home = gemini_home({**os.environ, **request.environ})
         self._id = about.get("resume") or about.get("session_id")
-        self._init = NewLines(folder.stdout)
+        self._init = NewEvents(folder.stdout, "init")
         self._turns = TurnWatch(folder.stdout, None)
         self._lock = threading.Lock()
         self._logs: dict[Path, SessionLog] = {}
@@ -211,13 +208,9 @@ class RunBudget:
 
         The id that gemtui requested can't be used, because an older CLI chooses its own.
         """
-        for line in self._init.read():
-            with suppress(orjson.JSONDecodeError):
-                event = orjson.loads(line)
-                if isinstance(event, dict) and event.get("type") == "init":
-                    id = event.get("session_id")
-                    return id if isinstance(id, str) and "/" not in id else None
-        return None
+        event = next(self._init.read(), {})
+        id = event.get("session_id")
+        return id if isinstance(id, str) and "/" not in id else None
 
     def _refresh(self, log: SessionLog) -> bool:
         """Read what has been added to a session's file; return whether anything was.

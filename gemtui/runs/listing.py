@@ -1,4 +1,4 @@
-"""List past and present runs from their folders, and limit their disk usage.
+"""List past and present runs from their folders, end them, and limit their disk usage.
 
 A run's folder is kept after the run as the record of its prompt and output. If there are too many
 folders, or they use too much space, the oldest are removed, but never those of runs that are still
@@ -7,6 +7,7 @@ working.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -15,26 +16,27 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from gemtui.agent import process_tree
+from gemtui.agent.approval import GateFolder
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gate_folder import GateFolder
-from gemtui.agent.gemini import owner_lives
-from gemtui.agent.ndjson import NdjsonReader, Parsed
-from gemtui.agent.prompt_queue import PromptQueue
+from gemtui.agent.gemini import GeminiRun, owner_lives
+from gemtui.agent.output import NdjsonReader, Parsed
+from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
+from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
 from gemtui.paths import state_dir
 from gemtui.runs.ending import RunState, Status, status_of
-from gemtui.runs.follow_up import settle
-from gemtui.runs.kept_outcome import KeptOutcome, kept_outcome, read_outcome
+from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.model import excerpt
@@ -519,3 +521,38 @@ def last_policies(place: Path, folder: Path) -> tuple[Path, ...]:
 
 
 _OPTION = "--policy="
+
+
+# --- ending a run ----------------------------------------------------------------------------------
+
+
+GRACE = 3.0
+"""Seconds between SIGTERM and SIGKILL for processes without a supervisor."""
+
+
+def stop_run(run: Run) -> bool:
+    """End all of a run's processes; return whether none is left.
+
+    Blocks for some seconds. A living supervisor ends the processes and records the exit; if the
+    supervisor is dead, this function does both. Raises OSError if the record can't be written.
+    """
+    request = run.folder.request()
+    if run.state is RunState.RUNNING and request is not None:
+        running = GeminiRun(run.folder, request)
+        running.abort()
+        asyncio.run(running.wait())
+    process_tree.end_processes(partial(_left, run), grace=GRACE)
+    if run.folder.exit() is None:
+        now = datetime.now(UTC)
+        run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))
+    if _left(run):
+        return False
+    run.folder.clean(request)
+    ResumeGuard().after(run.folder)
+    return True
+
+
+def _left(run: Run) -> set[psutil.Process]:
+    ended = run.folder.exit()
+    recorded = () if ended is None else ended.left
+    return process_tree.tagged(run.id) | process_tree.still_running(recorded)

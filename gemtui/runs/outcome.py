@@ -3,11 +3,13 @@
 gemtui makes finer distinctions than the CLI's notion of success (assets/gemini-cli.md#endings):
 denied tools, loops, blocked prompts and missing answers don't count as plain success. What the
 CLI's output doesn't show can't be reported; for example, an answer that the model truncated at its
-token limit looks like any other.
+token limit looks like any other. Outcomes of finished runs are cached, so that lists needn't read
+their output.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from collections import Counter
@@ -18,26 +20,28 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 
 from gemtui.agent.approval import SAID_NO
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, TextSaid, ToolResult, ToolUse
-from gemtui.agent.run_folder import Request
-from gemtui.agent.stderr import meaningful_lines
+from gemtui.agent.gemini import GeminiRun
+from gemtui.agent.output import meaningful_lines
+from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.stream import Limit
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
+from gemtui.files import changed_at, read_small
+from gemtui.jsonfile import read_object
 from gemtui.policy.model.rules import Call
-from gemtui.runs.causes import cause_of
+from gemtui.runs.causes import cause_of, renewed_at, until_words
+from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.ending import Status
-from gemtui.runs.quota import renewed_at, until_words
-from gemtui.runs.run_policy import RunPolicy
-from gemtui.runs.unreported_writes import was_written
 from gemtui.text import Clean, clean_line, counted, ellipsis
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.tool_output import is_blocked
-from gemtui.transcript.tools import WRITING, kind_of
+from gemtui.transcript.tools import WRITING, ToolKind, kind_of
 
 _HOOK = re.compile(r"Agent execution stopped by hook: (.*)", re.DOTALL)
 GO_ON = "Continue where you stopped."
@@ -570,3 +574,132 @@ def outcome_line(outcome: RunOutcome, *, resume: str | None = None) -> Clean:
         ways = ways.replace("continue the session", f"continue the session ({command})", 1)
     line = f"{what} ({said})" if said else what
     return clean_line(f"{line}: {ways}" if ways else line)
+
+
+# --- cached outcomes -------------------------------------------------------------------------------
+
+
+_FILE = "outcome.json"
+_RULES = 1
+"""The version of the code that determines outcomes.
+
+It is increased when the same output yields a different outcome, which invalidates the cache.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOutcome:
+    """How a finished run ended, with the numbers of denied and failed tool calls.
+
+    `sizes`: the sizes in bytes of the stdout and stderr from which this was determined; the cache
+    is outdated if they differ.
+    """
+
+    status: Status
+    refused: int
+    failed: int
+    sizes: tuple[int, int]
+    rules: int = _RULES
+
+
+def kept_outcome(folder: RunFolder) -> KeptOutcome | None:
+    """Return the cached outcome of a run; None if it is missing or outdated."""
+    with suppress(OSError, msgspec.ValidationError):
+        kept = msgspec.convert(read_object(folder.path / _FILE), KeptOutcome)
+        if (kept.rules, kept.sizes) == (_RULES, _sizes(folder)):
+            return kept
+    return None
+
+
+def read_outcome(folder: RunFolder, request: Request) -> KeptOutcome | None:
+    """Determine a finished run's outcome from all of its output, and cache it.
+
+    Returns None if how the run ended was not recorded. Takes time proportional to the output.
+    """
+    sizes, progress, run = _sizes(folder), RunProgress(), GeminiRun(folder, request)
+
+    async def read() -> None:
+        async for event in run.events():
+            progress.add(event)
+
+    if run.exit() is None:
+        return None
+    asyncio.run(read())
+    return _keep(folder, progress, run.stderr(), sizes)
+
+
+def keep_outcome(folder: RunFolder, progress: RunProgress, stderr: str) -> KeptOutcome | None:
+    """Cache and return the outcome of a run whose events have been followed.
+
+    Returns None if the run hasn't ended. `progress`: the facts from the events.
+    """
+    return _keep(folder, progress, stderr, _sizes(folder))
+
+
+def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[int, int]) -> KeptOutcome | None:
+    outcome = progress.outcome(stderr)
+    if outcome is None:
+        return None
+    found = KeptOutcome(
+        status=outcome.status, refused=sum(progress.refused.values()), failed=progress.failed.total(), sizes=sizes
+    )
+    with suppress(OSError):  # if this fails, the output is read again
+        folder.write(_FILE, orjson.dumps(found).decode())
+    return found
+
+
+def _sizes(folder: RunFolder) -> tuple[int, int]:
+    return _size(folder.stdout), _size(folder.stderr)
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+# --- calls without a result ------------------------------------------------------------------------
+
+
+_SLACK = 1.0
+"""How many seconds a file's time may be earlier than the call that wrote it."""
+
+
+def was_written(call: ToolCall, path: Path, *, ended: datetime | None = None) -> bool | None:
+    """Return whether a call's write or edit is on disk; None if unknown.
+
+    True if the file has exactly the written contents, or an edit's new text but not the old text.
+    False if the file is missing, has an edit's old text but not the new text, or has not changed
+    since the call. If the file has changed since the end of the run, the result may be None.
+    `ended`: when the run ended; None means right now. Reads the disk.
+    """
+    changed = changed_at(path)
+    late = ended is not None and changed > ended.timestamp() + _SLACK
+    try:
+        text = _plain(read_small(path).decode())
+    except FileNotFoundError:
+        return None if late else False
+    except (OSError, ValueError):
+        return None
+    found = _holds(call, text)
+    if found is None and call.time is not None and changed < call.time.timestamp() - _SLACK:
+        return False
+    return None if late and not found else found
+
+
+def _holds(call: ToolCall, text: str) -> bool | None:
+    """Return whether a file's text is what the call would write; None if unclear."""
+    content = call.args.get("content")
+    if kind_of(call.name) is ToolKind.WRITE:
+        return True if isinstance(content, str) and text == _plain(content) else None
+    old, new = (_plain(string(call.args.get(name))) for name in ("old_string", "new_string"))
+    if not old:
+        return True if text == new else None
+    was = old in (text.replace(new, "\0") if new and old in new else text)
+    now = bool(new) and new in (text.replace(old, "\0") if new in old else text)
+    return None if was == now else now
+
+
+def _plain(text: str) -> str:
+    """Convert CRLF to LF, because edits keep the line endings that a file has."""
+    return text.replace("\r\n", "\n")

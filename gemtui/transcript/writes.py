@@ -1,7 +1,7 @@
 """The files that a run has written, one row per file, derived from its tool calls.
 
 assets/architecture.md#the-files-of-a-run describes the rules for these rows. Facts from the disk
-are added by `gemtui.runs.files.tracker`.
+are added by `gemtui.runs.changed_files`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 from gemtui.agent.events import AgentEvent
 from gemtui.agent.fold import Fold
-from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Stream
 from gemtui.transcript.model import Author, DiffDisplay, Message, Notice, Text, ToolCall, ToolStatus
 from gemtui.transcript.writes import FileWrite, WriteStatus, write_of, writing_calls

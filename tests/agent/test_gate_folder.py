@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, Settled
 from gemtui.agent.run_folder import RunFolder
 from gemtui.transcript.model import Consent
 

@@ -17,7 +17,6 @@ import psutil
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import rerun_line
 from gemtui.agent.events import (
     AgentEvent,
@@ -33,7 +32,7 @@ from gemtui.agent.events import (
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import KILLED, RUN_TAG, RunFolder
-from gemtui.agent.settings import settings_unread
+from gemtui.agent.settings import CliSettings, settings_unread
 from gemtui.policy.file.levels import Level, PermissionPolicy
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.outcome import RunProgress

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.ndjson import Malformed, NdjsonReader, Parsed, read_ndjson
+from gemtui.agent.output import Malformed, NdjsonReader, Parsed, read_ndjson
 
 
 async def collect(chunks: Iterable[bytes | str], **options: int) -> list[Parsed | Malformed]:

@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from gemtui.agent.options import AgentOptions, run_options
-from gemtui.agent.run_option import OptionKind
+from gemtui.agent.options import AgentOptions, OptionKind, run_options
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import CAPABILITIES
 

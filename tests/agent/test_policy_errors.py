@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.capabilities import NEWEST
 from gemtui.agent.command import Machine, command_of
+from gemtui.agent.detect import NEWEST
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.errors import OptionError

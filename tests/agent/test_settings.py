@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.capabilities import Capabilities
-from gemtui.agent.cli_settings import CliSettings
 from gemtui.agent.command import Machine, command_of
+from gemtui.agent.detect import Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.settings import SETTINGS_VARIABLE, settings_unread, system_settings
+from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, settings_unread, system_settings
 from gemtui.policy.model.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0

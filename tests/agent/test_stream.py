@@ -24,7 +24,7 @@ from gemtui.agent.events import (
     ToolResult,
     ToolUse,
 )
-from gemtui.agent.ndjson import NdjsonReader, Parsed
+from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Limit, Stream
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"

@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Difference
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Difference, GateFolder
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.trust import remember
 from gemtui.runs.ending import RunState

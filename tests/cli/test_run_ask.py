@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions, question_lines
-from gemtui.runs.gate.conversation import Conversation
-from gemtui.runs.gate.questions import Question
+from gemtui.runs.gate.questions import Conversation, Question
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.transcript.model import Consent
 from tests.cli.test_run_real import begin, finish

@@ -178,7 +178,7 @@ def test_messages_and_prompts_reach_the_run(asker: Asker, gemtui: Gemtui) -> Non
 
 def test_who_is_second_while_answering_is_told(asker: Asker, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another answer comes between the look at the question and ours."""
-    from gemtui.runs.gate.conversation import Conversation
+    from gemtui.runs.gate.questions import Conversation
 
     asker.files.ask(ASKED)
     before = Conversation.asked

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import ApprovalRequest, GateFolder, Settled
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.cli import main
 from gemtui.runs.listing import runs_dir

@@ -11,7 +11,7 @@ import pytest
 
 from gemtui.agent import trust
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.runs.worktrees.worktrees import make_worktree
+from gemtui.runs.worktrees import make_worktree
 from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import files_of, put
 from tests.checkpoints.test_repositories import repository

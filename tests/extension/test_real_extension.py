@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.capabilities import parse_help
-from gemtui.agent.detect import Cli, Detected, FoundBy
+from gemtui.agent.detect import Cli, Detected, FoundBy, parse_help
 from gemtui.extension.install import install_extension, remove_extension
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import data_dir, extension_dir, live_dir, vault_dir

@@ -13,8 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from gemtui.agent.approval import Approval, ApprovalRequest
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.agent.run_folder import RunFolder
 
 LONGEST = 0.15

@@ -7,11 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gemtui.agent.approval import Approval, ApprovalRequest, HookedCall, PassedCall, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.gate.answered_calls import AnsweredCalls
-from gemtui.runs.gate.questions import Question, Questions, UnaskedCalls
+from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
 from gemtui.transcript.model import Author, Consent, Message, Text, ToolCall, ToolStatus, Transcript
 
 
@@ -101,7 +100,7 @@ def test_what_did_not_change_keeps_its_outline() -> None:
 def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "run")
     gate = GateFolder.of(folder)
-    questions = Questions(gate)
+    questions = Conversation(gate, tmp_path)
     assert questions.refresh() == ()
     gate.create()
     gate.ask(ApprovalRequest(tool_name="glob", arguments={"pattern": "\ud800\0"}, number=2))
@@ -112,7 +111,7 @@ def test_questions_are_followed_as_files(tmp_path: Path) -> None:
     assert gate.answer(1, Approval.allow())
     assert not gate.answer(1, Approval.deny())
     assert [each.number for each in questions.refresh() if each.waits] == [2]
-    assert questions.all[0].settled is None
+    assert questions.refresh()[0].settled is None
     gate.settle(1, Settled(consent=Consent.ALLOWED))
     gate.settle(2, Settled(consent=Consent.ABANDONED))
     assert [each.settled and each.settled.consent for each in questions.refresh()] == [

@@ -12,8 +12,7 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.checkpoints.store import Reason, only_one, open_store
 from gemtui.checkpoints.undo import covered_calls, open_project
 from gemtui.runs.undo import checkpointing
-from gemtui.runs.undo.checkpoint_state import CheckpointPhase, checkpoint_state
-from gemtui.runs.undo.checkpointing import RunCheckpoints, project_of
+from gemtui.runs.undo.checkpointing import CheckpointPhase, RunCheckpoints, checkpoint_state, project_of
 from tests.checkpoints.projects import put
 from tests.patience import PATIENCE
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder
 from gemtui.policy.file.policy_files import path_of
-from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.gate.granted import ALWAYS
+from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation
+from gemtui.runs.gate.similar_calls import ALWAYS
 
 COMMAND = {"tool_name": "run_shell_command", "arguments": {"command": "make all"}}
 
@@ -47,13 +46,11 @@ def test_the_first_answer_counts_and_a_second_says_so(
     gate: GateFolder, tmp_path: Path, answer: Callable[[Conversation, Asked], AnswerOutcome], kept: tuple[str, bool]
 ) -> None:
     talking, asked = talk(gate, tmp_path, **COMMAND)
-    assert answer(talking, asked).counted is Counted.FIRST
+    assert answer(talking, asked)
     written = gate.answer_to(1)
     assert written is not None
     assert (written.consent.value, bool(written.rules)) == kept
-    second = answer(talking, asked)
-    assert second.counted is Counted.SECOND
-    assert not second
+    assert not answer(talking, asked)
 
 
 def test_always_is_kept_only_if_the_answer_counted(gate: GateFolder, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.runs.files.tracker import FileTracker
+from gemtui.runs.changed_files import FileTracker
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals

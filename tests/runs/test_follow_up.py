@@ -13,17 +13,16 @@ import pytest
 
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.prompt_queue import PromptQueue
+from gemtui.agent.prompt_queue import PromptQueue, hand_on, send_next, settle, went_on
 from gemtui.agent.run_folder import Exit, Request, RunFolder
 from gemtui.errors import OptionError
 from gemtui.policy.file.levels import Level, PermissionPolicy
-from gemtui.runs.follow_up import hand_on, send_next, settle, went_on
 
 KILLED = """
 import asyncio, os, signal, sys, threading
 from pathlib import Path
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.runs.follow_up import send_next
+from gemtui.agent.prompt_queue import send_next
 from tests.runs.test_follow_up import begun
 
 def child(run, step):

@@ -17,18 +17,27 @@ import psutil
 import pytest
 
 import gemtui.extension
-from gemtui.agent import gate_folder
-from gemtui.agent.approval import ALTERED, DIFFERS, MOVED, PASSED, UNGATED, Approval, ApprovalRequest, HookedCall
+from gemtui.agent import approval
+from gemtui.agent.approval import (
+    ALTERED,
+    DIFFERS,
+    MOVED,
+    PASSED,
+    UNGATED,
+    Approval,
+    ApprovalRequest,
+    GateFolder,
+    HookedCall,
+)
 from gemtui.agent.command import GATE
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Owner, Request, RunFolder
 from gemtui.policy.engine.decide import decide
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.model.rules import Call, Decision
-from gemtui.runs.gate.approved_writes import PutBackError, restore_former
 from gemtui.runs.gate.gate import CHANGED, LED, NESTED, NOBODY, RACES, TROUBLE, Gate
 from gemtui.runs.gate.user_commands import UserCommands
+from gemtui.runs.gate.verification import PutBackError, restore_former
 from gemtui.transcript.model import Consent
 from gemtui.transcript.seal import PROPERTY, sealed, unsealed
 from tests.patience import PATIENCE
@@ -346,7 +355,7 @@ def test_denies_for_a_sub_agent_stand_above_the_seal(
 
 
 def test_what_is_too_large_to_be_shown_is_refused(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_folder, "LARGEST", 100_000)
+    monkeypatch.setattr(approval, "LARGEST", 100_000)
     refused = asker.call("write_file", file_path="a", content="x" * 100_000)
     assert refused == {"decision": "deny", "reason": f"{TROUBLE}: File too large"}
     assert asker.files.question_numbers() == []

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.capabilities import NEWEST
-from gemtui.agent.cli_settings import CliSettings, SettingsFile
 from gemtui.agent.command import GATE, UNASKED, Command, Machine, command_of, rerun_line
+from gemtui.agent.detect import NEWEST
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.agent.settings import CliSettings, SettingsFile
 from gemtui.calls.effect import CallContext, effect
 from gemtui.calls.later_files import starts_it
 from gemtui.policy.engine.decide import Engine, Setup

@@ -13,9 +13,8 @@ from typing import Any
 import psutil
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest
+from gemtui.agent.approval import DIFFERS, Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import AgentEvent, Done, PermissionRequest
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import WRITE, EffectKind
 from gemtui.runs.gate.gate import LED

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import Approval, ApprovalRequest
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, answer_questions
 from gemtui.agent.events import Done
-from gemtui.agent.gate_folder import GateFolder, answer_questions
 from gemtui.paths import live_dir
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.gate.gate import TROUBLE

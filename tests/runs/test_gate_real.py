@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest
+from gemtui.agent.approval import ELSEWHERE, Approval, ApprovalRequest, GateFolder
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, PermissionRequest, ResultStatus, ToolResult
 from gemtui.agent.fold import Fold
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.run_folder import RunFolder
 from gemtui.runs.enrich import enrich
 from gemtui.runs.gate.gate import NOBODY

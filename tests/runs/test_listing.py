@@ -14,9 +14,8 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest
+from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState

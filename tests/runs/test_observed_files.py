@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.files.observed import seen_files, too_large
+from gemtui.runs.folder_state import seen_files, too_large
 from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE
 

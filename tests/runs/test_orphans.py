@@ -19,8 +19,7 @@ from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import RUN_TAG, ProcessId, RunFolder
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import clear_runs, list_runs, prune_runs, runs_usage
-from gemtui.runs.stop import stop_run
+from gemtui.runs.listing import clear_runs, list_runs, prune_runs, runs_usage, stop_run
 from tests.fake_cli import INIT, FakeCli
 from tests.runs.test_listing import add_run
 

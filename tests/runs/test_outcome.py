@@ -13,12 +13,12 @@ import pytest
 
 from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.fold import Fold
-from gemtui.agent.ndjson import NdjsonReader
+from gemtui.agent.output import NdjsonReader
 from gemtui.agent.run_folder import About, Request
 from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.ending import Status
 from gemtui.runs.outcome import RunOutcome, RunProgress, plain_message, refusal_words, retry_words
-from gemtui.runs.run_policy import RunPolicy
 from gemtui.transcript.model import ToolCall, ToolStatus
 from gemtui.transcript.writes import WriteStatus, write_of, writing_calls
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.cli_settings import CliSettings
+from gemtui.agent.settings import CliSettings
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.runs.effective_policy import effective_policy
 

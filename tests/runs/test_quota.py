@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gemtui.runs.quota import renewed_at
+from gemtui.runs.causes import renewed_at
 
 NOW = datetime(2026, 11, 23, 14, 0, tzinfo=UTC)
 

@@ -12,8 +12,7 @@ from gemtui.agent.approval import ApprovalRequest
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.model.rules import Call
-from gemtui.runs.gate.granted import ALWAYS, Granted, keep_always
-from gemtui.runs.gate.similar_calls import SimilarCalls, similar_calls
+from gemtui.runs.gate.similar_calls import ALWAYS, Granted, SimilarCalls, keep_always, similar_calls
 
 SHELL = "run_shell_command"
 

@@ -18,7 +18,7 @@ from gemtui.errors import OptionError, WorktreeError, WorktreeNotFound
 from gemtui.paths import checkpoints_dir, config_file, worktrees_dir
 from gemtui.runs.undo.checkpointing import prune_checkpoints
 from gemtui.runs.undo.undo import redo_project
-from gemtui.runs.worktrees.worktrees import (
+from gemtui.runs.worktrees import (
     apply_worktree,
     compare,
     enter_worktree,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.approval import ApprovalRequest
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.trust import remember
 from gemtui.runs.listing import list_runs, runs_dir
 from tests.fake_cli import INIT, FakeCli

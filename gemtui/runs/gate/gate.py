@@ -33,12 +33,12 @@ from gemtui.agent.approval import (
     Approval,
     ApprovalRequest,
     Away,
+    GateFolder,
     HookedCall,
     PassedCall,
     Settled,
 )
 from gemtui.agent.command import GATE
-from gemtui.agent.gate_folder import GateFolder
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.agent.supervise import pause
@@ -47,12 +47,11 @@ from gemtui.calls.paths import absolute, cli_spelling, named_path
 from gemtui.files import resolved
 from gemtui.policy.model.rules import ApprovalMode, Call, Rule
 from gemtui.policy.words import rule_place
-from gemtui.runs.gate.approved_writes import ApprovedWrites, CallKey
-from gemtui.runs.gate.calls import AGENT, CallWatch
-from gemtui.runs.gate.granted import Granted
 from gemtui.runs.gate.policy import GatePolicy, Judgement, Way
 from gemtui.runs.gate.server import GateServer, IsGone
+from gemtui.runs.gate.similar_calls import Granted
 from gemtui.runs.gate.user_commands import ON_ASK, UserCommands, start_command
+from gemtui.runs.gate.verification import AGENT, ApprovedWrites, CallKey, CallWatch
 from gemtui.transcript.model import Consent
 from gemtui.transcript.parts import mapping, string
 from gemtui.transcript.seal import is_sealed, new_seal, sealed, unsealed

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, auto
 from pathlib import Path
 
-from gemtui.agent.cli_settings import at
+from gemtui.agent.command import DENY_OPTION, OPTION_REASON, is_option_search, is_search
 from gemtui.agent.run_folder import Request
-from gemtui.agent.search_options import DENY_OPTION, OPTION_REASON, is_option_search, is_search
+from gemtui.agent.settings import at
 from gemtui.calls import later_files, paths
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.git_repository import why_not_searched
@@ -33,8 +33,8 @@ from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule, Tier
 from gemtui.policy.model.tool_catalog import TOOLS
 from gemtui.policy.words import rule_place
-from gemtui.runs.gate.calls import AGENT
-from gemtui.runs.run_policy import for_everybody, policy_of_run
+from gemtui.runs.effective_policy import for_everybody, policy_of_run
+from gemtui.runs.gate.verification import AGENT
 from gemtui.text import clean_line
 from gemtui.transcript.seal import seal_pattern
 

@@ -1,4 +1,4 @@
-"""Preview a call that awaits the user's approval, and let the user change it."""
+"""Preview a call that awaits the user's approval, with cautions, and let the user change it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gemtui.agent.approval import ApprovalRequest
 from gemtui.calls.effect import EDIT, WRITE, CallContext, Effect, EffectKind, effect, unwritable
+from gemtui.calls.later_files import describe_settings_change
+from gemtui.calls.paths import asked_path
 from gemtui.calls.shell.dangers import Danger, dangers
 from gemtui.files import resolved
-from gemtui.text import file_name, holds_controls
+from gemtui.text import HOLDS_CONTROLS, file_name, holds_controls, look_alikes
 from gemtui.transcript.displays import content_diff, rebuilt_diff
 from gemtui.transcript.model import DiffDisplay
-from gemtui.transcript.tools import ToolKind, kind_of
+from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of
 
 _MOST_EDITED = 1_000_000
 """The largest file, in characters, that the user can edit as a whole."""
@@ -273,3 +275,60 @@ def _ends(text: str) -> str:
     if crlf and crlf < all:
         return _MIXED
     return _CRLF if crlf else _NEWLINE if all else ""
+
+
+# --- cautions --------------------------------------------------------------------------------------
+
+
+_NO_LOCK = "If gemtui's hook is killed, one call to an MCP tool can run before the run is stopped"
+_LONGEST_PIECE = 60
+"""The most characters of a command's part to quote."""
+
+
+class Caution(NamedTuple):
+    """One fact about a call, as a clause.
+
+    `piece`: the part of the command that the fact is about; "" means the whole call. `danger`:
+    whether the call can do harm; if not, the clause is only information.
+    """
+
+    why: str
+    piece: str = ""
+    danger: bool = True
+
+    @property
+    def text(self) -> str:
+        """The clause, preceded by the part of the command that it is about, if any."""
+        return f"{self.piece}: {self.why}" if self.piece else self.why
+
+
+def cautions(request: ApprovalRequest, proposal: Proposal) -> tuple[Caution, ...]:
+    """Return the cautions to show above a call, without duplicates, dangers first."""
+    found = dict.fromkeys(_all(request, proposal))
+    return tuple(sorted(found, key=lambda each: not each.danger))
+
+
+def _all(request: ApprovalRequest, proposal: Proposal) -> Iterator[Caution]:
+    if args_hold_controls(proposal.arguments):
+        yield Caution(f"it {HOLDS_CONTROLS}")
+    command = proposal.text if proposal.form is Form.COMMAND else ""
+    path = asked_path(proposal.arguments)
+    for text in (request.tool_name, path, proposal.effect.path or "", command):
+        yield from map(Caution, look_alikes(text))
+    for danger in proposal.dangers:
+        piece = command[danger.start : danger.end]
+        if len(piece) > _LONGEST_PIECE:
+            piece = f"{piece[:_LONGEST_PIECE]}…"
+        yield Caution(danger.why, piece)
+    effect = proposal.effect
+    if effect.path is not None:
+        for words in describe_settings_change(Path(effect.path), effect.before, effect.after):
+            yield Caution(words.removesuffix("."))
+    for remark in proposal.remarks:
+        yield Caution(remark, danger=False)
+    if request.hooked:
+        yield Caution("another hook of your settings or an extension changed this call")
+    if request.server:
+        origin = f" ({request.origin})" if request.origin else ""
+        yield Caution(f"tool of the MCP server {request.server}{origin}", danger=False)
+        yield Caution(_NO_LOCK, danger=False)

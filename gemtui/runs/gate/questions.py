@@ -1,17 +1,34 @@
-"""Read a run's questions: which are unanswered, and how the others were answered."""
+"""A run's questions to the user: what is asked, the effects of the calls, and the answers.
+
+The app, the command line and the library all ask and answer through `Conversation`, so they only
+have to display questions and read answers. Questions can be answered elsewhere as well: in another
+terminal, on a phone or by a script. For this, a question has a name that consists of its number and
+a token that identifies its call's effect, such as `3.9f2c41d05b7a6e18`. If the effect has changed
+since the user saw it, the answer is rejected instead of being applied to the new effect.
+"""
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from threading import Event
 from typing import Any
 
-from gemtui.agent.approval import ApprovalRequest, HookedCall, PassedCall, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
+from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
+from gemtui.errors import GemtuiError
 from gemtui.policy.file.policy import Policy
-from gemtui.runs.gate.granted import forget_always
+from gemtui.runs.ending import RunState
+from gemtui.runs.gate.proposal import Caution, Proposal, cautions, proposal_of
+from gemtui.runs.gate.similar_calls import SimilarCalls, forget_always, keep_always, similar_calls
+from gemtui.runs.listing import Run
+from gemtui.sessions.catalog.summary import iso
 from gemtui.transcript.model import Beyond, Consent
 
 _SIGN = 1.0
@@ -82,16 +99,80 @@ class UnaskedCalls:
     hooked: tuple[HookedCall, ...] = ()
 
 
-class Questions:
-    """Reads a run's questions, each file only once."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question together with the effect of its call.
 
-    def __init__(self, gate: GateFolder) -> None:
-        self._gate = gate
+    `proposal`: the call and what it would do. `similar`: the calls that “allow similar” would
+    allow. `changed`: the call with the user's changes; None if there are none.
+    """
+
+    question: Question
+    proposal: Proposal
+    similar: SimilarCalls
+    changed: Proposal | None = None
+
+    @property
+    def runs(self) -> Proposal:
+        """The call that will be made if the user approves."""
+        return self.changed or self.proposal
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the call can't be approved, as a clause; None if it can."""
+        wanted = None if self.changed is None else self.changed.arguments.get("content")
+        return self.runs.refusal(wanted if isinstance(wanted, str) else None)
+
+    @property
+    def effect(self) -> Effect:
+        """The effect that the call will have if the user approves it."""
+        return self.runs.effect
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """Facts about the call the user should know before answering."""
+        return cautions(self.question.request, self.runs)
+
+    @property
+    def has_similar(self) -> bool:
+        """Whether the user can allow all similar calls with one answer."""
+        return self.similar.rule is not None and self.changed is None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerOutcome:
+    """The outcome of the user's answer to a question.
+
+    `counts`: whether it took effect; if not, the question had already been answered elsewhere.
+    `problem`: why its rule could not be saved for later runs; "" if it was saved or need not be.
+    """
+
+    counts: bool
+    problem: str = ""
+
+    def __bool__(self) -> bool:
+        """Return whether the answer took effect."""
+        return self.counts
+
+
+class Conversation:
+    """The questions of one run, and methods to answer them.
+
+    The methods read and write files; each question is read only once. `cwd`: the run's folder.
+    """
+
+    def __init__(self, gate: GateFolder, cwd: Path) -> None:
+        self._gate, self.cwd = gate, cwd
         self._known: dict[int, Question] = {}
-        self.all: tuple[Question, ...] = ()
+        self._all: tuple[Question, ...] = ()
         self._passed: dict[int, PassedCall] = {}
         self._hooked: dict[int, HookedCall] = {}
         self.unasked = UnaskedCalls()
+
+    @classmethod
+    def of(cls, run: Run) -> Conversation:
+        """Return the questions of a run, and methods to answer them."""
+        return cls(GateFolder.of(run.folder), Path(run.cwd))
 
     def stay(self, gone: Event) -> None:
         """Signal to the run that the user is there to answer, until `gone` is set.
@@ -104,10 +185,12 @@ class Questions:
                     self._gate.here()
             gone.wait(_SIGN)
 
+    # --- questions -------------------------------------------------------------------------------
+
     def refresh(self) -> tuple[Question, ...]:
         """Read what is new, and return all questions of the run, in order."""
         if not self._gate.exists():
-            return self.all
+            return self._all
         for number, waits in self._gate.unanswered_by_number().items():
             known = self._known.get(number)
             if known is None:
@@ -124,13 +207,13 @@ class Questions:
                 known = replace(known, beyond=Beyond.TAKEN_BACK)
             self._known[number] = known
         found = tuple(self._known[number] for number in sorted(self._known))
-        if found != self.all:
-            self.all = found
+        if found != self._all:  # callers compare by identity
+            self._all = found
         self._read_unasked()
-        return self.all
+        return self._all
 
     def _read_unasked(self) -> None:
-        passed, hooked = (self._gate.passed_calls(self._passed), self._gate.hooked_calls(self._hooked))
+        passed, hooked = self._gate.passed_calls(self._passed), self._gate.hooked_calls(self._hooked)
         if passed or hooked:
             self._passed |= passed
             self._hooked |= hooked
@@ -142,7 +225,81 @@ class Questions:
             return None
         return Beyond.ALWAYS if answer.always else Beyond.RUN
 
-    def revoke_newest(self) -> Question | None:
+    def asked(self, question: Question, arguments: Mapping[str, Any] | None = None) -> Asked:
+        """Return a question together with what its call would do now.
+
+        `arguments`: the user's arguments for the call; None means that they are unchanged.
+        """
+        request, changed = question.request, None
+        if arguments is not None and arguments != request.arguments:
+            changed = proposal_of(request, self.cwd, arguments)
+        similar = similar_calls(request, self.cwd)
+        return Asked(question, proposal_of(request, self.cwd), similar, changed)
+
+    def change(self, asked: Asked, text: str) -> Asked:
+        """Return the question with its call changed to use the user's text.
+
+        `text`: replaces the command, the file contents or the arguments that the question shows.
+        Raises ValueError, with a message for the user, if the call can't write or run exactly this
+        text.
+        """
+        found = self.asked(asked.question, asked.runs.changed(text))
+        if found.changed is not None and (why := found.changed.refusal(text)) is not None:
+            raise ValueError(why)
+        return found
+
+    def still_true(self, asked: Asked) -> Asked | None:
+        """Check whether the call would still do what the displayed question says.
+
+        Returns None if it would, and otherwise the question with the call's current effect.
+        `asked`: the question as it is displayed.
+        """
+        changed = None if asked.changed is None else asked.changed.arguments
+        now = self.asked(asked.question, changed)
+        return None if now == asked else now
+
+    # --- answers; each raises OSError if it can't be written -----------------------------------
+
+    def allow(self, asked: Asked) -> AnswerOutcome:
+        """Approve the call as it is displayed.
+
+        Raises ValueError if it can't be approved.
+        """
+        if (why := asked.refusal) is not None:
+            raise ValueError(why)
+        arguments = None if asked.changed is None else asked.changed.arguments
+        return self._give(asked, Approval.allow(arguments, shown=asked.effect.mark))
+
+    def allow_similar(self, asked: Asked) -> AnswerOutcome:
+        """Approve the call, and all similar calls in this run.
+
+        Raises ValueError if no calls count as similar or this one can't be approved.
+        """
+        return self._give(asked, self._all_like(asked))
+
+    def always(self, asked: Asked) -> AnswerOutcome:
+        """Approve the call, and all similar calls in all runs.
+
+        If the rule for later runs can't be saved, the outcome says so. Raises ValueError if no
+        calls count as similar or this one can't be approved.
+        """
+        given = self._give(asked, replace(self._all_like(asked), always=True))
+        if given and asked.similar.rule is not None:
+            try:
+                keep_always(asked.similar.rule)
+            except (GemtuiError, OSError) as error:
+                return replace(given, problem=str(error))
+        return given
+
+    def deny(self, asked: Asked, reason: str = "") -> AnswerOutcome:
+        """Deny the call, and send the reason to the model."""
+        return self._give(asked, Approval.deny(reason))
+
+    def stop(self, asked: Asked, reason: str = "") -> AnswerOutcome:
+        """Deny the call, and end the run for this reason."""
+        return self._give(asked, Approval.stop(reason))
+
+    def revoke(self) -> Question | None:
         """Revoke the newest “allow similar” answer, for this run and later ones.
 
         Returns the question that was answered; None if there is no such answer. Raises PolicyError
@@ -157,3 +314,142 @@ class Questions:
             for rule in Policy.parse(answer.rules).rules:
                 forget_always(rule)
         return newest
+
+    def _all_like(self, asked: Asked) -> Approval:
+        if not asked.has_similar:
+            raise ValueError(asked.similar.words)
+        if (why := asked.refusal) is not None:
+            raise ValueError(why)
+        return Approval.allow(rules=asked.similar.toml, shown=asked.effect.mark)
+
+    def _give(self, asked: Asked, approval: Approval) -> AnswerOutcome:
+        return AnswerOutcome(self._gate.answer(asked.question.number, approval))
+
+
+_TOKEN = 16
+"""How many characters of its effect's digest a question's name contains.
+
+With fewer, someone could construct a different effect that has the same token.
+"""
+_NAME = re.compile(r"([0-9]{1,9})(?:\.([0-9a-f]{16}))?")
+_SETTLES = 5.0
+"""How many seconds to wait until the run has reacted to an answer.
+
+Runs check for answers four times a second.
+"""
+_STEP = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingQuestion:
+    """A question that is waiting for the user, with what its call would do now."""
+
+    run: Run
+    asked: Asked
+
+    @property
+    def name(self) -> str:
+        """The name for answering the question: its number and the effect's token."""
+        return f"{self.asked.question.number}.{token_of(self.asked.effect)}"
+
+    @property
+    def changed(self) -> bool:
+        """Whether the call's effect has changed since the question was asked."""
+        return token_of(self.asked.effect) != first_token(self.asked)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as an entry of `gemtui runs questions --json`.
+
+        It contains everything that is needed to answer.
+        """
+        request, runs = self.asked.question.request, self.asked.runs
+        return {
+            "run": self.run.id,
+            "number": request.number,
+            "id": self.name,
+            "project": self.run.cwd,
+            "session": request.session_id,
+            "asked": iso(_moment(request.asked)),
+            "tool": request.tool_name,
+            "arguments": request.arguments,
+            "because": request.because,
+            "again": request.again or None,
+            "subagent": request.subagent,
+            "server": request.server or None,
+            "origin": request.origin or None,
+            "effect": _effect(self.asked),
+            "dangers": [{"why": each.why, "start": each.start, "end": each.end} for each in runs.dangers],
+            "cautions": [{"text": each.text, "danger": each.danger} for each in cautions(request, runs)],
+            "changed": self.changed,
+            "refusal": self.asked.refusal,
+            "similar": None if self.asked.similar.rule is None else self.asked.similar.words,
+        }
+
+
+def _moment(milliseconds: int) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+
+
+def _effect(asked: Asked) -> Mapping[str, Any]:
+    """Return what happens if the user approves, as JSON values.
+
+    `before`, `after`: the whole contents; null if the file does not exist or its contents are
+    unknown.
+    """
+    does, runs = asked.effect, asked.runs
+    return {
+        "kind": does.kind.value,
+        "path": does.path,
+        "before": does.before,
+        "after": does.after,
+        "diff": None if runs.diff is None else runs.diff.diff,
+        "line_ends": list(runs.line_ends),
+        "command": does.command,
+        "folder": does.folder,
+        "certain": does.certain,
+        "fails": does.fails,
+        "remarks": list(runs.remarks),
+    }
+
+
+def token_of(effect: Effect) -> str:
+    """Return a token that identifies an effect and is short enough to type."""
+    return effect.mark[:_TOKEN]
+
+
+def first_token(asked: Asked) -> str:
+    """Return the token of the call's effect when the question was asked."""
+    return token_of(asked.question.request.effect or asked.effect)
+
+
+def waiting_questions(runs: Iterable[Run]) -> Iterator[WaitingQuestion]:
+    """Yield the unanswered questions of these runs, run by run and oldest first."""
+    for run in runs:
+        if run.state is RunState.RUNNING:
+            talking = Conversation.of(run)
+            for question in talking.refresh():
+                if question.waits:
+                    yield WaitingQuestion(run, talking.asked(question))
+
+
+def parse_name(name: str) -> tuple[int, str | None] | None:
+    """Return the number and token in a question's name; None if the name is invalid.
+
+    The token is None if the name has none.
+    """
+    found = _NAME.fullmatch(name)
+    return None if found is None else (int(found[1]), found[2])
+
+
+def outcome_of(run: Run, number: int) -> Settled | None:
+    """Wait until a run has reacted to an answer, and return the question's outcome.
+
+    Returns None if there is none after `_SETTLES` seconds or at the run's end. `number`: the
+    question's number.
+    """
+    gate, until = GateFolder.of(run.folder), time.monotonic() + _SETTLES
+    while (settled := gate.settled(number)) is None and time.monotonic() < until:
+        if run.folder.exit() is not None:
+            return gate.settled(number)
+        time.sleep(_STEP)
+    return settled

@@ -1,31 +1,46 @@
-"""Derive the narrow rule with which “allow similar” allows calls like a given one.
+"""“Allow similar”: the narrow rule that allows calls like a given one, and the rules in effect.
 
 The rule is described to the user before approval, and never allows more than the description says.
+Rules hold for the rest of the run, or for all runs. They are consulted only for calls about which a
+run's policy would ask. Therefore everything that the policy denies stays denied.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from gemtui.agent.approval import ApprovalRequest
-from gemtui.calls.paths import is_verbatim
+from gemtui.agent.trust import folder_settings
+from gemtui.calls.effect import SHELL
+from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
 from gemtui.calls.shell.similar import what_is_covered, why_not_covered
-from gemtui.calls.shell.unasked import command_place as command_place
-from gemtui.calls.shell.words import Unclear, plain_commands
+from gemtui.calls.shell.unasked import command_place
+from gemtui.calls.shell.words import PlainWord, Unclear, plain_commands
 from gemtui.files import resolved
+from gemtui.jsonfile import read_object
+from gemtui.paths import gemini_home
+from gemtui.policy.edit import store
+from gemtui.policy.engine.decide import Engine, Setup
+from gemtui.policy.file.policy import Policy
+from gemtui.policy.file.policy_files import path_of
 from gemtui.policy.file.rule_codec import rules_to_toml
 from gemtui.policy.match.path_patterns import LENGTH, files_pattern, locate_in_project
-from gemtui.policy.model.rules import Decision, Rule
+from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Rule
 from gemtui.policy.model.tool_catalog import tool as known_tool
 from gemtui.policy.suggest.prefixes import NoPrefix, Prefix, prefix_of
 from gemtui.policy.suggest.replay import tool_may_exist
 from gemtui.policy.suggest.suggest import EDITS
+from gemtui.transcript.parts import string
 
-SHELL = "run_shell_command"
 PRIORITY = 100
+_SERVER = "mcp_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +63,18 @@ class SimilarCalls:
 def similar_calls(request: ApprovalRequest, cwd: Path) -> SimilarCalls:
     """Return which calls are similar to the requested one.
 
-    `cwd`: the run's folder.
+    If more than one MCP server may provide the tool, no calls count as similar. `cwd`: the run's
+    folder.
     """
-    if request.tool_name == SHELL:
+    name = request.tool_name
+    servers = _servers_of(name, cwd) if name.startswith(_SERVER) else ()
+    if len(servers) > 1:
+        words = f"the name is ambiguous: it could belong to any of the servers {' and '.join(servers)}"
+        return SimilarCalls(words=words)
+    if name == SHELL:
         folder = None if request.effect is None else request.effect.folder
         return _command(str(request.arguments.get("command", "")), cwd, folder)
-    if request.tool_name in EDITS:
+    if name in EDITS:
         return _file(str(request.arguments.get("file_path", "")), cwd)
     return _tool(request)
 
@@ -152,3 +173,179 @@ def _allow(tools: tuple[str, ...], **fields: object) -> Rule:
         source="answer",
         **fields,  # type: ignore[arg-type]
     )
+
+
+def _servers_of(tool: str, cwd: Path) -> tuple[str, ...]:
+    """Return the configured MCP servers that may provide a tool with this full name.
+
+    Names of servers and tools are joined by `_`. So if there are servers `a` and `a_b`, the tool
+    `mcp_a_b_c` can belong to either of them (assets/gemini-cli.md#tool-names).
+    """
+    return tuple(each for each in sorted(_servers(cwd)) if _may_have(each, tool))
+
+
+def _may_have(server: str, tool: str) -> bool:
+    joined = server if server.startswith(_SERVER) else f"{_SERVER}{server}"
+    return tool.startswith((f"{joined}_", f"{_SERVER}{server}_"))
+
+
+def _servers(cwd: Path) -> set[str]:
+    """Return the names of the MCP servers in all settings and extensions."""
+    settings = folder_settings(cwd, os.environ, for_run=True)
+    tables = [value for _, value in settings.each("mcpServers")]
+    manifests = _manifests(gemini_home() / "extensions")
+    tables += [each.get("mcpServers") for each in manifests]
+    return {str(name) for table in tables if isinstance(table, dict) for name in table}
+
+
+def _manifests(folder: Path) -> Iterator[dict[str, Any]]:
+    for place in folder.glob("*/gemini-extension.json"):
+        with suppress(OSError):
+            yield read_object(place)
+
+
+# --- the approvals of a run --------------------------------------------------------------------------
+
+ALWAYS = "always"
+"""The name of the policy with the rules for all runs; the policy pane shows it."""
+
+
+class Granted:
+    """The approvals in effect for one run.
+
+    `workspace`: the run's folder.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._always = Policy()
+        self._answers: dict[int, Policy] = {}
+        self._engine: Engine | None = None
+
+    def load_always(self) -> None:
+        """Load the rules that apply to all runs; an unreadable file contains none."""
+        path = path_of(ALWAYS)
+        if path.is_file():
+            self._always, self._engine = _allows(Policy.load(path)), None
+
+    def add(self, toml: str, *, answer: int = 0) -> None:
+        """Add the rules that the user granted with an answer; invalid rules allow nothing.
+
+        `toml`: the rules. `answer`: the number of the question that was answered.
+        """
+        self._answers[answer], self._engine = _allows(Policy.parse(toml, source="answer")), None
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """The numbers of the answers that granted rules and have not been revoked."""
+        return tuple(self._answers)
+
+    def answer_of(self, rule: Rule) -> int:
+        """Return the number of the answer that granted a rule; 0 for a rule for all runs."""
+        found = (number for number, each in self._answers.items() if rule in each.rules)
+        return next(found, 0)
+
+    def revoke(self, answer: int) -> None:
+        """Revoke the rules that were granted by the user's answer with this number."""
+        del self._answers[answer]
+        self._engine = None
+
+    def allows(self, call: Call) -> Rule | None:
+        """Return the rule that allows a call; None means that the user must be asked."""
+        args = self._told(call)
+        policy = sum(self._answers.values(), self._always)
+        if not policy.rules or args is None:
+            return None
+        if self._engine is None:
+            setup = Setup(workspace=self._workspace)
+            self._engine = Engine(policy, mode=ApprovalMode.DEFAULT, interactive=True, setup=setup)
+        outcome = self._engine.outcome(Call(call.tool, args, call.subagent))
+        if outcome.rule not in policy.rules or outcome.decision is not Decision.ALLOW:
+            return None
+        if outcome.rule.command_prefixes and not self._covers(policy, call):
+            return None
+        return outcome.rule
+
+    def _covers(self, policy: Policy, call: Call) -> bool:
+        """Return whether every command in a call starts with an approved prefix.
+
+        Commands are parsed as bash would parse them. The CLI's own check isn't reliable enough: it
+        only compares strings, and treats characters as whitespace that bash does not. A prefix
+        never approves a dangerous command.
+        """
+        place = command_place(self._workspace, string(call.args.get("dir_path")))
+        command = unwrapped(string(call.args.get("command")))
+        try:
+            commands = plain_commands(command)
+        except Unclear:
+            return False
+        if isinstance(place, str) or dangers(command, place.project, str(place.folder)):
+            return False
+        prefixes = [each.split(" ") for rule in policy.rules for each in rule.command_prefixes]
+        return all(
+            any(_texts(words)[: len(prefix)] == prefix for prefix in prefixes)
+            and why_not_covered(words, commands, place) is None
+            for words in commands
+        )
+
+    def _told(self, call: Call) -> Mapping[str, Any] | None:
+        """Return a call's arguments, with the path of a written file made real.
+
+        Returns None if the real path can't be determined, or if a command would run outside the
+        run's folder.
+        """
+        path, folder = call.args.get("file_path"), call.args.get("dir_path")
+        if call.tool in EDITS and isinstance(path, str):
+            try:
+                return {**call.args, "file_path": tool_path(path, str(self._workspace))}
+            except (OSError, ValueError):
+                return None
+        if call.tool == SHELL and isinstance(folder, str) and folder:
+            place = resolved(self._workspace / folder) if "\0" not in folder else Path("/")
+            return call.args if place.is_relative_to(resolved(self._workspace)) else None
+        return call.args
+
+
+def _texts(words: Sequence[PlainWord]) -> list[str]:
+    return [word.text for word in words]
+
+
+def _allows(policy: Policy) -> Policy:
+    rules = tuple(each for each in policy.rules if each.decision is Decision.ALLOW)
+    return replace(policy, rules=rules)
+
+
+def keep_always(rule: Rule) -> Path:
+    """Add a rule to the policy that applies to every run, unless it is already there.
+
+    Returns the policy's file. Raises PolicyError and OSError.
+    """
+    path = path_of(ALWAYS)
+    opened = store.open_policy(path) if path.exists() else store.create(ALWAYS, _HEAD)
+    if not any(_same(rule, each.rule) for each in opened.document.rules if each.enabled):
+        store.save_policy(opened, opened.document.add(rule))
+    return path
+
+
+def forget_always(rule: Rule) -> None:
+    """Remove a rule from the policy that applies to every run.
+
+    Raises PolicyError and OSError.
+    """
+    path = path_of(ALWAYS)
+    if not path.exists():
+        return
+    opened = store.open_policy(path)
+    places = [at for at, each in enumerate(opened.document.rules) if _same(rule, each.rule)]
+    if places:
+        store.save_policy(opened, opened.document.remove(places[-1]))
+
+
+def _same(one: Rule, other: Rule | None) -> bool:
+    return other is not None and replace(other, source=one.source, index=one.index) == one
+
+
+_HEAD = """\
+# Calls that you always allow. Runs with "Ask me" on read this file: a call that a rule here
+# allows runs without asking, unless a policy denies it. Remove a rule to be asked again.
+"""

@@ -210,7 +210,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
 
 def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
     """Return a command's input about a question; None if it has been answered."""
-    from gemtui.runs.gate.served import waiting_questions
+    from gemtui.runs.gate.questions import waiting_questions
     from gemtui.runs.listing import find_run
 
     waiting = waiting_questions([find_run(run.path.parent, run.id)])

@@ -2,7 +2,10 @@
 
 This happens on a background thread of the run's supervisor (the process that starts and watches
 Gemini CLI), so that it delays neither the run nor the enforcement of its limits. Only the first
-checkpoint delays the run: Gemini CLI is started after it.
+checkpoint delays the run: Gemini CLI is started after it. If there is something to report, the
+supervisor writes it into a file in the run's folder (`CheckpointState`): a first checkpoint that
+takes longer than a second or was complete only after Gemini CLI had started, an interrupted undo
+that was completed, or a failure.
 """
 
 from __future__ import annotations
@@ -11,17 +14,19 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from math import inf
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
+import msgspec
 import orjson
 
 from gemtui.agent import wire
+from gemtui.agent.output import NewEvents
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.tail import NewLines
 from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
@@ -32,13 +37,74 @@ from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config
 from gemtui.errors import ConfigError, GemtuiError
-from gemtui.files import make_private, read_small, resolved
+from gemtui.files import make_private, read_small, resolved, write_whole
+from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, checkpoints_dir, config_file, data_dir, gemini_home, state_dir
-from gemtui.runs.undo.checkpoint_state import CheckpointPhase, CheckpointState, write_checkpoint_state
-from gemtui.transcript.parts import mapping, string
+from gemtui.transcript.parts import string
 from gemtui.transcript.seal import unsealed
 from gemtui.transcript.tools import WRITING, kind_of, may_write
 from gemtui.worktree_records import list_worktrees
+
+_FILE = "checkpoints.json"
+
+
+class CheckpointPhase(StrEnum):
+    """Whether a run's first checkpoint has been taken."""
+
+    FIRST = "first"
+    """The first checkpoint is being taken, and Gemini CLI has not started yet."""
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointState:
+    """The state of a run's checkpoints.
+
+    * `done`, `files`: how many files the first checkpoint has checked, and how many it will check;
+      0 if not known yet.
+    * `late`: whether Gemini CLI was started before the first checkpoint was complete.
+    * `problem`: why a checkpoint could not be taken; "" if none failed.
+    * `settled`: notes about interrupted undos that the run's supervisor completed.
+    """
+
+    phase: CheckpointPhase
+    done: int = 0
+    files: int = 0
+    late: bool = False
+    problem: str = ""
+    settled: tuple[str, ...] = ()
+
+    @property
+    def progress(self) -> str:
+        """The first checkpoint's progress, as text for users."""
+        words = "taking the first checkpoint"
+        return f"{words}: {self.done:,} of {self.files:,} files" if self.files else words
+
+    def notes(self) -> list[str]:
+        """Return what users should know about the checkpoints, one sentence each."""
+        notes = [*self.settled]
+        if self.problem:
+            notes.append(f"a checkpoint failed, so undo may be incomplete: {self.problem}")
+        if self.late:
+            notes.append("the first checkpoint took too long, so undo may miss changes made in the meantime")
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as JSON values."""
+        return asdict(self)
+
+
+def checkpoint_state(folder: RunFolder) -> CheckpointState | None:
+    """Return the state of a run's checkpoints; None if there is nothing to report."""
+    with suppress(OSError, msgspec.ValidationError):
+        return msgspec.convert(read_object(folder.path / _FILE), CheckpointState)
+    return None
+
+
+def write_checkpoint_state(folder: RunFolder, state: CheckpointState) -> None:
+    """Write the state of a run's checkpoints. Raises OSError."""
+    write_whole(folder.path / _FILE, [orjson.dumps(state)])
+
 
 _STEP, _SLOW = 0.05, 1.0
 """Seconds between checks; seconds until a first checkpoint is reported as slow."""
@@ -54,7 +120,6 @@ _PRUNED, _DAY = "pruned", 86_400
 
 `_DAY` is the number of seconds per day.
 """
-_KINDS = (b'"init"', b'"tool_use"', b'"tool_result"')
 
 
 def project_of(cwd: Path) -> tuple[Path, Path, tuple[Path, ...]]:
@@ -119,7 +184,7 @@ class RunCheckpoints:
         self._run, self._asks = request.id, bool(about.get("ask"))
         self._session = string(about.get("resume")) or string(about.get("session_id"))
         self._place, self._root, self._without = project_of(Path(request.cwd))
-        self._lines = NewLines(folder.stdout)
+        self._output = NewEvents(folder.stdout, "init", "tool_use", "tool_result")
         self._folder = folder
         self._sent = 0
         self._calls: dict[str, WritingCall] = {}
@@ -154,8 +219,7 @@ class RunCheckpoints:
         """
         if self._thread is None:
             self._start(None)
-        while self._read():
-            pass
+        self._read()
         with self._changed:
             self._ends = True
             self._changed.notify_all()
@@ -204,16 +268,13 @@ class RunCheckpoints:
 
     # --- activity of the run -------------------------------------------------------------------
 
-    def _read(self) -> bool:
-        """Process the run's new output; return whether there was any."""
-        lines = self._lines.read()
-        for line in lines:
-            if any(kind in line for kind in _KINDS):
-                with suppress(orjson.JSONDecodeError):
-                    self._take_in(mapping(orjson.loads(line)))
-        if lines and self._asks:
+    def _read(self) -> None:
+        """Process the run's new output."""
+        before = self._output.size
+        for event in self._output.read():
+            self._take_in(event)
+        if self._asks and self._output.size > before:
             self._look_at_prompts()
-        return bool(lines)
 
     def _look_at_prompts(self) -> None:
         """Request a checkpoint if another prompt has been sent to the same CLI process.

@@ -6,9 +6,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.agent.command import Machine, command_of
+from gemtui.agent.command import Machine, command_of, policy_warnings
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.policy_errors import policy_warnings
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin
 from gemtui.ui.rules.draft import Draft

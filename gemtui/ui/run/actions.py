@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from gemtui.agent import folder_options, trust
 from gemtui.agent.approval import Away
 from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.agent.prompt_queue import hand_on
 from gemtui.errors import GateError, GemtuiError
 from gemtui.files import is_file, read_end, read_small
 from gemtui.kept.run_copies import last_copies
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit import store
-from gemtui.runs import follow_up
 from gemtui.runs.before_run import Report, before_run_report
-from gemtui.runs.listing import Run
-from gemtui.runs.stop import stop_run
+from gemtui.runs.listing import Run, stop_run
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
 from gemtui.ui.kit.dialogs import AskScreen, Choice, ChooseScreen, confirm
 from gemtui.ui.kit.put_back import put_back_of_run
@@ -405,7 +404,7 @@ async def hand_over_queue(app: AppBase, run: LiveRun, to: LiveRun) -> None:
     `to`: the run that continues the finished run's session.
     """
     with app.reporting("The queue could not be moved to the new run"):
-        await asyncio.to_thread(follow_up.hand_on, run.run.folder, to.run.folder)
+        await asyncio.to_thread(hand_on, run.run.folder, to.run.folder)
     await run.refresh_queue()
 
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.errors import GemtuiError
-from gemtui.runs.gate.conversation import AnswerOutcome, Asked, Conversation, Counted
-from gemtui.runs.gate.granted import ALWAYS
 from gemtui.runs.gate.proposal import Form, Proposal
-from gemtui.runs.gate.similar_calls import similar_calls
+from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation
+from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
 from gemtui.text import Clean, visible, visible_line
 from gemtui.transcript.model import Beyond
 from gemtui.ui.kit.dialogs import AskScreen
@@ -81,13 +80,12 @@ async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
     except OSError as error:
         app.show_message(f"Your answer could not be saved: {error}", problem=True)
         return False
-    match given.counted:
-        case Counted.SECOND:
-            app.show_message(ELSEWHERE)
-        case Counted.NOT_KEPT:
-            words = f"Allowed for this run; the rule could not be saved: {given.problem}"
-            app.show_message(words, problem=True)
-    return given.counted is Counted.FIRST
+    if not given:
+        app.show_message(ELSEWHERE)
+    elif given.problem:
+        words = f"Allowed for this run; the rule could not be saved: {given.problem}"
+        app.show_message(words, problem=True)
+    return bool(given) and not given.problem
 
 
 _KEPT = {

@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.agent import approval
-from gemtui.runs.files.tracker import FileStates
-from gemtui.runs.gate.approved_writes import restore_former
+from gemtui.runs.changed_files import FileStates
+from gemtui.runs.gate.verification import restore_former
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.code import language_of

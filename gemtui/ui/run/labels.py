@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 from textual.content import Content
 
 from gemtui.agent.detect import Detected
-from gemtui.agent.options import AgentOptions, dollars_text, option_value, run_options, seconds_text
-from gemtui.agent.run_option import OptionKind, RunOption
+from gemtui.agent.options import (
+    AgentOptions,
+    OptionKind,
+    RunOption,
+    dollars_text,
+    option_value,
+    run_options,
+    seconds_text,
+)
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call

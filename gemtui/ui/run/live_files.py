@@ -14,8 +14,8 @@ from pathlib import Path
 
 from gemtui.agent.events import Done, Payload, ToolResult, ToolUse
 from gemtui.agent.gemini import GeminiRun
-from gemtui.runs.files.observed import MOST, seen_files
-from gemtui.runs.files.tracker import FileStates, FileTracker, Span
+from gemtui.runs.changed_files import FileStates, FileTracker, Span
+from gemtui.runs.folder_state import MOST, seen_files
 from gemtui.transcript.model import ToolCall
 from gemtui.transcript.tools import ToolKind, kind_of
 from gemtui.transcript.writes import FileWrite

@@ -24,15 +24,13 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.output import meaningful_lines, stderr_end
+from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
-from gemtui.agent.stderr import meaningful_lines, stderr_end
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.gate.answered_calls import AnsweredCalls
-from gemtui.runs.gate.conversation import Conversation
-from gemtui.runs.gate.questions import Question, UnaskedCalls
-from gemtui.runs.kept_outcome import keep_outcome
-from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, retry_words
-from gemtui.runs.queue_state import QueueState, load_queue, with_messages
+from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
+from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
 from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.ui.run.live_files import LiveFiles
 
@@ -258,7 +256,7 @@ class LiveRun:
         The event loop couldn't do this, because it is blocked while an editor is open.
         """
         gone = threading.Event()
-        threading.Thread(target=self.conversation.questions.stay, args=(gone,), daemon=True).start()
+        threading.Thread(target=self.conversation.stay, args=(gone,), daemon=True).start()
         try:
             while True:
                 await self.refresh_questions()
@@ -271,7 +269,7 @@ class LiveRun:
         async with self._reading:
             found = await asyncio.to_thread(self.conversation.refresh)
         await self.refresh_queue()
-        if (unasked := self.conversation.questions.unasked) is not self._unasked:
+        if (unasked := self.conversation.unasked) is not self._unasked:
             self._unasked = unasked
             self._asked += 1
         if found is not self.questions:
@@ -395,7 +393,7 @@ class LiveRun:
             await asyncio.sleep(LISTEN)
 
     async def _look_at_checkpoints(self) -> None:
-        from gemtui.runs.undo.checkpoint_state import CheckpointPhase, checkpoint_state
+        from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
 
         if not self.unprotected:
             state = await asyncio.to_thread(checkpoint_state, self.run.folder)

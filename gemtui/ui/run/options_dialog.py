@@ -17,6 +17,8 @@ from textual.widget import Widget
 
 from gemtui.agent.options import (
     AgentOptions,
+    OptionKind,
+    RunOption,
     dollars,
     option_value,
     parse_seconds,
@@ -24,7 +26,6 @@ from gemtui.agent.options import (
     seconds_text,
     with_values,
 )
-from gemtui.agent.run_option import OptionKind, RunOption
 from gemtui.errors import OptionError
 from gemtui.paths import current_folder, typed_path
 from gemtui.policy.edit.store import PolicyFile

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.runs.gate.cautions import Caution
-from gemtui.runs.gate.proposal import Form, Proposal
+from gemtui.runs.gate.proposal import Caution, Form, Proposal
 from gemtui.text import Clean, counted, visible, visible_line
 from gemtui.ui.draw.bounds import LINES, bounded_excerpt, line_count
 from gemtui.ui.draw.code import language_of

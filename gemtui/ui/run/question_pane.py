@@ -21,9 +21,8 @@ from textual.errors import NoWidget
 from textual.message import Message
 from textual.style import Style
 
-from gemtui.runs.gate.conversation import Asked, Conversation
 from gemtui.runs.gate.proposal import Form
-from gemtui.runs.gate.questions import Question
+from gemtui.runs.gate.questions import Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible_line
 from gemtui.ui.draw.lines import Line

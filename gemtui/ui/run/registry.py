@@ -12,16 +12,16 @@ from typing import Any
 from gemtui.agent.folder_options import to_dict
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.prompt_queue import queue_again, send_next, settle, went_on
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.errors import GemtuiError, OptionError
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import before_run_report
+from gemtui.runs.causes import MARGIN, until_words
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
-from gemtui.runs.follow_up import queue_again, send_next, settle, went_on
 from gemtui.runs.listing import Run, list_runs, prune_runs
-from gemtui.runs.quota import MARGIN, until_words
 from gemtui.transcript.model import Transcript
 from gemtui.ui.run.live_run import LiveRun
 

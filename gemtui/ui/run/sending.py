@@ -10,7 +10,7 @@ from pathlib import Path
 from textual.actions import SkipAction
 from textual.content import Content
 
-from gemtui.runs.follow_up import send_next
+from gemtui.agent.prompt_queue import send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.screens import background, dialog

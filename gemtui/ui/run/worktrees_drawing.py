@@ -9,7 +9,7 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from gemtui.runs.listing import Run
-from gemtui.runs.worktrees.worktrees import ComparedFile, WorktreeChange
+from gemtui.runs.worktrees import ComparedFile, WorktreeChange
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.transcript.displays import content_diff
 from gemtui.ui.draw.gutter_rows import note_line, styled

@@ -18,7 +18,7 @@ from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.review import ReviewSubject
-from gemtui.runs.worktrees.worktrees import (
+from gemtui.runs.worktrees import (
     AppliedWorktree,
     apply_worktree,
     compare,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.policy_errors import errors_in_user_policies
+from gemtui.agent.command import errors_in_user_policies
 from gemtui.doctor.policies import look_at_policies
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit import store

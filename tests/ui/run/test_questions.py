@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from textual.widgets import TextArea
 
-from gemtui.agent.approval import Approval, ApprovalRequest, Difference, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import Approval, ApprovalRequest, Difference, GateFolder, Settled
 from gemtui.calls.effect import digest
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
-from gemtui.runs.gate.granted import ALWAYS
+from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.change_screen import ChangeScreen
 from gemtui.ui.run.question_pane import TYPING, QuestionPane

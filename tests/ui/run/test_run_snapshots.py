@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from gemtui.agent.approval import ApprovalRequest, Settled
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import ApprovalRequest, GateFolder, Settled
 from gemtui.agent.stream import Stream
 from gemtui.transcript.model import Consent
 from gemtui.ui.run.screen import RunScreen

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.capabilities import ALIASES, MODELS
+from gemtui.agent.detect import ALIASES, MODELS
 from gemtui.stats.prices import Price, Prices
 from gemtui.stats.report import Sums
 from gemtui.transcript.model import Author, Outline, Usage

@@ -13,10 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-from gemtui.agent.gate_folder import GateFolder
+from gemtui.agent.approval import GateFolder
 from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
-from gemtui.runs.gate.granted import ALWAYS
+from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.ui.run.question_pane import QUIET
 from tests.model_server import ModelServer, answer, call, text

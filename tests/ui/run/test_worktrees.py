@@ -9,7 +9,7 @@ import pytest
 from gemtui.paths import make_own_folder
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.runs.worktrees.worktrees import make_worktree
+from gemtui.runs.worktrees import make_worktree
 from gemtui.ui.run.worktrees_screen import WorktreesScreen
 from gemtui.worktree_records import list_worktrees
 from tests.checkpoints.projects import put, tree_of

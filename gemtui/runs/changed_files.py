@@ -23,10 +23,9 @@ from gemtui.calls.paths import tool_path
 from gemtui.files import SMALL, changed_at, read_small, resolved
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
-from gemtui.runs.files.folder_state import FolderState
-from gemtui.runs.files.observed import MOST, OwnFiles, kept, too_large
+from gemtui.runs.folder_state import MOST, FolderState, OwnFiles, kept, too_large
 from gemtui.runs.listing import Run
-from gemtui.runs.unreported_writes import was_written
+from gemtui.runs.outcome import was_written
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
 from gemtui.transcript.tools import kind_of, requested_change

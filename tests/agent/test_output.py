@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.agent.turn_counter import TurnWatch
+from gemtui.agent.output import NewEvents, TurnWatch
 
 HELLO = '{"type":"message","role":"assistant","content":"a \\"tool_use\\" of é","delta":true}'
 NOISE = '"tool_use" that is no JSON\n["tool_result"]\n{"type":"tool_use"'
@@ -63,3 +63,22 @@ def test_it_does_not_matter_how_the_file_grows(tmp_path_factory: pytest.TempPath
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
     assert not TurnWatch(tmp_path / "none", 1).last_is_over()
+
+
+def test_a_call_with_half_an_emoji_counts(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    call = r'{"type":"tool_use","tool_name":"glob","tool_id":"a","parameters":{"pattern":"\ud83d"}}'
+    output.write_text(f"{call}\n{result('a')}\n")
+    assert TurnWatch(output, 1).last_is_over()
+    (event, _) = NewEvents(output, "tool_use", "tool_result").read()
+    assert event["parameters"] == {"pattern": "\ufffd"}
+
+
+def test_events_are_read_beyond_what_is_held_in_memory(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    long = '{"type":"message","content":"' + "x" * 5_000_000 + '"}'
+    output.write_text(f"{long}\n{use('a')}\n{long}\n{use('b')}\n")
+    events = NewEvents(output, "tool_use")
+    assert [each["tool_id"] for each in events.read()] == ["a", "b"]
+    assert list(events.read()) == []
+    assert events.size == output.stat().st_size

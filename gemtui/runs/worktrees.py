@@ -30,11 +30,10 @@ from gemtui.files import resolved
 from gemtui.paths import current_folder, make_own_folder, worktrees_dir
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.ending import RunState
+from gemtui.runs.git_worktree import GitRepository, copy_settings
 from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.undo import require_idle
-from gemtui.runs.worktrees.git_worktree import GitRepository
-from gemtui.runs.worktrees.settings import copy_settings
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
 from gemtui.transcript.diffs import NoPatch, file_patch

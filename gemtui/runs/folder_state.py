@@ -1,26 +1,34 @@
-"""Record the state of a run's folder before the run: its files and their contents.
+"""The files of a run's folder on disk: their state before the run, and how they change.
 
-Contents are recorded only where that is cheap. The folder is read while the run is starting or even
-later, so files may already have changed by then. Therefore, if the file system's times show that
-something has changed since the run was requested, its former state counts as unknown.
+The CLI's output names only the files that file tools wrote, but shell commands write files as well.
+A file that is seen to change was not necessarily changed by the run.
+
+The state before the run includes contents only where that is cheap. The folder is read while the run
+is starting or even later, so files may already have changed by then. Therefore, if the file system's
+times show that something has changed since the run was requested, its former state counts as
+unknown.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
 from pathlib import Path
 from stat import S_ISREG
+from tempfile import TemporaryFile
+from threading import Timer
 from typing import NamedTuple
 
-from watchfiles import DefaultFilter
+from watchfiles import Change, DefaultFilter, awatch
 
-from gemtui.files import SMALL, read_small
-from gemtui.runs.git import ask_git
+from gemtui.files import SMALL, changed_at, is_folder, read_small, resolved
+from gemtui.processes import FOLDER, find_program
 
 _MOST, _SECONDS = 20_000, 2.0
 """The limits on listing a folder: number of entries, and seconds."""
@@ -202,3 +210,128 @@ def _same(facts: _Facts, entry: re.Match[bytes]) -> bool:
     second, nano = map(int, entry["time"].split(b":"))
     indexed = (int(entry["inode"]), int(entry["size"]), second * 1_000_000_000 + nano)
     return facts.regular and indexed == (facts.inode & _32_BITS, facts.size, facts.modified)
+
+
+MOST = 200
+"""The most files that are reported for one run."""
+
+
+async def seen_files(folder: Path, *, most: int = MOST) -> AsyncGenerator[Mapping[Path, float]]:
+    """Yield all files that have changed so far, each time a file changes.
+
+    Each file is mapped to the time of its last change, in the order of the files' first changes.
+    Folders, hidden files, files that git ignores, and files of tools and package managers are left
+    out. The iteration ends after `most` files, or if the system can't watch the folder; it yields
+    nothing if the folder is `too_large`.
+    """
+    if not is_folder(folder) or too_large(folder):
+        return
+    seen: dict[Path, float] = {}
+    events = awatch(folder, watch_filter=OwnFiles(folder), step=100, ignore_permission_denied=True)
+    try:
+        async with aclosing(events):
+            async for batch in events:
+                new = await asyncio.to_thread(_times, folder, sorted({path for _, path in batch}))
+                for path, time in new.items():
+                    if path in seen or len(seen) < most:
+                        seen[path] = time
+                if new:
+                    yield dict(seen)
+                if len(seen) >= most:
+                    return
+    except (OSError, RuntimeError):  # watchfiles raises RuntimeErrors
+        return
+
+
+def too_large(folder: Path) -> bool:
+    """Return whether a folder is too large to watch.
+
+    The home folder and all folders above it are, and so are links to them.
+    """
+    return resolved(Path.home()).is_relative_to(resolved(folder))
+
+
+def _times(folder: Path, paths: Iterable[str]) -> dict[Path, float]:
+    files = [path for path in map(Path, paths) if not is_folder(path)]
+    return {path: changed_at(path) for path in kept(folder, files)}
+
+
+class OwnFiles(DefaultFilter):
+    """A filter that accepts users' own files.
+
+    It rejects hidden files, and those that watchfiles' default filter rejects.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __call__(self, change: Change, path: str) -> bool:
+        """Return whether to report a change to `path`."""
+        place = Path(path)
+        inside = place.relative_to(self._folder) if place.is_relative_to(self._folder) else place
+        return not any(part.startswith(".") for part in inside.parts) and super().__call__(change, path)
+
+
+def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Return those files that git doesn't ignore; they may have been deleted.
+
+    If git is not available, all files are returned.
+    """
+    files = list(paths)
+    given = b"\0".join(bytes(path) for path in files)
+    words = ("check-ignore", "--no-index", "--stdin", "-z")
+    output = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
+    ignored = set((output or b"").split(b"\0"))
+    return [path for path in files if bytes(path) not in ignored]
+
+
+_LIMIT = 5.0
+"""The time limit of a git command, in seconds."""
+_ANSWERED = (0, 1)
+"""The exit codes that don't count as failures; 1 is git's way of answering “no”."""
+_NO_COMMANDS = (
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "safe.bareRepository=explicit",
+    "-c",
+    "protocol.allow=never",
+)
+
+
+def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
+    """Return the output of a git command in a folder; None if it fails.
+
+    Exit code 1 does not count as a failure. `given`: the command's input. `most`: the largest
+    output in bytes; None is returned if there is more. A repository's own settings can name
+    programs for git to run. Programs that detect changed files or fetch objects are disabled here,
+    but `words` must be a git command that runs no filters or hooks.
+    """
+    git = find_program("git")
+    if git is None:
+        return None
+    command = [git, *_NO_COMMANDS, "-C", str(folder.absolute()), *words]
+    environ = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    with suppress(OSError), TemporaryFile() as stdin:
+        stdin.write(given)
+        stdin.seek(0)
+        with subprocess.Popen(
+            command, cwd=FOLDER, env=environ, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            return _answer(process, most)
+    return None
+
+
+def _answer(process: subprocess.Popen[bytes], most: int) -> bytes | None:
+    assert process.stdout is not None
+    limit = Timer(_LIMIT, process.kill)
+    limit.start()
+    try:
+        output = process.stdout.read(most + 1)
+        if len(output) > most:
+            process.kill()
+        return output if process.wait() in _ANSWERED else None
+    finally:
+        limit.cancel()

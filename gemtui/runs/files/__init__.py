@@ -1,1 +1,0 @@
-"""The files that a run changes, from its calls, from file events and from the disk."""

@@ -1,1 +1,0 @@
-"""Git worktrees for runs: created, listed, applied, and removed without starting programs."""
