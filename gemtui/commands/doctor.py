@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
-from gemtui.doctor.report import examine
+from gemtui.doctor import examine
 
 
 def run(*, as_json: bool) -> int:
