@@ -1,7 +1,7 @@
-"""The `gemtui` command: its arguments, options and subcommands.
+"""The `gemtui` command: its options, its list of commands, and what errors print.
 
-Click is imported only here and in `gemtui.commands`. Each command imports its other dependencies
-when it runs, and it imports the app only if there is a terminal. Exit codes: 0 success; 1 an error,
+Click is imported only here and in `gemtui.commands`. A command is declared and implemented in a
+module of `gemtui.commands`, which is imported when the command is used. Exit codes: 0 success; 1 an error,
 or nothing was found; 2 invalid usage, or an id that is unknown or ambiguous; 130 interrupted. `run`
 also uses 53 for the turn limit, 79 for a budget, and 124 for a time limit.
 """
@@ -11,29 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from gemtui.commands.run_cli import RunArguments, run_arguments, run_command
-from gemtui.commands.shared_options import (
-    HELP,
-    Moment,
-    cursor_option,
-    everywhere_option,
-    force_option,
-    json_option,
-    output_option,
-    project_option,
-    require_one,
-    session_ids,
-    since_option,
-)
-from gemtui.commands.undo_cli import undo_commands
+from gemtui.commands.shared_options import LaterCommand, LaterGroup, session_ids
 from gemtui.errors import (
     ConfigError,
     ForkFailed,
@@ -146,25 +130,7 @@ def _quiet_when_stdout_closes() -> Iterator[None]:
         raise click.exceptions.Exit(0) from None
 
 
-class LaterCommand(click.Command):
-    """A command whose module is imported only when it is used.
-
-    The list of commands shows only each command's name and one-line help, which are known without
-    importing the module.
-    """
-
-    def __init__(self, place: str, name: str, short_help: str) -> None:
-        super().__init__(name, short_help=short_help)
-        self._place = place
-
-    def load(self) -> click.Command:
-        """Import the command."""
-        module = import_module(f"gemtui.commands.{self._place}")
-        command: click.Command = getattr(module, str(self.name))
-        return command
-
-
-class Root(click.Group):
+class Root(LaterGroup):
     """The top-level command group, which also accepts a folder: `gemtui [PATH]`."""
 
     def resolve_command(
@@ -178,8 +144,7 @@ class Root(click.Group):
             if not (ctx.resilient_parsing or is_folder(Path(args[0]))):
                 raise click.UsageError(_no_folder(Path(args[0])), ctx)
             return PROGRAM, folder, args
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, LaterCommand) else command, rest
+        return super().resolve_command(ctx, args)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -227,7 +192,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 @click.group(
     cls=Root,
     invoke_without_command=True,
-    context_settings=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="[PATH | COMMAND [ARGS]...]",
     epilog=EPILOG,
 )
@@ -263,7 +228,7 @@ class Folder(click.Command):
     context_class = FolderContext
 
 
-@click.command(cls=Folder, context_settings=HELP)
+@click.command(cls=Folder)
 @click.argument("path", type=click.Path(path_type=Path))
 @_app_options
 @click.pass_context
@@ -292,338 +257,56 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     return app.run(path, session=session, demo=demo, ascii=ascii)
 
 
-@root.command()
-@project_option()
-@everywhere_option
-@click.option(
-    "--hidden",
-    is_flag=True,
-    help="Include archived and empty sessions, subagents, checkpoints, copies, and the empty files "
-    "that resuming a session can leave behind.",
-)
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
-@cursor_option
-@since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
-@click.option("--until", metavar="DATE", type=Moment(end=True), help="Show only sessions last used on or before DATE.")
-@click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
-@json_option
-def sessions(
-    project: Path | None,
-    everywhere: bool,
-    hidden: bool,
-    limit: int | None,
-    cursor: str | None,
-    since: datetime | None,
-    until: datetime | None,
-    live: bool,
-    as_json: bool,
-) -> int:
-    """List the stored sessions, newest first.
+@click.group(cls=LaterGroup, invoke_without_command=True)
+@click.pass_context
+def policy(ctx: click.Context) -> int:
+    """Show, check, and test policies, which are rules for what an agent may do.
 
-    By default, the list contains the sessions of the current folder's project, or all sessions if
-    it has none. Pass an ID to `gemtui show`. In a narrow terminal, some columns are left out, and
-    labels such as [live] are shown as *; --json prints everything. Exit code 1 if DIR does not
-    exist and has no sessions.
-
-    With --live, list the sessions that are working, waiting for you, or idle, in all projects or in
-    DIR. This requires gemtui's extension.
+    NAME is one of gemtui's policies, which are in the folder `policies` next to its settings file.
+    FILE is any Gemini CLI policy file.
     """
-    require_one("--project", project is not None, "--everywhere", everywhere)
-    if live:
-        require_one("--live", live, "--hidden", hidden)
-        require_one("--live", live, "--limit", limit is not None)
-        require_one("--live", live, "--cursor", cursor is not None)
-        require_one("--live", live, "--since and --until", since or until)
-        from gemtui.commands import live as live_command
-
-        return live_command.run(project=project, as_json=as_json)
-    from gemtui.commands import sessions as command
-
-    return command.run(
-        project=project,
-        everywhere=everywhere,
-        hidden=hidden,
-        limit=limit,
-        cursor=cursor,
-        since=since,
-        until=until,
-        as_json=as_json,
-    )
+    if ctx.invoked_subcommand is not None:
+        return 0
+    click.echo(ctx.get_help(), err=True)
+    return 2
 
 
-@root.command()
-@click.argument("query", nargs=-1, required=True)
-@project_option()
-@everywhere_option
-@click.option(
-    "--dropped", is_flag=True, help="Search rewound, replaced, and failed messages instead of the current ones."
-)
-@click.option(
-    "--limit",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    help="Show only the best N matches.",
-)
-@cursor_option
-@click.option("--index", is_flag=True, help="Update the index first; useful if you never open the app.")
-@json_option
-def search(
-    query: tuple[str, ...],
-    project: Path | None,
-    everywhere: bool,
-    dropped: bool,
-    limit: int,
-    cursor: str | None,
-    index: bool,
-    as_json: bool,
-) -> int:
-    """Search prompts, answers, thoughts, and tool calls.
+for _name, _module, _help in (
+    ("list", "policy_files", "List all policies."),
+    ("show", "policy_files", "Print the rules of a policy."),
+    ("check", "policy_files", "Find mistakes in policy files."),
+    ("words", "policy_words", "Turn sentences into rules."),
+    ("flags", "run", "Print the command line for a run with a policy."),
+    ("explain", "policy_calls", "Show how a tool call would be decided, and why."),
+    ("replay", "policy_calls", "Replay recorded tool calls under a policy."),
+    ("suggest", "policy_calls", "Suggest rules from recorded tool calls."),
+):
+    policy.add_command(LaterCommand(_name, _module, _help))
 
-    QUERY is best given in single quotes. It can contain words that must all occur in one message or
-    tool call, "phrases", -excluded words, and fields: project: tool: file: model: tag: before:
-    after: is:failed is:thought is:pinned is:archived in:prompt. The last word may be incomplete.
-    Names in code match as a whole and by their parts. If there are few matches, similar words
-    match, too. By default, the sessions of the current folder's project are searched, or all
-    sessions if it has none, including their subagents. Exit code 1 if nothing is found.
-    """
-    require_one("--project", project is not None, "--everywhere", everywhere)
-    from gemtui.commands import search as command
-
-    return command.run(
-        " ".join(query),
-        project=project,
-        everywhere=everywhere,
-        dropped=dropped,
-        limit=limit,
-        cursor=cursor,
-        update_index=index,
-        as_json=as_json,
-    )
-
-
-@root.command()
-@click.argument("id", shell_complete=session_ids)
-@click.option(
-    "--format",
-    type=click.Choice(["text", "markdown", "html", "json", "unified", "replay"]),
-    default="text",
-    show_default=True,
-    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a "
-    "web page that plays back the session.",
-)
-@output_option()
-@force_option
-@click.option(
-    "--redact",
-    is_flag=True,
-    help="Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders.",
-)
-@click.option(
-    "--dropped", is_flag=True, help="Include rewound, replaced, and failed messages; json always includes them."
-)
-@project_option("Choose only among the sessions of this folder.")
-def show(
-    id: str, format: str, output: Path | None, project: Path | None, dropped: bool, redact: bool, force: bool
-) -> None:
-    """Print one session.
-
-    ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
-    folder's project, or of all if it has none), or the file of a session, subagent, or checkpoint.
-    """
-    from gemtui.commands import show as command
-    from gemtui.export_formats import Format
-
-    if dropped and format == Format.UNIFIED:
-        raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
-    command.run(
-        id, format=Format(format), output=output, project=project, dropped=dropped, redacted=redact, force=force
-    )
-
-
-@root.command()
-@click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
-@since_option("Include only sessions used since DATE, such as 2026-11-20 or 7d.")
-@click.option(
-    "--redact",
-    is_flag=True,
-    help=(
-        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; don't write raw files."
-    ),
-)
-@json_option
-def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
-    """Write all sessions to a folder, for programs that collect sessions from many machines.
-
-    DIR receives compressed JSON lines, one file per project and day, and the session files, named
-    by the SHA-256 hash of their contents. Only changes are written, and nothing is deleted. Copy or
-    sync DIR to wherever you need it. Exit code 1 if a session could not be read.
-    """
-    from gemtui.commands import push as command
-
-    return command.run(dir, since=since, redact=redact, as_json=as_json)
-
-
-@root.command()
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@project_option()
-@everywhere_option
-@click.option("--session", metavar="ID", shell_complete=session_ids, help="Use only this session, with its subagents.")
-@since_option("Leave out writes before DATE, such as 2026-11-20 or 7d.")
-@click.option("--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`.")
-@json_option
-def files(
-    path: Path | None,
-    project: Path | None,
-    everywhere: bool,
-    session: str | None,
-    since: datetime | None,
-    as_patch: bool,
-    as_json: bool,
-) -> int:
-    """List the files that sessions wrote, most recent first.
-
-    PATH limits the list to a file, to the files in a folder, or to files whose path ends with PATH.
-    Only writes by file tools are recorded, not those by shell commands. By default, the sessions of
-    the current folder's project are used, or all sessions if it has none. --patch combines the
-    changes from before the first write to after the last, and lists what it can't include. Exit
-    code 1 if there are no files.
-    """
-    require_one("--project", project is not None, "--everywhere", everywhere)
-    require_one("--session", session is not None, "--project or --everywhere", project or everywhere)
-    require_one("--patch", as_patch, "--json", as_json)
-    from gemtui.commands import files as command
-
-    return command.run(
-        path, project=project, everywhere=everywhere, session=session, since=since, as_patch=as_patch, as_json=as_json
-    )
-
-
-@root.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option(
-    "--at", metavar="TIME", type=Moment(), help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d."
-)
-@output_option()
-@force_option
-@json_option
-def recover(path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
-    """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
-
-    For each line, stderr says whether it is known or guessed, and which call it comes from. A known
-    line is one that the newest record shows at this position; a guessed line comes from an older
-    record, or from terminal output that may have changed it. On stdout, control characters are made
-    visible; in FILE they are unchanged. Exit code 1 if no session contains any text of the file.
-    """
-    require_one("--output", output is not None, "--json", as_json)
-    if force and output is None:
-        raise click.UsageError("--force works only with --output")
-    from gemtui.commands import recover as command
-
-    return command.run(path, at=at, output=output, force=force, as_json=as_json)
-
-
-@root.command()
-@project_option("Use only the sessions of this folder and its git worktrees.")
-@everywhere_option
-@since_option("Leave out everything before DATE, such as 2026-11-20 or 7d.")
-@json_option
-def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
-    """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
-
-    By default, the sessions of the current folder's project are counted, or all sessions if it has
-    none. Costs are estimated from list prices, which a file prices.toml next to the settings file
-    can override. Exit code 1 if no session matches.
-    """
-    require_one("--project", project is not None, "--everywhere", everywhere)
-    from gemtui.commands import stats as command
-
-    return command.run(project=project, everywhere=everywhere, since=since, as_json=as_json)
-
-
-@root.command()
-@click.argument("id", metavar="[ID]", default="latest", shell_complete=session_ids)
-@click.option(
-    "--before",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Copy only what comes before prompt N (1 is the first); by default everything.",
-)
-@project_option("Choose only among the sessions of this folder.")
-@json_option
-def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
-    """Copy a session, or its beginning, into a new session, and print the new id.
-
-    ID accepts the same values as `gemtui show`; the default is the newest session. Sessions that
-    only the vault has can be copied, too. The original session and the project's files don't
-    change. Gemini CLI lists and resumes the new session like its own. With --before 1, there is
-    nothing to copy, so no session is created.
-    """
-    from gemtui.commands import fork as command
-
-    command.run(id, before=before, project=project, as_json=as_json)
-
-
-@root.command(cls=run_command(session_ids))
-@run_arguments
-def run(**words: Any) -> int:
-    """Run Gemini CLI on PROMPT without opening the app.
-
-    Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT -, only
-    stdin is used. The answer is printed to stdout as it arrives, and progress to stderr. ctrl+c
-    stops the run with all its processes; a second ctrl+c kills them immediately. Exit codes: 0
-    done, even if calls were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit;
-    79 budget; 124 time limit; 130 interrupted.
-    """
-    arguments = RunArguments.of(words)
-    if arguments.each_model or arguments.each_policy:
-        from gemtui.commands import run_each
-
-        return run_each.run(arguments)
-    from gemtui.commands import run as command
-
-    return command.run(arguments)
-
-
-for _place, _name, _words in (
+for _name, _module, _help in (
+    ("sessions", "sessions", "List the stored sessions, newest first."),
+    ("search", "search", "Search prompts, answers, thoughts, and tool calls."),
+    ("show", "show", "Print one session."),
+    ("push", "push", "Write all sessions to a folder, for other programs."),
+    ("files", "files", "List the files that sessions wrote, most recent first."),
+    ("recover", "recover", "Rebuild a lost file from what sessions contain of it."),
+    ("stats", "stats", "Show tokens, prompts, tool calls, files, and costs."),
+    ("fork", "undo", "Copy a session, or its beginning, into a new session."),
+    ("run", "run", "Run Gemini CLI on PROMPT without opening the app."),
     ("runs", "runs", "List, show, answer, and stop runs."),
     ("worktrees", "worktrees", "List, compare, and remove worktrees of runs, or apply their changes."),
     ("trust", "trust", "List trusted folders, or stop trusting one."),
     ("extension", "extension", "Install or remove gemtui's extension for Gemini CLI."),
     ("vault", "vault", "Keep sessions that Gemini CLI deletes."),
-    ("marks", "mark", "Name, tag, pin, annotate, or archive a session."),
+    ("mark", "marks", "Name, tag, pin, annotate, or archive a session."),
     ("marks", "marks", "Export and import names, tags, notes, and pins."),
-    ("policy_cli", "policy", "Show, check, and test rules for what runs may do."),
+    ("undo", "undo", "Revert a session's files and chat to before a prompt."),
+    ("redo", "undo", "Revert the newest undo in the current folder."),
+    ("review", "undo", "Print what a session changed, or revert some of it."),
+    ("checkpoints", "undo", "List the checkpoints of a session."),
+    ("mcp", "mcp", "Serve stored sessions to agents, read-only (MCP)."),
+    ("doctor", "doctor", "Check sessions, Gemini CLI, and gemtui's own files."),
 ):
-    root.add_command(LaterCommand(_place, _name, _words))
-for _each in undo_commands(session_ids):
-    root.add_command(_each)
-
-
-@root.command()
-@project_option("Serve only the sessions of this folder; the default is the current folder.")
-@everywhere_option
-def mcp(project: Path | None, everywhere: bool) -> int:
-    """Serve stored sessions to agents, read-only, as an MCP server over stdin and stdout.
-
-    Its tools are search, list_sessions, read_session, and files. Their answers are marked as quoted
-    text, not to be followed as instructions. The options decide which sessions can be read; the
-    agent can't change that. `gemtui extension install --mcp` adds the server to Gemini CLI.
-    """
-    require_one("--project", project is not None, "--everywhere", everywhere)
-    from gemtui.commands import mcp as command
-
-    return command.run(project=project, everywhere=everywhere)
-
-
-@root.command()
-@json_option
-def doctor(as_json: bool) -> int:
-    """Check sessions, Gemini CLI, the terminal, and gemtui's own files.
-
-    Each problem comes with a solution. Exit code 1 if something is broken.
-    """
-    from gemtui.commands import doctor as command
-
-    return command.run(as_json=as_json)
+    root.add_command(LaterCommand(_name, _module, _help))
+policy.short_help = "Show, check, and test rules for what runs may do."
+root.add_command(policy)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import click
 
-from gemtui.cli import LaterCommand, root
+from gemtui.cli import root
+from gemtui.commands.shared_options import LaterCommand
 from gemtui.config import settings
 from gemtui.redact.rules import RULES
 from gemtui.ui.kit.keys import Where, keys_of

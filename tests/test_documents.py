@@ -15,7 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 from gemtui import GateError, load_session
-from gemtui.cli import LaterCommand, main, root
+from gemtui.cli import main, root
+from gemtui.commands.shared_options import LaterCommand
 from gemtui.ui.kit.keys import Where, keys_of
 from tests.documents import ASSETS, HERE, PANES, PARTS, documents, rewritten
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses

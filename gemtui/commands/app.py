@@ -82,10 +82,9 @@ def _app(
 ) -> int:
     chosen = None
     if session is not None:
-        from gemtui.commands.pick_session import choose, index_of_user
+        from gemtui.commands.session_choice import session_named
 
-        with index_of_user(home) as index:
-            chosen = choose(session, index)
+        chosen = session_named(session, home=home)
     first = project if config.scope is Scope.PROJECT else None
     opening = StorePreload(home, cache=cache, project=first, ahead=True)
     from gemtui.ui.app import run_app

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterable
+from functools import partial
 
 import click
 
 from gemtui.agent.detect import detect_cli
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, terminal_width
+from gemtui.commands.output import agreed, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
 from gemtui.extension.status import ExtensionState, HookState, extension_state
@@ -34,7 +34,7 @@ def status(as_json: bool) -> int:
     """Show whether the extension's hooks run in the current folder. Exit code 1 if they don't."""
     found = extension_state()
     if as_json:
-        json_to_stdout({"version": 1, "extension": found.to_dict()})
+        json_to_stdout({"extension": found.to_dict()})
     else:
         _say_state(found)
     return 0 if found.state is HookState.READY else 1
@@ -85,14 +85,13 @@ def _agreed(words: Iterable[str], question: str, *, yes: bool) -> bool:
     `words`: the paragraphs of the explanation. `yes`: don't ask, and return True. Raises
     click.UsageError if the user would have to be asked without a terminal.
     """
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    if not yes and not all(stream is not None and stream.isatty() for stream in streams):
-        raise click.UsageError("can't ask for confirmation without a terminal: run this in a terminal, or add --yes")
     width = min(_WIDEST, terminal_width() or _WIDEST)
-    for paragraph in words:
-        lines = textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False)
-        lines_to_stdout(map(clean_line, [*lines, ""]))
-    return yes or click.confirm(question)
+    wrap = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
+    lines = [clean_line(line) for paragraph in words for line in (*wrap(paragraph), "")]
+    if not yes:
+        return agreed(lines, question)
+    lines_to_stdout(lines)
+    return True
 
 
 def _say_state(found: ExtensionState) -> None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
 import click
 
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
-from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.sessions import scope, short_ids
-from gemtui.jsonout import encode_array
+from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, to_stdout
+from gemtui.commands.session_choice import choose, index_of_user, project_in_use, short_ids
+from gemtui.commands.shared_options import json_option, project_options, require_one, session_ids, since_option
 from gemtui.paths import cache_dir, current_folder
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.selection import sessions_with_calls
+from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
@@ -26,9 +26,15 @@ from gemtui.sessions.writes.written_files import RecordedWrite, recorded_changes
 from gemtui.text import Clean, clean_line, relative, short_path
 
 
-def run(
+@click.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path))
+@project_options()
+@click.option("--session", metavar="ID", shell_complete=session_ids, help="Use only this session, with its subagents.")
+@since_option("Leave out writes before DATE, such as 2026-11-20 or 7d.")
+@click.option("--patch", "as_patch", is_flag=True, help="Print the changes as one patch for `git apply`.")
+@json_option
+def files(
     path: Path | None,
-    *,
     project: Path | None,
     everywhere: bool,
     session: str | None,
@@ -36,36 +42,40 @@ def run(
     as_patch: bool,
     as_json: bool,
 ) -> int:
-    """Print the files that sessions wrote; return 1 if there are none.
+    """List the files that sessions wrote, most recent first.
 
-    `path`: print only this file, the files under this folder, or the files whose paths end with it.
-    `project`, `everywhere`, `session`, `since`: which sessions to use. `as_patch`: print the
-    changes as a patch. Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    PATH limits the list to a file, to the files in a folder, or to files whose path ends with PATH.
+    Only writes by file tools are recorded, not those by shell commands. By default, the sessions of
+    the current folder's project are used, or all sessions if it has none. --patch combines the
+    changes from before the first write to after the last, and lists what it can't include. Exit
+    code 1 if there are no files.
     """
+    require_one("--session", session is not None, "--project or --everywhere", project or everywhere)
+    require_one("--patch", as_patch, "--json", as_json)
     with index_of_user() as index:
         snapshot = read_store(index, project=project)
         one = None if session is None else choose(session, index, project=project)
-    where = None if everywhere or one else scope(snapshot, project, hidden=False)
+    listed = partial(listed_sessions, snapshot, hidden=False)
+    where = None if one else project_in_use(listed, project, everywhere=everywhere)
     sessions = sessions_with_calls(snapshot, session=one, project=where)
     if as_patch:
         changes = recorded_changes(sessions, since=since)
         return _print_patch(matching_writes(changes, path), where or _folder_of(one))
     writes = recorded_writes(sessions, home=index.home, cache=cache_dir(), since=since)
-    files = writes_by_file(matching_writes(writes, path))
+    written = writes_by_file(matching_writes(writes, path))
     if as_json:
-        head = b'{"version":1,"files":'
-        to_stdout(encode_array(map(file_entry, files.values()), head=head, tail=b"}\n"))
+        json_list_to_stdout("files", map(file_entry, written.values()))
     else:
-        lines_to_stdout(_lines(files, snapshot))
-    if not files:
+        lines_to_stdout(_lines(written, snapshot))
+    if not written:
         note("no session wrote a matching file")
-    return 0 if files else 1
+    return 0 if written else 1
 
 
 def matching_writes(writes: Iterator[RecordedWrite | Problem], path: Path | None) -> Iterator[RecordedWrite]:
     """Yield the writes to files that match `path`; None means all files.
 
-    `path`: as in `run`. Problems that occurred while sessions were read are reported on stderr.
+    `path`: as in `files`. Problems that occurred while sessions were read are reported on stderr.
     """
     fits = _Fits(path)
     for each in writes:

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
-from gemtui.commands.pick_session import index_of_user
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note
+from gemtui.commands.session_choice import index_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
@@ -18,7 +18,7 @@ from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
-from gemtui.text import Clean, cells, clean_line, ellipsis, relative
+from gemtui.text import Clean, clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")
 _WIDEST = (8, 5, 24, 40)
@@ -58,7 +58,7 @@ class _Live(Struct, frozen=True, kw_only=True):
         }
 
 
-def run(*, project: Path | None, as_json: bool) -> int:
+def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
     """List active sessions, in all projects or in one; waiting sessions come first."""
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
@@ -66,11 +66,10 @@ def run(*, project: Path | None, as_json: bool) -> int:
     live = [each for each in _found(stored.values()) if _concerns(each, project, stored)]
     if as_json:
         sessions = [stored[each.session].to_dict() for each in live if each.session in stored]
-        told = [each.to_dict() for each in live]
-        answer = {"version": 1, "home": str(home), "sessions": sessions, "live": told}
-        json_to_stdout(answer)
+        json_to_stdout({"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]})
     else:
-        lines_to_stdout(_table(live, stored, datetime.now(UTC)))
+        rows = [tuple(_row(each, stored, datetime.now(UTC))) for each in live]
+        lines_to_stdout(columns([_HEAD, *rows] if rows else []))
     state = extension_state().state
     if state is not HookState.READY:
         note(
@@ -111,28 +110,16 @@ def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) 
     return project is None or live.session in stored or inside
 
 
-def _table(live: Iterable[_Live], stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
-    """Yield a header and one line for each session; nothing if there are none."""
-    rows = [_row(each, stored, now) for each in live]
-    if rows:
-        yield from map(_line, (tuple(map(Clean, _HEAD)), *rows))
-
-
-def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> tuple[Clean, ...]:
+def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
+    """Yield the cells of a row; all but the last are cut to the width of their column."""
     summary = stored.get(live.session)
     question = None if live.reported is None else live.reported.question
-    cells = (
+    front = (
         live.state.value,
         relative(live.since, now),
         PurePath(live.project).name if live.project else "?",
         live.session[:8] if summary is None else f"{live.session[:8]} {summary.title}",
-        "" if question is None else question.message,
     )
-    return tuple(map(clean_line, cells))
-
-
-def _line(row: tuple[Clean, ...]) -> Clean:
-    """Join a row's cells as aligned columns; all but the last may be truncated."""
-    cut = [ellipsis(cell, width) for cell, width in zip(row, _WIDEST, strict=False)]
-    padded = [cell + " " * (width - cells(cell)) for cell, width in zip(cut, _WIDEST, strict=True)]
-    return Clean("  ".join((*padded, row[-1])).rstrip())
+    for cell, width in zip(map(clean_line, front), _WIDEST, strict=True):
+        yield ellipsis(cell, width)
+    yield clean_line("" if question is None else question.message)

@@ -7,8 +7,8 @@ from typing import IO
 
 import click
 
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file, to_stdout
-from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note, to_file, to_stdout
+from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import force_option, json_option, output_option, session_ids
 from gemtui.errors import MarkError, SessionNotFound
 from gemtui.jsonout import encode
@@ -50,7 +50,7 @@ def mark(
             return
     found = marks.get(session)
     if as_json:
-        json_to_stdout({"version": 1, "mark": found.to_dict()})
+        json_to_stdout({"mark": found.to_dict()})
     else:
         lines_to_stdout(_lines(found))
 
@@ -61,8 +61,7 @@ def _session(id: str, marks: Marks) -> str:
     A session that has been deleted, but still has marks, can be named only by its full id.
     """
     try:
-        with index_of_user() as index:
-            return choose(id, index).id
+        return session_named(id).id
     except SessionNotFound:
         if marks.get(id).changed is None:
             raise
@@ -78,7 +77,7 @@ def _lines(mark: Mark) -> list[Clean]:
         ("pinned", "yes" if mark.pinned else ""),
         ("archived", "yes" if mark.archived else ""),
     )
-    lines = [Clean(f"{name:<9} {clean_line(words)}") for name, words in rows if words]
+    lines = [fact_line(name, clean_line(words)) for name, words in rows if words]
     return [*lines, *map(Clean, clean(mark.note or "").splitlines())]
 
 
@@ -112,8 +111,7 @@ def import_(file: IO[bytes], as_json: bool) -> None:
     except MarkError as error:
         raise MarkError(f"{file.name}: {error}") from error
     if as_json:
-        answer = {"version": 1, "changed": merged.changed, "kept": list(merged.kept)}
-        json_to_stdout(answer)
+        json_to_stdout({"changed": merged.changed, "kept": list(merged.kept)})
         return
     for session in merged.kept:
         note(f"{session} already has a different name or note here, which was kept: to change it, use gemtui mark")

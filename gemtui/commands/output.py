@@ -1,18 +1,25 @@
-"""Write a command's output to stdout, or to a file that the user names."""
+"""How commands answer: lines, tables and JSON on stdout, files, notes, and questions.
+
+Answers are printed to stdout; notes, progress and questions are printed to stderr.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
+from types import UnionType
+from typing import Any
 
 import click
 
 from gemtui.files import is_file, is_folder, path_exists, resolved, write_whole
-from gemtui.jsonout import encode
+from gemtui.jsonin import loads
+from gemtui.jsonout import encode, encode_array
 from gemtui.paths import typed_path
 from gemtui.text import Clean, cells, clean_line, ellipsis, visible_line
 
@@ -20,6 +27,11 @@ _SLOW = 1.0
 """After how many seconds a note explains why a command is taking long."""
 _NARROW = 20
 """If the last column has fewer cells than this, its text is not wrapped."""
+_LONGEST_CURSOR = 20_000
+"""The maximum length of a cursor, in characters.
+
+This leaves enough room for a path, which has at most 4,096 bytes.
+"""
 
 
 def to_stdout(pieces: Iterable[bytes]) -> None:
@@ -39,9 +51,22 @@ def to_stdout(pieces: Iterable[bytes]) -> None:
         raise
 
 
-def json_to_stdout(value: object) -> None:
-    """Print a value as one line of JSON."""
-    to_stdout([encode(value), b"\n"])
+def json_to_stdout(value: Mapping[str, Any]) -> None:
+    """Print an object as one line of JSON; its first key is `version`, which is 1."""
+    to_stdout([encode({"version": 1, **value}), b"\n"])
+
+
+def json_list_to_stdout(
+    name: str, values: Iterable[Any], *, before: Mapping[str, Any] | None = None, after: Mapping[str, Any] | None = None
+) -> None:
+    """Print an object with a list like `json_to_stdout`, without holding the list in memory.
+
+    `name`, `values`: the list's key and its values, as for `encode_array`, one per line. `before`,
+    `after`: what the object contains before and after the list.
+    """
+    head = encode({"version": 1, **(before or {})}).removesuffix(b"}")
+    tail = b"".join(b",%b:%b" % (encode(key), encode(value)) for key, value in (after or {}).items())
+    to_stdout(encode_array(values, head=b"%b,%b:" % (head, encode(name)), tail=tail + b"}\n"))
 
 
 def discard_stdout() -> None:
@@ -77,6 +102,11 @@ def lines_to_stdout(lines: Iterable[Clean]) -> None:
     """Print lines in stdout's encoding; characters it doesn't have become `?`."""
     encoding = stdout_encoding()
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
+
+
+def fact_line(name: str, text: Clean) -> Clean:
+    """Return a line of a report on one thing: a short name, and what is known under it."""
+    return Clean(f"{name:<9} {text}".rstrip())
 
 
 def columns(
@@ -146,11 +176,28 @@ def require_terminal() -> None:
         raise click.UsageError("can't ask for confirmation without a terminal: add --yes to skip the question")
 
 
-def progress(doing: str, total: int) -> Callable[[int], None]:
-    """Return a function that shows progress, given how many sessions are done.
+def agreed(lines: Iterable[Clean], question: str) -> bool:
+    """Print lines to stderr, ask the user to confirm, and return the answer.
+
+    Raises click.UsageError if there is no terminal in which to ask.
+    """
+    require_terminal()
+    for line in lines:
+        click.echo(line, err=True)
+    return click.confirm(clean_line(question), err=True)
+
+
+def confirm(lines: Iterable[Clean], question: str) -> None:
+    """Ask as `agreed` does. Raises click.Abort if the user declines."""
+    if not agreed(lines, question):
+        raise click.Abort
+
+
+def progress(doing: str, total: int, things: str = "sessions") -> Callable[[int], None]:
+    """Return a function that shows progress, given how many things are done.
 
     It prints a line on stderr if that is a terminal. `doing`: what is being done, such as
-    "writing". `total`: the number of all sessions.
+    "writing". `total`: the number of all things.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         return lambda _: None
@@ -158,7 +205,7 @@ def progress(doing: str, total: int) -> Callable[[int], None]:
     def say(done: int) -> None:
         if done % 50 == 0 or done == total:
             end = "\r\x1b[K" if done == total else ""
-            click.echo(f"\r{doing} {done:,} of {total:,} sessions{end}", nl=False, err=True)
+            click.echo(f"\r{doing} {done:,} of {total:,} {things}{end}", nl=False, err=True)
 
     return say
 
@@ -170,22 +217,16 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force:
     in which nothing may be written, such as the session and Gemini's own folder. `force`: replace
     an existing file; otherwise, an existing file is an error. Raises click.UsageError, OSError.
     """
-    target = resolved(typed_path(path))
-    _require_file(path, target, keep)
-    if not force and is_file(target):
-        raise click.UsageError(_there_already(path))
+    require_writable(path, keep=keep, force=force)
     try:
         write_whole(typed_path(path), pieces, durable=True, special=True, over=force)
     except FileExistsError as error:
         raise click.UsageError(_there_already(path)) from error
 
 
-def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
-    """Raise click.UsageError if an export must not be written to a path.
-
-    `path`: as the user typed it. `target`: the file it leads to, with links resolved. `keep`: as in
-    `to_file`.
-    """
+def require_writable(path: Path, *, keep: Iterable[Path], force: bool) -> None:
+    """Raise click.UsageError if `to_file` with these arguments would not write to a path."""
+    target = resolved(typed_path(path))
     if is_folder(target):
         raise click.UsageError(f"{path} is a folder: give the name of a file in it")
     if not is_folder(target.parent):
@@ -194,7 +235,49 @@ def _require_file(path: Path, target: Path, keep: Iterable[Path]) -> None:
     for kept in keep:
         if target.is_relative_to(resolved(kept)):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
+    broken_link = typed_path(path).is_symlink() and not path_exists(target)
+    if not force and (broken_link or is_file(target)):
+        raise click.UsageError(_there_already(path))
 
 
 def _there_already(path: Path) -> str:
     return f"{path} exists: name another file, or replace it with --force"
+
+
+# --- pages ---------------------------------------------------------------------------------------
+
+
+def write_cursor(kind: str, *values: Any) -> str:
+    """Return a token that marks where a list's next page begins, for use in scripts.
+
+    `values`: JSON values that say where that is. `kind`: the kind of list, so that `read_cursor`
+    rejects the cursors of other lists.
+    """
+    return base64.urlsafe_b64encode(encode([kind, *values])).decode("ascii").rstrip("=")
+
+
+def not_a_cursor() -> click.UsageError:
+    """Return the error to raise for an argument that isn't a cursor of this list."""
+    return click.UsageError("--cursor: this is not a next_cursor from an earlier answer: leave it out to start over")
+
+
+def read_cursor(kind: str, cursor: str, *types: type | UnionType) -> list[Any]:
+    """Return the values that `write_cursor` put into a cursor.
+
+    `kind`: as for `write_cursor`. `types`: the expected types of the values. Raises
+    click.UsageError if the argument isn't a cursor for this kind of list.
+    """
+    try:
+        padded = cursor[:_LONGEST_CURSOR] + "=" * (-len(cursor) % 4)
+        found = loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except ValueError:
+        found = None
+    if isinstance(found, list) and found[:1] == [kind] and len(found) == len(types) + 1:
+        values = found[1:]
+        if all(map(_is_a, values, types)):
+            return values
+    raise not_a_cursor()
+
+
+def _is_a(value: object, wanted: type | UnionType) -> bool:
+    return isinstance(value, wanted) and not isinstance(value, bool)

@@ -1,32 +1,36 @@
-"""`gemtui policy explain` and `replay`: apply policies to tool calls."""
+"""`gemtui policy explain`, `replay`, `suggest`: apply policies to tool calls."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
-from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
-from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.policy_context import Situation, report_broken
+from gemtui.commands.output import (
+    columns,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    require_writable,
+    terminal_width,
+    to_file,
+)
+from gemtui.commands.policy_options import CallSelection, SelectedCalls, Situation, call_options, situation_options
+from gemtui.commands.shared_options import force_option, json_option, output_option
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
-from gemtui.paths import folder_here
+from gemtui.paths import folder_here, gemini_home
 from gemtui.policy.engine.decide import Explanation
-from gemtui.policy.model.rules import Call, Decision, RecordedCall, Reference, Rule
+from gemtui.policy.file.policy import of
+from gemtui.policy.model.rules import Call, Decision, Reference, Rule
 from gemtui.policy.suggest.replay import EXAMPLES, ReplayCounter, ReplayCounts, ReplayDecision, RuleCount
+from gemtui.policy.suggest.suggest import Evidence, LeftOut, Suggestion, Suggestions
 from gemtui.policy.words import rule_source, rule_words
-from gemtui.runs.call_history import recorded_calls
 from gemtui.runs.effective_policy import EffectivePolicy
-from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.store.store import Problem
 from gemtui.text import HOLDS_CONTROLS, Clean, clean_line, command_line, counted, visible_line
 from gemtui.transcript.tools import args_hold_controls
 
@@ -37,11 +41,28 @@ _CUT = 1000
 # --- explain -------------------------------------------------------------------------------------
 
 
-def print_explanation(situation: Situation, *, tool: str, args: str, subagent: str | None, as_json: bool) -> int:
-    """Print the decision for a call; return 1 if the CLI ignores one of the policies.
+@click.command()
+@situation_options
+@click.option("--tool", metavar="T", required=True, help="The name of the called tool.")
+@click.option(
+    "--args", metavar="JSON", default="{}", help="The call's arguments as a JSON object; - reads them from stdin."
+)
+@click.option("--subagent", metavar="NAME", help="The subagent that makes the call.")
+@click.option(
+    "--include-directory",
+    "include_directories",
+    metavar="DIR",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another folder that tools of the run may use; repeatable.",
+)
+@json_option
+def explain(*, tool: str, args: str, subagent: str | None, as_json: bool, situation: Situation) -> int:
+    """Show how a tool call would be decided, and by which rule.
 
-    `args`: the call's arguments as JSON, or `-` for stdin. `subagent`: the agent that makes the
-    call; None means the main agent.
+    The answer is for a run that gemtui would start with these policies. Your Gemini CLI policies
+    and settings therefore apply, too, and the answer lists their files. Exit code 1 if Gemini CLI
+    would ignore one of the files, or a rule in it.
     """
     call = Call(tool=_tool(tool), args=_arguments(args), subagent=subagent or None)
     stands = situation.load_policy(folder_here())
@@ -50,7 +71,7 @@ def print_explanation(situation: Situation, *, tool: str, args: str, subagent: s
         json_to_stdout(_explained(answer, stands))
     else:
         lines_to_stdout(_explanation(answer, stands, situation))
-    return report_broken(stands, situation.named)
+    return situation.report_broken(stands)
 
 
 def _tool(name: str) -> str:
@@ -79,7 +100,6 @@ def _arguments(text: str) -> Mapping[str, Any]:
 
 def _explained(answer: Explanation, stands: EffectivePolicy) -> dict[str, Any]:
     return {
-        "version": 1,
         "tool": answer.call.tool,
         "args": answer.call.args,
         "subagent": answer.call.subagent,
@@ -150,100 +170,20 @@ def _as_refusal(answer: Explanation, situation: Situation) -> str:
     return ": denied, because headless runs can't ask" if refused else ""
 
 
-# --- the calls -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallSelection:
-    """Which recorded calls to use: one session's, one project's, or all.
-
-    By default, these are the calls of the current folder's project, or all calls if it has no
-    sessions.
-    """
-
-    session: str | None = None
-    project: Path | None = None
-    everywhere: bool = False
-
-    def check(self) -> None:
-        """Raise click.UsageError if more than one of the options is given."""
-        given = [self.session is not None, self.project is not None, self.everywhere]
-        if sum(given) > 1:
-            raise click.UsageError("--session, --project and --everywhere can't be combined: use only one of them")
-
-
-@dataclass(kw_only=True)
-class Read:
-    """The sessions with the selected calls, and what was found while reading them.
-
-    `workspace`: the folder in which the calls were made; None if unknown, or if there may be
-    several. `problems`: what could not be read so far. `by_subagents`: how many of the calls read
-    so far were made by subagents.
-    """
-
-    sessions: tuple[Summary, ...]
-    workspace: Path | None
-    problems: list[Problem] = field(default_factory=list)
-    by_subagents: int = 0
-
-    def calls(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """Yield the calls in batches.
-
-        Sessions that can't be read are added to `problems`.
-        """
-        for step in recorded_calls(self.sessions):
-            if step.problem is not None:
-                self.problems.append(step.problem)
-            self.by_subagents += sum(each.call.subagent is not None for each in step.calls)
-            yield step.calls
-
-    def report_problems(self) -> None:
-        """Report on stderr which sessions could not be read."""
-        if self.problems:
-            first, number = self.problems[0], len(self.problems)
-            more = f" and {number - 1} more" if number > 1 else ""
-            note(f"some sessions could not be read: {first.path} {first.what}{more}")
-
-
-def read_which(which: CallSelection) -> Read:
-    """Find the sessions that contain the selected calls.
-
-    Raises SessionNotFound, SessionAmbiguous, StoreUnreadable.
-    """
-    which.check()
-    with index_of_user() as index:
-        one = None if which.session is None else choose(which.session, index)
-        snapshot = read_store(index, project=which.project)
-    project = which.project
-    if project is None and one is None and not which.everywhere:
-        here = folder_here()
-        found = here and next(listed_sessions(snapshot, project=here, hidden=False), None)
-        project = here if found else None
-    workspace = project
-    if one is not None:
-        workspace = Path(one.project) if one.project is not None else None
-    read = Read(sessions=sessions_with_calls(snapshot, session=one, project=project), workspace=workspace)
-    if one is None:
-        read.problems += snapshot.unreadable
-    return read
-
-
-def none_found(read: Read) -> int:
-    """Report that there are no recorded calls, and return the exit code 1."""
-    read.report_problems()
-    note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
-    return 1
-
-
 # --- replay --------------------------------------------------------------------------------------
 
 
-def print_replay(situation: Situation, which: CallSelection, *, as_json: bool) -> int:
-    """Decide recorded calls as if they were made now, and print the decisions.
+@click.command()
+@situation_options
+@call_options
+@json_option
+def replay(*, situation: Situation, which: CallSelection, as_json: bool) -> int:
+    """Replay recorded tool calls, and count how many a policy would allow, ask about, and deny.
 
-    Returns 1 if there are no calls, or if the CLI ignores one of the policies.
+    By default, the calls of the current folder's project are replayed, or all calls if it has none,
+    including those of subagents. Exit code 1 if there are none.
     """
-    read = read_which(which)
+    read = which.read()
     stands = situation.load_policy(read.workspace)
     run = ReplayCounter(situation.engine(stands))
     for calls in read.calls():
@@ -253,17 +193,23 @@ def print_replay(situation: Situation, which: CallSelection, *, as_json: bool) -
         json_to_stdout(_counts_json(counts, read, situation))
     elif counts.calls:
         lines_to_stdout(_numbers(counts, read, situation))
-    code = report_broken(stands, situation.named)
+    code = situation.report_broken(stands)
     if not counts.calls:
-        return none_found(read)
+        return _none_found(read)
     read.report_problems()
     return code
 
 
-def _counts_json(counts: ReplayCounts, read: Read, situation: Situation) -> dict[str, Any]:
+def _none_found(read: SelectedCalls) -> int:
+    """Report that there are no recorded calls, and return the exit code 1."""
+    read.report_problems()
+    note("no recorded tool calls: list all sessions with gemtui sessions --everywhere")
+    return 1
+
+
+def _counts_json(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> dict[str, Any]:
     return {
-        "version": 1,
-        "mode": situation.mode,
+        "mode": situation.mode.value,
         "interactive": situation.interactive,
         "sessions": len(read.sessions),
         "calls": counts.calls,
@@ -328,7 +274,7 @@ _WORDS = {
 }
 
 
-def _numbers(counts: ReplayCounts, read: Read, situation: Situation) -> Iterator[Clean]:
+def _numbers(counts: ReplayCounts, read: SelectedCalls, situation: Situation) -> Iterator[Clean]:
     own = f", {read.by_subagents:,} of them by subagents" if read.by_subagents else ""
     number = len(read.sessions)
     yield Clean(f"{counted(counts.calls, 'tool call')} of {counted(number, 'session')}{own}; {situation.words}")
@@ -371,3 +317,132 @@ def reference_lines(references: Iterable[Reference]) -> Iterator[Clean]:
     rows = [(each.session[:8], each.tool, command_line(each.argument)) for each in references]
     for line in columns(rows):
         yield Clean(f"    {line}")
+
+
+# --- suggest -------------------------------------------------------------------------------------
+
+
+@click.command()
+@situation_options
+@call_options
+@output_option("Write the rules to FILE as a new policy, with the evidence for each as a comment.")
+@force_option
+@json_option
+def suggest(*, situation: Situation, which: CallSelection, output: Path | None, force: bool, as_json: bool) -> int:
+    """Suggest rules that allow recorded calls that succeeded; nothing is applied.
+
+    Calls that are already allowed need no rule. Commands that could delete, change permissions,
+    publish, or run any program get no rule and are listed. Exit code 1 if there are no recorded
+    calls.
+    """
+    if output is not None:
+        require_writable(output, keep=[gemini_home()], force=force)
+    read = which.read()
+    stands = situation.load_policy(read.workspace)
+    evidence = Evidence(stands.policy, mode=situation.mode, interactive=situation.interactive, setup=stands.setup)
+    for calls in read.calls():
+        evidence.feed(calls)
+    found = evidence.suggest()
+    if output is not None and found.suggestions:
+        data = "\n".join(map(_with_evidence, found.suggestions)).encode("utf-8", "replace")
+        to_file(output, [data], keep=[gemini_home()], force=force)
+    if as_json:
+        json_to_stdout(_suggestions_json(found, situation))
+    elif found.calls:
+        lines_to_stdout(_suggestion_lines(found, situation, output))
+    code = situation.report_broken(stands)
+    if not found.calls:
+        return _none_found(read)
+    read.report_problems()
+    if output is not None and not found.suggestions:
+        note(f"there are no rules to suggest: {output} was not written")
+    return code
+
+
+def _suggestions_json(found: Suggestions, situation: Situation) -> dict[str, Any]:
+    return {
+        "mode": situation.mode.value,
+        "interactive": situation.interactive,
+        "calls": found.calls,
+        "succeeded": found.succeeded,
+        "allowed": found.allowed,
+        "suggestions": [_suggested(each) for each in found.suggestions],
+        "left_out": [_left(each) for each in found.left_out],
+    }
+
+
+def _suggested(each: Suggestion) -> dict[str, Any]:
+    return {
+        "rule": _rule_fields(each.rule),
+        "about": each.about,
+        "toml": _toml(each.rule),
+        "calls": each.calls,
+        "sessions": each.sessions,
+        "examples": _examples(each.examples),
+        "opens": each.opens,
+    }
+
+
+def _rule_fields(rule: Rule) -> dict[str, Any]:
+    """Return a rule's fields for JSON, with the names used in policy files."""
+    prefixes, tools = list(rule.command_prefixes), list(rule.tools)
+    fields = {
+        "toolName": tools if rule.tool_list else tools[0],
+        "commandPrefix": prefixes if rule.prefix_list else next(iter(prefixes), None),
+        "argsPattern": rule.args_pattern,
+        "decision": rule.decision.value,
+        "priority": int(rule.priority),
+        "modes": list(rule.modes),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _left(each: LeftOut) -> dict[str, Any]:
+    return {"what": each.what, "why": each.why, "calls": each.calls, "examples": _examples(each.examples)}
+
+
+def _examples(references: Sequence[Reference]) -> list[dict[str, str]]:
+    return [{"session": each.session, "tool": each.tool, "argument": each.argument} for each in references]
+
+
+def _with_evidence(each: Suggestion) -> str:
+    said = [f"{_times(each)}, such as:"]
+    said += [f"  {reference.tool} {command_line(reference.argument)}" for reference in each.examples]
+    said.append(f"It also allows {each.opens}.")
+    comments = "".join(f"# {visible_line(line).strip()}\n" for line in said)
+    return comments + _toml(each.rule)
+
+
+def _toml(rule: Rule) -> str:
+    return of([rule]).to_toml().strip() + "\n"
+
+
+def _times(each: Suggestion) -> str:
+    return f"{counted(each.calls, 'call')} in {counted(each.sessions, 'session')}"
+
+
+def _suggestion_lines(found: Suggestions, situation: Situation, output: Path | None) -> Iterator[Clean]:
+    rest = found.succeeded - found.allowed
+    yield Clean(
+        f"{counted(found.calls, 'tool call')}, {found.succeeded:,} succeeded; {found.allowed:,} "
+        f"of these are already allowed, and {rest:,} would be denied; {situation.words}"
+    )
+    for each in found.suggestions:
+        yield Clean("")
+        yield visible_line(f"allow {each.about}")
+        yield Clean(f"    {_times(each)}, priority {each.rule.priority:g}")
+        yield _indented(f"it also allows: {each.opens}")
+        yield from reference_lines(each.examples)
+    if found.left_out:
+        yield Clean("")
+        yield Clean("No rule suggested for:")
+    for left in found.left_out:
+        yield _indented(f"{counted(left.calls, 'call')}: {command_line(left.what)}: {left.why}")
+    if found.suggestions:
+        yield Clean("")
+        written = "use --output FILE to write these rules to a policy file"
+        yield clean_line(written if output is None else f"rules written to {output}")
+
+
+def _indented(text: str) -> Clean:
+    return Clean(f"    {visible_line(text).strip()}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,28 +13,27 @@ from typing import Any
 import click
 
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
-from gemtui.commands.policy_calls import CallSelection
-from gemtui.commands.policy_tests import (
-    example_findings,
-    example_json,
-    replay_json,
-    replay_lines,
-    replay_since,
-    try_files,
-)
+from gemtui.commands.policy_calls import reference_lines, rule_dict, shortened_args
+from gemtui.commands.policy_options import CallSelection, SelectedCalls, call_options, mode_option
+from gemtui.commands.shared_options import Moment, json_option, policy_names
 from gemtui.errors import PolicyError
 from gemtui.files import is_file, is_folder
 from gemtui.paths import current_folder, folder_here, typed_path
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit.document import Document, RuleEntry
 from gemtui.policy.edit.store import Opened, Origin, PolicyFile, list_policies, open_policy
-from gemtui.policy.file.policy_files import ENDING, find_policy, policies_dir
+from gemtui.policy.engine.decide import Engine
+from gemtui.policy.examples import Tried, examples_of, try_examples
+from gemtui.policy.file.policy import Policy, text_at
+from gemtui.policy.file.policy_files import ENDING, find_policy, policies_dir, policy_files
 from gemtui.policy.file.rule_codec import explicit_fields
-from gemtui.policy.model.rules import ApprovalMode, Finding, Rule, Severity
+from gemtui.policy.model.rules import ApprovalMode, CallStatus, Finding, RecordedCall, Reference, Rule, Severity
 from gemtui.policy.model.tool_catalog import BUILT_IN
 from gemtui.policy.sentence_parser import sentence_of
-from gemtui.policy.words import decision_word, rule_words
+from gemtui.policy.suggest.replay import ReplayDecision, refusal_of_tool, replay_decision, tool_may_exist
+from gemtui.policy.words import decision_word, rule_place, rule_words
 from gemtui.runs.effective_policy import effective_policy
+from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, counted, one_line
 
 _WHOSE = {
@@ -45,21 +45,25 @@ _WHOSE = {
 }
 
 
+_DENIED = (ReplayDecision.DENY, ReplayDecision.NOT_OFFERED, ReplayDecision.TOOL_REFUSES)
+_LISTED = 50
+"""The maximum number of denied calls to list; the rest are only counted."""
+
+
 # --- list ----------------------------------------------------------------------------------------
 
 
-def print_policies(*, as_json: bool) -> int:
-    """Print all policies with their numbers of rules and findings.
-
-    Returns 1 if there are problems with the settings.
-    """
+@click.command(name="list")
+@json_option
+def list_(as_json: bool) -> int:
+    """List gemtui's policies, your Gemini CLI policies, and those that its settings name."""
     stands, here = effective_policy(workspace=folder_here()), current_folder()
     named = stands.settings.policy_paths(here)
     listed = list_policies(named, stands.settings.admin_policies(here))
     found = [_described(file, bool(named)) for file in listed]
     if as_json:
         built_in = [{"mode": mode.value, "words": words} for mode, words in BUILT_IN.items()]
-        report = {"version": 1, "place": str(policies_dir()), "policies": found}
+        report = {"place": str(policies_dir()), "policies": found}
         json_to_stdout({**report, "built_in": built_in})
         return _noted(stands.problems)
     if found:
@@ -127,10 +131,13 @@ def _built_in() -> Iterator[Clean]:
 # --- show ----------------------------------------------------------------------------------------
 
 
-def print_policy(name: str, *, as_json: bool) -> int:
-    """Print the rules of one policy; return 1 if they can't be read.
+@click.command()
+@click.argument("name", metavar="NAME|FILE", shell_complete=policy_names)
+@json_option
+def show(name: str, as_json: bool) -> int:
+    """Print the rules of a policy in the order in which Gemini CLI tries them.
 
-    Raises PolicyNotFound.
+    Rules that are turned off come last. Exit code 1 if no rule can be read.
     """
     opened = open_policy(find_policy(name))
     document = opened.document
@@ -148,7 +155,6 @@ def print_policy(name: str, *, as_json: bool) -> int:
 def _shown(opened: Opened) -> dict[str, Any]:
     file, document = opened.file, opened.document
     return {
-        "version": 1,
         "name": file.name,
         "path": str(file.path),
         "origin": file.origin.value,
@@ -207,42 +213,52 @@ def _row(number: str, rule: Rule) -> tuple[str, ...]:
 # --- check ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRequest:
-    """A request to `gemtui policy check` to also replay recorded calls.
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, shell_complete=policy_names)
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
+@click.option(
+    "--replay",
+    "since",
+    metavar="DATE",
+    type=Moment(),
+    help="Also test the policy against successful calls since DATE, such as 30d or 2026-11-20.",
+)
+@call_options
+@mode_option
+@json_option
+def check(
+    *,
+    files: tuple[str, ...],
+    strict: bool,
+    since: datetime | None,
+    which: CallSelection,
+    mode: ApprovalMode,
+    as_json: bool,
+) -> int:
+    """Find mistakes in policy files, and test the examples in them.
 
-    `since`: only calls made since this time. `which`: the sessions whose calls to use. `mode`: the
-    approval mode to assume.
-    """
-
-    since: datetime
-    which: CallSelection
-    mode: ApprovalMode
-
-
-def print_findings(files: Sequence[str], *, strict: bool, as_json: bool, replay: ReplayRequest | None = None) -> int:
-    """Print the findings; return 1 on errors and, with `strict`, on warnings.
-
-    An example in a policy that fails counts as an error. With `replay`, the result is also 1 if
-    calls that succeeded would now be denied. Raises PolicyNotFound, and errors that occur while
-    sessions are being read.
+    FILE is a policy file, a folder of them, or the name of one of gemtui's policies. An error is
+    something that Gemini CLI ignores, or an example that fails. An example is a comment such as #
+    example: deny run_shell_command {"command": "git push"}. A warning is a rule that probably
+    doesn't do what you meant, such as one that is easily bypassed. --session, --project,
+    --everywhere and --mode are for --replay. Exit code 1 if there are errors, or if --replay finds
+    a successful call that would now be denied.
     """
     paths = [_path(each) for each in files]
-    examples = try_files(paths)
-    found = (*check_files(paths), *example_findings(examples))
-    past = replay and replay_since(paths, replay.which, replay.since, replay.mode)
+    examples = _try_files(paths)
+    found = (*check_files(paths), *_example_findings(examples))
+    past = None if since is None else _replayed(paths, which, since, mode)
     if as_json:
         report = {
-            "version": 1,
             "findings": [_finding(each) for each in found],
-            "examples": [example_json(each) for each in examples],
-            "replay": replay_json(past) if past else None,
+            "examples": [_example_json(each) for each in examples],
+            "replay": _replay_json(past) if past else None,
         }
         json_to_stdout(report)
     else:
         lines_to_stdout(map(_line, found))
         if past:
-            lines_to_stdout(replay_lines(past))
+            lines_to_stdout(_replay_lines(past))
         note(_summed(*_counted(found)) or "no problems found: Gemini CLI reads this policy as intended")
         if examples:
             passed = sum(each.tried.passes for each in examples)
@@ -299,3 +315,172 @@ def _summed(errors: int, warnings: int) -> str:
     """Return the numbers of findings in words: `2 errors, 1 warning`; "" for none."""
     parts = ((errors, "error"), (warnings, "warning"))
     return ", ".join(counted(count, word) for count, word in parts if count)
+
+
+# --- examples in policy files --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FileExample:
+    """An example in a policy file, and whether it passes.
+
+    An example is a comment with a call and the expected decision.
+    """
+
+    file: Path
+    tried: Tried
+
+
+def _try_files(paths: Sequence[Path]) -> tuple[_FileExample, ...]:
+    """Try the examples in policy files; only the rules of an example's own file apply."""
+    return tuple(
+        _FileExample(file=file, tried=tried)
+        for path in paths
+        for file in policy_files(path)
+        for text in text_at(file)
+        for tried in try_examples(examples_of(text), Policy.parse(text, source=str(file)))
+    )
+
+
+def _example_findings(examples: Sequence[_FileExample]) -> Iterator[Finding]:
+    """Yield an error for each example that fails or can't be read."""
+    for each in examples:
+        tried = each.tried
+        if tried.passes:
+            continue
+        place, example = f"line {tried.example.line}", tried.example
+        said = example.problem
+        if tried.decision is not None:
+            by = "no rule" if tried.rule is None else rule_place(tried.rule)
+            wanted, got = decision_word(example.expected), decision_word(tried.decision)
+            said = f"expected {wanted}, got {got} by {by}: {example.text.partition(': ')[2]}"
+        yield Finding(file=each.file, rule=0, field="example", severity=Severity.ERROR, message=f"{place}: {said}")
+
+
+def _example_json(each: _FileExample) -> dict[str, Any]:
+    """Return an example's JSON object in the output of `gemtui policy check --json`."""
+    example, decision = each.tried.example, each.tried.decision
+    return {
+        "file": str(each.file),
+        "line": example.line,
+        "tool": example.tool or None,
+        "args": dict(example.args),
+        "mode": example.mode.value,
+        "expected": None if example.problem else example.expected.value,
+        "decision": None if decision is None else decision.value,
+        "passes": each.tried.passes,
+        "problem": example.problem or None,
+    }
+
+
+# --- recorded calls in checks --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _DeniedCall:
+    """A call that succeeded at the time, but would be denied now."""
+
+    recorded: RecordedCall
+    decision: ReplayDecision
+    rule: Rule | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Replayed:
+    """A policy's decisions for the calls that have succeeded since a given time.
+
+    `read`: the sessions that were read. `calls`: how many calls were decided; `counts` has their
+    number by decision. `gone`: how many calls used a tool that no longer exists. `undated`: how
+    many calls have no recorded time. Neither is included in `calls`.
+    """
+
+    since: datetime
+    mode: ApprovalMode
+    read: SelectedCalls
+    calls: int
+    counts: Counter[ReplayDecision]
+    denied: tuple[_DeniedCall, ...]
+    gone: int
+    undated: int
+
+
+def _replayed(paths: Sequence[Path], which: CallSelection, since: datetime, mode: ApprovalMode) -> _Replayed:
+    """Decide the calls that succeeded since a time, by these policy files alone.
+
+    Settings are ignored. The run is assumed to be headless and in this mode. Raises
+    SessionNotFound, SessionAmbiguous, StoreUnreadable.
+    """
+    found = which.read()
+    recent = tuple(each for each in found.sessions if each.updated is None or each.updated >= since)
+    read = replace(found, sessions=recent)
+    engine = Engine(Policy.load(paths), mode=mode)
+    counts: Counter[ReplayDecision] = Counter()
+    denied: list[_DeniedCall] = []
+    gone = undated = 0
+    for recorded in (each for batch in read.calls() for each in batch):
+        if recorded.ended is not CallStatus.SUCCEEDED:
+            continue
+        if recorded.time is None:
+            undated += 1
+        elif recorded.time >= since and not tool_may_exist(recorded.call.tool):
+            gone += 1
+        elif recorded.time >= since:
+            outcome = engine.outcome(recorded.call)
+            decision = replay_decision(outcome)
+            if decision not in _DENIED and refusal_of_tool(recorded, mode):
+                decision = ReplayDecision.TOOL_REFUSES
+            counts[decision] += 1
+            if decision in _DENIED:
+                denied.append(_DeniedCall(recorded=recorded, decision=decision, rule=outcome.rule))
+    return _Replayed(
+        since=since,
+        mode=mode,
+        read=read,
+        calls=counts.total(),
+        counts=counts,
+        denied=tuple(denied),
+        gone=gone,
+        undated=undated,
+    )
+
+
+def _replay_json(found: _Replayed) -> dict[str, Any]:
+    """Return the value of `replay` in the output of `gemtui policy check --json`."""
+    return {
+        "since": iso(found.since),
+        "mode": found.mode.value,
+        "sessions": len(found.read.sessions),
+        "succeeded": found.calls,
+        "allow": found.counts[ReplayDecision.ALLOW],
+        "ask_user": found.counts[ReplayDecision.ASK_USER],
+        "deny": len(found.denied),
+        "gone_tools": found.gone,
+        "undated": found.undated,
+        "denied": [
+            {
+                "session": each.recorded.session,
+                "tool": each.recorded.call.tool,
+                "args": shortened_args(each.recorded.call.args),
+                "decision": each.decision.value,
+                "rule": rule_dict(each.rule),
+            }
+            for each in found.denied
+        ],
+    }
+
+
+def _replay_lines(found: _Replayed) -> Iterator[Clean]:
+    """Yield lines with the number of calls by decision, then the denied calls."""
+    since = found.since.astimezone().date().isoformat()
+    yield Clean(
+        f"{counted(found.calls, 'call')} succeeded since {since}; mode {found.mode.value} would "
+        f"now allow {found.counts[ReplayDecision.ALLOW]:,}, ask about "
+        f"{found.counts[ReplayDecision.ASK_USER]:,}, and deny {len(found.denied):,}"
+    )
+    if found.undated:
+        yield Clean(f"Not tested: {counted(found.undated, 'call')} without a recorded time")
+    if found.gone:
+        yield Clean(f"Not tested: {counted(found.gone, 'call')} of tools that no longer exist")
+    yield from reference_lines(Reference.to(each.recorded) for each in found.denied[:_LISTED])
+    if len(found.denied) > _LISTED:
+        yield Clean(f"    and {len(found.denied) - _LISTED:,} more")

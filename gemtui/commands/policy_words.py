@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width
+from gemtui.commands.policy_options import mode_option
+from gemtui.commands.shared_options import json_option, policy_names
 from gemtui.errors import PolicyNotFound
 from gemtui.paths import folder_here
 from gemtui.policy.edit.store import create, open_policy, save_policy
@@ -22,22 +24,37 @@ from gemtui.policy.words import decision_word, rule_words
 from gemtui.text import Clean, counted, short_path, visible_line
 
 
-def run(text: str, *, name: str | None, mode: str, as_json: bool) -> int:
-    """Print the rules that sentences describe; with `name`, add them to that policy.
+@click.command()
+@click.argument("sentences", metavar="SENTENCES", nargs=-1, required=True)
+@click.option(
+    "--write",
+    "name",
+    metavar="NAME",
+    shell_complete=policy_names,
+    help="Add the rules to this gemtui policy, creating it if necessary.",
+)
+@mode_option
+@json_option
+def words(sentences: tuple[str, ...], name: str | None, mode: ApprovalMode, as_json: bool) -> int:
+    """Create rules from sentences such as "allow edit src/**; deny git push; deny everything else".
 
-    Returns 1 if a sentence describes no rule; then nothing is added.
+    A sentence starts with allow, ask or deny. After that comes read or edit, which can be followed
+    by a path; run, network or agents; mcp SERVER; the name of a tool; a command; or "everything
+    else". Paths are relative to the current folder. For each rule, the output says what it covers
+    and what it can't, and what happens to all other calls. Exit code 1 if a sentence describes no
+    rule; then nothing is written.
     """
-    sentences = read_sentences(text, folder_here())
-    if not sentences:
+    found = read_sentences(";".join(sentences), folder_here())
+    if not found:
         raise click.UsageError("no sentence given: write one, such as “allow edit src/**”")
-    rules, wrong = rules_of(sentences), [each for each in sentences if each.problem]
+    rules, wrong = rules_of(found), [each for each in found if each.problem]
     written, added = None, 0
     if name is not None and rules and not wrong:
         written, added = _write(name, rules)
     if as_json:
-        json_to_stdout(_report(sentences, rules, ApprovalMode(mode), written))
+        json_to_stdout(_report(found, rules, mode, written))
     else:
-        lines_to_stdout(_lines(sentences, rules, ApprovalMode(mode)))
+        lines_to_stdout(_lines(found, rules, mode))
     for each in wrong:
         note(f"“{each.text}”: {each.problem}")
     if written is not None:
@@ -82,7 +99,6 @@ def _report(
     sentences: Sequence[Sentence], rules: Sequence[Rule], mode: ApprovalMode, written: str | None
 ) -> dict[str, Any]:
     return {
-        "version": 1,
         "sentences": [
             {
                 "text": each.text,

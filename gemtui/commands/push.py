@@ -5,34 +5,48 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+import click
+
 from gemtui.api import problem_dict
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
-from gemtui.commands.pick_session import index_of_user
+from gemtui.commands.session_choice import index_of_user
+from gemtui.commands.shared_options import json_option, since_option
 from gemtui.paths import typed_path
 from gemtui.push.folder import open_folder
-from gemtui.push.push import push, pushed_sessions
+from gemtui.push.push import push_sessions, pushed_sessions
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import clean_line, counted
 
 
-def run(folder: Path, *, since: datetime | None, redact: bool, as_json: bool) -> int:
-    """Write the sessions to `folder`, and report the result.
+@click.command()
+@click.argument("dir", type=click.Path(file_okay=False, path_type=Path))
+@since_option("Include only sessions used since DATE, such as 2026-11-20 or 7d.")
+@click.option(
+    "--redact",
+    is_flag=True,
+    help=(
+        "Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders; don't write raw files."
+    ),
+)
+@json_option
+def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
+    """Write all sessions to a folder, for programs that collect sessions from many machines.
 
-    Returns 1 if a session could not be read. `since`: only sessions used since this time. `redact`:
-    replace secrets. Raises PushError, StoreUnreadable, OSError.
+    DIR receives compressed JSON lines, one file per project and day, and the session files, named
+    by the SHA-256 hash of their contents. Only changes are written, and nothing is deleted. Copy or
+    sync DIR to wherever you need it. Exit code 1 if a session could not be read.
     """
-    path = typed_path(folder)
+    path = typed_path(dir)
     with index_of_user() as index:
         held = open_folder(path, home=index.home, redact=redact, waiting=_say_waiting)
         with held as target:
             sessions = pushed_sessions(read_store(index).sessions, since)
-            done = push(target, sessions, progress=progress("pushing", len(sessions)))
+            done = push_sessions(target, sessions, progress=progress("pushing", len(sessions)))
     for problem in done.problems:
         note(f"{problem.path}: {problem.what}")
     if as_json:
         report = {
-            "version": 1,
             "folder": str(target.path),
             "redact": redact,
             "since": iso(since),

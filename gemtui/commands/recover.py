@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, to_file
-from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.sessions import short_ids
+from gemtui.commands.session_choice import index_of_user, short_ids
+from gemtui.commands.shared_options import Moment, force_option, json_option, output_option, require_one
 from gemtui.paths import current_folder, gemini_home, typed_path
-from gemtui.recover.history import Recovered, recover
+from gemtui.recover.history import Recovered, recover_file
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
@@ -24,16 +24,29 @@ _TOLD = 20
 """The maximum number of line ranges whose sources are listed; --json lists all."""
 
 
-def run(path: Path, *, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
-    """Print a file's newest recorded contents, or write them to `output`.
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--at", metavar="TIME", type=Moment(), help="Rebuild the file as of TIME, such as 2026-11-20T12:00 or 7d."
+)
+@output_option()
+@force_option
+@json_option
+def recover(path: Path, at: datetime | None, output: Path | None, force: bool, as_json: bool) -> int:
+    """Rebuild a lost file from everything that sessions wrote, edited, read, or printed of it.
 
-    Returns 1 if no session contains any. `at`: use only what was recorded up to this time. `force`:
-    replace an existing file. Raises click.UsageError, StoreUnreadable, OSError.
+    For each line, stderr says whether it is known or guessed, and which call it comes from. A known
+    line is one that the newest record shows at this position; a guessed line comes from an older
+    record, or from terminal output that may have changed it. On stdout, control characters are made
+    visible; in FILE they are unchanged. Exit code 1 if no session contains any text of the file.
     """
+    require_one("--output", output is not None, "--json", as_json)
+    if force and output is None:
+        raise click.UsageError("--force works only with --output")
     wanted = Path(os.path.normpath(current_folder() / typed_path(path)))
     with index_of_user() as index:
         sessions = read_store(index).sessions
-    found = recover(wanted, sessions, at=at)
+    found = recover_file(wanted, sessions, at=at)
     for problem in found.problems:
         note(f"{problem.path}: {problem.what}")
     rebuilt = found.rebuilt
@@ -99,7 +112,6 @@ def _notes(found: Recovered) -> Iterator[str]:
 def _report(found: Recovered) -> dict[str, Any]:
     rebuilt = found.rebuilt
     return {
-        "version": 1,
         "path": str(found.path),
         "time": None if rebuilt is None else iso(rebuilt.newest.time),
         "session": None if rebuilt is None else rebuilt.newest.session,

@@ -1,27 +1,36 @@
-"""`gemtui run`: run one prompt headlessly; with `--dry-run`, print the command."""
+"""`gemtui run`: run a prompt headlessly, also with several models or policies at once.
+
+With `--dry-run`, the exact command is printed instead, as by `gemtui policy flags`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
-from gemtui.agent.gemini import GeminiRun, unstarted
+from gemtui.agent.command import Command, command_of
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter, planned_machine, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import tail
-from gemtui.commands.output import note
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, stdout_encoding
 from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
-from gemtui.commands.run_cli import RunArguments
-from gemtui.commands.run_options import forked, options_of, prompt_of
+from gemtui.commands.run_options import RunArguments, RunCommand, SetupCommand, forked, options_of, prompt_of
 from gemtui.commands.run_show import Show, Writer
-from gemtui.errors import CliNotFound, WorktreeError
+from gemtui.commands.shared_options import json_option, policy_names
+from gemtui.errors import CliNotFound, GemtuiError, WorktreeError
 from gemtui.kept.run_copies import aftermath_of
+from gemtui.paths import current_folder
+from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.adapter import GeminiAdapter
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.causes import until_words, wait_until
@@ -30,6 +39,8 @@ from gemtui.runs.gate.user_commands import report_failures
 from gemtui.runs.listing import prune_runs, waiting_words
 from gemtui.runs.undo.checkpointing import CheckpointPhase, checkpoint_state
 from gemtui.runs.worktrees import require_new
+from gemtui.text import clean_line
+from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK = 0.25
@@ -38,40 +49,70 @@ _LONGEST = 64 * 1024
 """How many bytes of a long line of stderr are kept; they are the line's end."""
 
 
-def run(words: RunArguments) -> int:
-    """Run the prompt; return the exit code, as defined in `run_show`.
+@click.command(cls=RunCommand)
+@click.argument("prompt", required=False)
+@click.option("--prompt-file", metavar="FILE", type=click.Path(path_type=Path), help="Read the prompt from FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one per line.")
+@click.option("--dry-run", is_flag=True, help="Print the exact command instead of running it.")
+@click.option(
+    "--each-model",
+    metavar="M",
+    multiple=True,
+    help=("Run the prompt with each of these models in parallel, each run in its own worktree."),
+)
+@click.option(
+    "--each-policy",
+    metavar="NAME|FILE",
+    multiple=True,
+    help=("Run the prompt with each of these policies in parallel, each run in its own worktree."),
+)
+@click.option(
+    "--fork",
+    metavar="ID[:N]",
+    help=("Continue in a copy of this session; with N, copy only what comes before prompt N."),
+)
+@click.option(
+    "--fail-on-denied", is_flag=True, help="Exit with 1 if a tool call was denied, even if the run succeeded."
+)
+@click.option("--quiet", is_flag=True, help="Print only errors to stderr.")
+def run(**words: Any) -> int:
+    """Run Gemini CLI on PROMPT without opening the app.
 
-    `words`: the arguments of the command. Raises click.UsageError, OptionError, CliNotFound,
-    SessionNotFound, SessionAmbiguous, OSError.
+    Piped input is appended to PROMPT: `git diff | gemtui run "review this"`. With PROMPT -, only
+    stdin is used. The answer is printed to stdout as it arrives, and progress to stderr. ctrl+c
+    stops the run with all its processes; a second ctrl+c kills them immediately. Exit codes: 0
+    done, even if calls were denied (see --fail-on-denied); 1 failed or incomplete; 53 turn limit;
+    79 budget; 124 time limit; 130 interrupted.
     """
-    if words.fork and "resume" in words.options:
+    given = RunArguments.of(words)
+    if given.each_model or given.each_policy:
+        return _run_each(given)
+    if given.fork and "resume" in given.options:
         raise click.UsageError("--resume and --fork can't be combined: use only one of them")
-    if words.fork and words.dry_run:
+    if given.fork and given.dry_run:
         raise click.UsageError(
             "--fork creates a session, so it can't be used with --dry-run: use gemtui fork, then --resume"
         )
-    options = options_of(words.options)
-    prompt = prompt_of(words)
+    options = options_of(given.options)
+    prompt = prompt_of(given)
     adapter = GeminiAdapter()
-    if words.dry_run:
-        from gemtui.commands import run_dry
-
-        run_dry.print_dry_run(adapter, prompt, options, as_json=words.as_json)
-        return 0
+    if given.dry_run:
+        return _print_dry_run(adapter, prompt, options, as_json=given.as_json)
     options.check()
-    if words.fork:
-        require_new(replace(options, resume=words.fork))
+    if given.fork:
+        require_new(replace(options, resume=given.fork))
     require_new(options)
-    terminal = AskingTerminal.open(as_json=words.as_json) if options.ask else None
+    terminal = AskingTerminal.open(as_json=given.as_json) if options.ask else None
     prune_runs(adapter.runs)
-    if words.fork:
-        options = forked(options, words.fork)
-    report_before_run(options)
+    if given.fork:
+        options = forked(options, given.fork)
+    _report_before_run(options)
 
-    def show() -> Show:
-        return Show(as_json=words.as_json, quiet=words.quiet, fail_on_denied=words.fail_on_denied)
+    return asyncio.run(_follow_all(adapter, prompt, options, partial(_new_show, given), terminal))
 
-    return asyncio.run(_follow_all(adapter, prompt, options, show, terminal))
+
+def _new_show(given: RunArguments) -> Show:
+    return Show(as_json=given.as_json, quiet=given.quiet, fail_on_denied=given.fail_on_denied)
 
 
 async def _follow_all(
@@ -93,7 +134,7 @@ async def _follow_all(
         code, until = show.close(stderr), show.quota_until(stderr)
         if until is None or not options.wait_for_quota:
             return code
-        stop = Stop(show)
+        stop = _Stop(show)
         with stop.on_signals():
             note(f"waiting until {until_words(until, datetime.now(UTC))}; press ctrl+c to stop waiting")
             if not await wait_until(until, stop.stopped):
@@ -101,7 +142,7 @@ async def _follow_all(
         prompt, options = show.continued(prompt, replace(options, cwd=folder))
 
 
-def report_before_run(options: AgentOptions) -> None:
+def _report_before_run(options: AgentOptions) -> None:
     """Report what a run will do without asking the user, because of settings.
 
     The settings include those of the run's folder, and its `.env` files. The report is stored, so
@@ -123,7 +164,7 @@ async def _follow(
     stderr, and the folder in which it worked.
     """
     stderr, folder = "", options.cwd
-    stop = Stop(show)
+    stop = _Stop(show)
     writer = Writer(stop.now)
     with stop.on_signals():
         try:
@@ -133,15 +174,15 @@ async def _follow(
                 await writer.write(show.output(event))
         else:
             stop.add_run(run)
-            with answer_in_terminal(run, terminal):
-                await show_all(run, writer, show)
+            with _answer_in_terminal(run, terminal):
+                await _show_all(run, writer, show)
             stderr, folder = run.stderr(), Path(run.request.cwd)
         await writer.close()
     return stderr, folder
 
 
 @contextmanager
-def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
+def _answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Iterator[None]:
     """Let the user answer a run's questions in the terminal while the block runs.
 
     `terminal`: None means that the run asks none.
@@ -157,7 +198,7 @@ def answer_in_terminal(run: GeminiRun, terminal: AskingTerminal | None) -> Itera
         answering.cancel()
 
 
-async def show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
+async def _show_all(run: GeminiRun, writer: Writer, show: Show) -> None:
     """Show a run's output until it ends, then what is known only after its end.
 
     If this fails or is cancelled, the run is ended.
@@ -223,7 +264,7 @@ async def _show_stderr(run: GeminiRun, show: Show) -> None:
         show.stderr(b"\n".join(lines).decode("utf-8", "replace"))
 
 
-class Stop:
+class _Stop:
     """Ends runs on signals: the first one makes runs stop, the second kills them.
 
     If a signal arrives before a run has started, the run is ended as soon as it starts.
@@ -271,3 +312,159 @@ class Stop:
         finally:
             for number in taken:
                 loop.remove_signal_handler(number)
+
+
+# --- several runs at once ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Variant:
+    """One of the parallel runs; `label` is the model or policy that only it uses."""
+
+    label: str
+    options: AgentOptions
+
+
+def _run_each(given: RunArguments) -> int:
+    """Run the prompt once for each model or policy, all at the same time.
+
+    The answers are printed one after another. Returns the first nonzero exit code, or 0. Raises
+    click.UsageError, OptionError, PolicyNotFound, CliNotFound, OSError.
+    """
+    _check_variants(given)
+    options = replace(options_of(given.options), worktree=True)
+    options.check()
+    require_new(options)
+    prompt, variants = prompt_of(given), list(_variants(given, options))
+    terminal = AskingTerminal.open(as_json=given.as_json) if options.ask else None
+    adapter = GeminiAdapter()
+    prune_runs(adapter.runs)
+    _report_before_run(options)
+    return asyncio.run(_run_all(adapter, prompt, variants, given, terminal))
+
+
+def _check_variants(given: RunArguments) -> None:
+    if given.each_model and given.each_policy:
+        raise click.UsageError("--each-model and --each-policy can't be combined: use only one of them")
+    if given.fork or given.dry_run:
+        other = "--fork" if given.fork else "--dry-run"
+        raise click.UsageError(f"{other} works only for a single run: leave out --each-model and --each-policy")
+    for name, varied in (("model", given.each_model), ("policies", given.each_policy)):
+        if varied and name in given.options:
+            option = "--model" if name == "model" else "--policy"
+            raise click.UsageError(f"{option} and --each-{option[2:]} can't be combined")
+    if "wait_for_quota" in given.options:
+        raise click.UsageError("--wait-for-quota works only for a single run")
+
+
+def _variants(given: RunArguments, options: AgentOptions) -> Iterator[_Variant]:
+    for model in given.each_model:
+        yield _Variant(model, replace(options, model=model))
+    for name in given.each_policy:
+        yield _Variant(name, replace(options, policies=(find_policy(name),)))
+
+
+async def _run_all(
+    adapter: GeminiAdapter, prompt: str, variants: list[_Variant], given: RunArguments, terminal: AskingTerminal | None
+) -> int:
+    stop, codes = _Stop(_new_show(given)), list[int]()
+    writer = Writer(stop.now)
+    begun: list[tuple[_Variant, GeminiRun]] = []
+    with stop.on_signals():
+        try:
+            for each in variants:
+                if stop.stopped.is_set():
+                    break
+                try:
+                    run = await asyncio.to_thread(adapter.start, prompt, each.options)
+                except (GemtuiError, OSError) as error:
+                    note(f"{each.label}: not started: {error}")
+                    codes.append(1)
+                    continue
+                stop.add_run(run)
+                begun.append((each, run))
+            for variant, run in begun:
+                show = _new_show(given)
+                if not given.as_json:
+                    head = clean_line(f"== {variant.label}: {_worktree_name(run)}")
+                    await writer.write(f"{head}\n".encode(stdout_encoding(), "replace"))
+                with _answer_in_terminal(run, terminal):
+                    await _show_all(run, writer, show)
+                codes.append(show.close(run.stderr()))
+        finally:
+            for _, run in begun:
+                run.abort()
+            await asyncio.gather(*(run.wait() for _, run in begun))
+            await writer.close()
+    return next((code for code in codes if code), 0)
+
+
+def _worktree_name(run: GeminiRun) -> str:
+    """Return the name of the worktree in which the run works."""
+    about = (run.request.about or {}).get("worktree") or {}
+    return about.get("name", Path(run.request.cwd).name)
+
+
+# --- dry runs ------------------------------------------------------------------------------------
+
+
+def _print_dry_run(adapter: GeminiAdapter, prompt: str, options: AgentOptions, *, as_json: bool) -> int:
+    """Print the command and files with which `adapter` would run the prompt.
+
+    Raises CliNotFound, OptionError.
+    """
+    id = str(uuid.uuid4())
+    command = adapter.command(prompt, options, id=id)
+    folder, cwd = adapter.runs / id, options.cwd or current_folder()
+    told = before_run_report(options)
+    where = (NEW_WORKTREE,) if options.worktree and worktree_of(cwd) is None else ()
+    if as_json:
+        found = {**_command_json(command, prompt, folder, cwd), "before": told.to_dict()}
+        found["notes"] = [*where, *command.notes]
+        json_to_stdout(found)
+    else:
+        lines_to_stdout(clean_line(f"# {words}") for words in (*where, *told.lines()))
+        lines_to_stdout(command.script(prompt, folder, cwd))
+    return 0
+
+
+def _command_json(command: Command, prompt: str | None, folder: Path, cwd: Path) -> dict[str, object]:
+    """Return the command as JSON values.
+
+    `prompt`: None if it is not known yet. `folder`: the folder for the run's own files. `cwd`: the
+    folder in which the run would work.
+    """
+    return {
+        "argv": command.argv,
+        "cwd": str(cwd),
+        "environment": dict(command.environ),
+        "folder": str(folder),
+        "files": dict(command.files),
+        "stdin": prompt if command.stdin else None,
+        "session": command.session_id,
+        "notes": command.notes,
+    }
+
+
+@click.command(cls=SetupCommand)
+@click.argument("name", metavar="NAME|FILE", shell_complete=policy_names)
+@json_option
+def flags(name: str, **words: Any) -> int:
+    """Print the exact command line for a run with a policy, and the files that it needs.
+
+    The options are those of gemtui run. The command reads its prompt from prompt.txt.
+    """
+    given = RunArguments.of(words)
+    policies = (name, *given.options.get("policies", ()))
+    options = options_of({**given.options, "policies": policies})
+    adapter = UnguardedAdapter()
+    machine, missing = planned_machine(adapter, options.cwd)
+    folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
+    command = command_of("", options, machine, folder=folder, session_id=None)
+    command = replace(command, notes=(*([missing] if missing else []), *command.notes))
+    if given.as_json:
+        found = {**_command_json(command, None, folder, cwd), "policy": str(options.policies[0])}
+        json_to_stdout(found)
+    else:
+        lines_to_stdout(command.script(None, folder, cwd))
+    return 0

@@ -1,4 +1,4 @@
-"""Convert the arguments for a run to its prompt and its options.
+"""The arguments of `gemtui run`: declared, parsed, and converted to a prompt and options.
 
 Invalid arguments raise usage errors.
 """
@@ -10,18 +10,19 @@ import re
 import select
 import stat
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gemtui.agent.options import AgentOptions, run_options, with_values
+from gemtui.agent.options import AgentOptions, OptionKind, RunOption, dollars, parse_seconds, run_options, with_values
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
-from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.run_cli import RunArguments
+from gemtui.commands.session_choice import choose, index_of_user
+from gemtui.commands.shared_options import session_ids
 from gemtui.errors import OptionError
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
@@ -32,6 +33,8 @@ from gemtui.sessions.catalog.selection import LATEST
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 
+_OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
+"""Options that concern a single run, and so aren't offered for a reusable setup."""
 LARGEST = 8 * 1024 * 1024
 """The maximum size of a prompt, in bytes; the CLI would truncate a larger one."""
 SILENCE = 3.0
@@ -42,6 +45,99 @@ TOO_LARGE = (
     "the prompt is larger than 8 MiB, which is more than Gemini CLI reads: put the text into "
     "files and name them in the prompt"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunArguments:
+    """The arguments of `gemtui run`, after parsing.
+
+    `options`: the values of the options for the run that were given, by name.
+    """
+
+    prompt: str | None = None
+    prompt_file: Path | None = None
+    fork: str | None = None
+    each_model: tuple[str, ...] = ()
+    each_policy: tuple[str, ...] = ()
+    fail_on_denied: bool = False
+    as_json: bool = False
+    dry_run: bool = False
+    quiet: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> RunArguments:
+        """Create an instance from all arguments that click has parsed, by name."""
+        own = {name: words[name] for name in cls.__slots__ if name in words}
+        given = {name: value for name, value in words.items() if name not in own}
+        return cls(**own, options={name: value for name, value in given.items() if _is_set(value)})
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and value is not False and value != ()
+
+
+class SetupCommand(click.Command):
+    """A click command with the options that set up a run."""
+
+    of_one_run = False
+    """Whether the options that concern a single run are included."""
+
+    @cached_property
+    def _declared(self) -> list[click.Option]:
+        names = () if self.of_one_run else _OF_ONE_RUN
+        return [_click_option(each) for each in run_options() if each.flags and each.name not in names]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's parameters: the options for the run come first."""
+        return [*self._declared, *super().get_params(ctx)]
+
+
+class RunCommand(SetupCommand):
+    """The click command `gemtui run`, with all options for a run."""
+
+    of_one_run = True
+
+
+def _click_option(option: RunOption) -> click.Option:
+    more: dict[str, Any] = {"metavar": option.metavar, "help": option.help}
+    match option.kind:
+        case OptionKind.SWITCH:
+            more["is_flag"] = True
+        case OptionKind.CHOICE:
+            more["type"] = click.Choice([str(value) for value in option.values])
+        case OptionKind.NUMBER:
+            more["type"] = int
+        case OptionKind.SECONDS:
+            more["type"] = _Parsed("time", parse_seconds)
+        case OptionKind.DOLLARS:
+            more["type"] = _Parsed("dollars", dollars)
+        case OptionKind.PATH:
+            more["type"] = click.Path()
+        case OptionKind.PATHS:
+            more |= {"type": click.Path(), "multiple": True}
+        case OptionKind.NAMES:
+            more["multiple"] = True
+    if option.name == "resume":
+        more["shell_complete"] = session_ids
+    return click.Option([*option.flags, option.name], **more)
+
+
+class _Parsed(click.ParamType[float]):
+    """Parses a number with a unit, such as a time limit; an invalid value is a usage error."""
+
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
+        self.name, self._parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number of seconds or dollars."""
+        try:
+            return self._parse(str(value))
+        except OptionError as error:
+            self.fail(f"{error}.", param, ctx)
+
+
+# --- the prompt ----------------------------------------------------------------------------------
 
 
 def prompt_of(words: RunArguments) -> str:
@@ -99,6 +195,9 @@ def _decoded(data: bytes, place: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the prompt in {place} is not valid UTF-8 (byte {error.start}): convert it") from None
+
+
+# --- the options ---------------------------------------------------------------------------------
 
 
 def options_of(given: Mapping[str, Any]) -> AgentOptions:

@@ -1,49 +1,90 @@
-"""`gemtui runs`: current and past runs, and their backups of sessions."""
+"""`gemtui runs`: current and past runs, their questions, messages, and saved sessions."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gemtui.agent import process_tree
-from gemtui.agent.approval import Difference, GateFolder
-from gemtui.agent.prompt_queue import PromptQueue, load_queue
-from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.runs_serve import answer, questions, queue, say
-from gemtui.commands.shared_options import json_option, run_ids
-from gemtui.jsonout import encode, encode_array
+from gemtui.agent.approval import Difference, GateFolder, Settled
+from gemtui.agent.prompt_queue import LARGEST, PromptQueue, load_queue
+from gemtui.commands.output import (
+    columns,
+    fact_line,
+    json_list_to_stdout,
+    json_to_stdout,
+    lines_to_stdout,
+    note,
+    terminal_width,
+)
+from gemtui.commands.run_ask import question_lines
+from gemtui.commands.shared_options import by_default, completions, json_option
+from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.kept.run_copies import last_copies, last_copy_words
 from gemtui.paths import gemini_home, prompts_file
 from gemtui.runs.ending import RunState
-from gemtui.runs.gate.questions import Conversation, Question
+from gemtui.runs.gate.questions import (
+    AnswerOutcome,
+    Asked,
+    Conversation,
+    Question,
+    WaitingQuestion,
+    first_token,
+    outcome_of,
+    parse_name,
+    token_of,
+    waiting_questions,
+)
 from gemtui.runs.listing import (
     BROKEN,
+    LATEST,
     Run,
     broken_runs,
+    clear_runs,
     find_run,
     list_runs,
     orphaned_words,
     prune_runs,
     runs_dir,
+    stop_run,
     waiting_words,
     with_outcome,
 )
-from gemtui.runs.listing import clear_runs as clear_runs
-from gemtui.runs.listing import stop_run as end_run
 from gemtui.runs.undo.checkpointing import checkpoint_state
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import Clean, clean, clean_line, counted, duration, ellipsis, relative, size, visible_line
 from gemtui.transcript.diffs import hunks_of
+from gemtui.transcript.model import Consent
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
-_id = click.argument("id", shell_complete=run_ids)
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
 _FOLDER_WIDTH = 24
+_CONSENTS = {
+    Consent.ALLOWED: "allowed",
+    Consent.CHANGED: "allowed with changed arguments",
+    Consent.DENIED: "denied",
+    Consent.STOPPED: "denied, and the run was stopped",
+    Consent.ABANDONED: "denied, because nobody answered",
+}
+
+
+def _run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete a run's id."""
+    offered = [(LATEST, "the newest run")]
+    offered += [(run.id, clean_line(run.prompt)) for run in list_runs(runs_dir())]
+    return completions(offered, incomplete)
+
+
+_id = click.argument("id", shell_complete=_run_ids)
+_run = click.argument("id", metavar="RUN", shell_complete=_run_ids)
 
 
 @click.group(invoke_without_command=True)
@@ -55,39 +96,30 @@ def runs(ctx: click.Context, as_json: bool) -> None:
     Without a command, list the runs. ID is the id of a run or of its session, a unique prefix of
     either, or `latest`.
     """
-    if ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
-        return
-    _list(as_json=as_json)
+    by_default(ctx, list_, as_json=as_json)
 
 
 @runs.command("list")
 @json_option
 def list_(as_json: bool) -> None:
     """List past and current runs, newest first."""
-    _list(as_json=as_json)
-
-
-def _list(*, as_json: bool) -> None:
-    """Print the runs, after removing the oldest if there are too many or too large."""
     place = runs_dir()
     prune_runs(place)
-    runs, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
+    found, kept = tuple(map(with_outcome, list_runs(place))), last_copies(place)
     if as_json:
-        head = b'{"version":1,"place":' + encode(str(place)) + b',"runs":'
         only = {copy.folder: copy.session_id for copy in kept}
-        rows = (each.to_dict() | {"only_copy_of": only.get(each.folder)} for each in runs)
-        to_stdout(encode_array(rows, head=head, tail=b"}\n"))
+        rows = (each.to_dict() | {"only_copy_of": only.get(each.folder)} for each in found)
+        json_list_to_stdout("runs", rows, before={"place": str(place)})
         return
-    lines_to_stdout(_table(runs, datetime.now(UTC)))
-    for run in runs:
+    lines_to_stdout(_table(found, datetime.now(UTC)))
+    for run in found:
         if run.state is RunState.ORPHANED:
             note(orphaned_words(run.id))
         if run.undelivered and run.state is not RunState.RUNNING:
             note(waiting_words(run.undelivered, run.id))
     for copy in kept:
         note(last_copy_words(copy))
-    if not runs:
+    if not found:
         note(f"no runs in {place}: start one with gemtui run")
     for folder in broken_runs(place):
         note(f"{folder} {BROKEN}")
@@ -102,7 +134,7 @@ def show(id: str, as_json: bool) -> None:
     from gemtui.runs.changed_files import recorded_files
 
     prompt = run.folder.prompt_text() or run.prompt
-    files, questions = (recorded_files(run, gemini_home()), Conversation.of(run).refresh())
+    files, asked = recorded_files(run, gemini_home()), Conversation.of(run).refresh()
     checkpoints = checkpoint_state(run.folder)
     differing = GateFolder.of(run.folder).differences()
     waits = load_queue(PromptQueue.of(run.folder)).undelivered
@@ -111,12 +143,12 @@ def show(id: str, as_json: bool) -> None:
         more = {
             "prompt": prompt,
             "files": told,
-            "questions": [each.to_dict() for each in questions],
+            "questions": [each.to_dict() for each in asked],
             "waiting": waits,
             "checkpoints": None if checkpoints is None else checkpoints.to_dict(),
             "differences": [asdict(each) for each in differing],
         }
-        json_to_stdout({"version": 1, "run": run.to_dict() | more})
+        json_to_stdout({"run": run.to_dict() | more})
         return
     now = datetime.now(UTC)
     rows = {
@@ -133,13 +165,13 @@ def show(id: str, as_json: bool) -> None:
         "kept in": f"{run.folder.path} ({size(run.size)})",
         "files": totals(files or ()).words(),
     }
-    facts = (Clean(f"{name:<9}{clean_line(text)}") for name, text in rows.items() if text)
+    facts = (fact_line(name, clean_line(text)) for name, text in rows.items() if text)
     changed = (_file(each, Path(run.cwd)) for each in files or ())
-    answers = map(_question, questions)
+    answers = map(_question, asked)
     differs = (row for each in differing for row in _differs(each))
-    left = (Clean(f"{'waits':<9}{visible_line(text)}") for text in waits)
+    left = (fact_line("waits", visible_line(text)) for text in waits)
     notes = [] if checkpoints is None else checkpoints.notes()
-    unsure = (Clean(f"{'note':<9}{clean_line(text)}") for text in notes)
+    unsure = (fact_line("note", clean_line(text)) for text in notes)
     lines_to_stdout((*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip())))
 
 
@@ -154,18 +186,18 @@ def _question(question: Question) -> Clean:
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
-    return Clean(f"{'asked':<9}{visible_line(words + reason)}")
+    return fact_line("asked", visible_line(words + reason))
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
     """Yield lines about a file whose contents differ from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
-    yield Clean(f"{'differs':<9}{visible_line(words)}")
+    yield fact_line("differs", visible_line(words))
     if difference.found is None:
-        yield Clean(f"{'':<9}the file has no readable text")
+        yield fact_line("", Clean("the file has no readable text"))
         return
     for line in hunks_of(difference.approved or "", difference.found):
-        yield Clean(f"{'':<9}{visible_line(line)}")
+        yield fact_line("", visible_line(line))
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
@@ -173,7 +205,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
-    return Clean(f"{'':<9}{clean_line(' '.join(words))}")
+    return fact_line("", clean_line(" ".join(words)))
 
 
 @runs.command()
@@ -187,9 +219,9 @@ def stop(id: str, as_json: bool) -> int:
     """
     run = find_run(runs_dir(), id)
     pids = sorted({*run.pids, *(each.pid for each in process_tree.tagged(run.id))})
-    ended = end_run(run) if run.alive else False
+    ended = stop_run(run) if run.alive else False
     if as_json:
-        json_to_stdout({"version": 1, "run": run.id, "stopped": pids if ended else []})
+        json_to_stdout({"run": run.id, "stopped": pids if ended else []})
     if not run.alive:
         note("this run has no running processes")
     elif ended:
@@ -208,13 +240,9 @@ def restore(id: str, as_json: bool) -> int:
     ID is the id of the session or of the run. Only missing files are restored, in their newest
     saved state, as with `gemtui vault restore`. Exit code 1 if nothing was restored.
     """
-    from gemtui.commands import vault as command
+    from gemtui.commands.vault import restore_session
 
-    return command.restore_session(id, by_run=True, as_json=as_json)
-
-
-for _command in (questions, answer, say, queue):
-    runs.add_command(_command)
+    return restore_session(id, by_run=True, as_json=as_json)
 
 
 @runs.command()
@@ -233,7 +261,7 @@ def clear(prompts: bool, as_json: bool) -> None:
     left = len(list_runs(place))
     if as_json:
         ids = [each.folder.id for each in kept]
-        json_to_stdout({"version": 1, "removed": removed, "left": left, "only_copies": ids})
+        json_to_stdout({"removed": removed, "left": left, "only_copies": ids})
         return
     others = left - len(kept)
     going = f"; {others} not removed (still running, or could not be deleted)" if others > 0 else ""
@@ -274,3 +302,268 @@ def _time(run: Run, now: datetime) -> str:
     """Return how long a run took, or has taken so far; "" if unknown."""
     end = now if run.state is RunState.RUNNING else run.ended
     return "" if end is None else duration(end - run.started)
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+def _question_names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    try:
+        run = find_run(runs_dir(), str(ctx.params.get("id") or ""))
+    except (RunNotFound, RunAmbiguous):
+        return []
+    waiting = [(each.name, each.asked.question) for each in waiting_questions([run])]
+    offered = ((name, clean_line(f"{asked.request.tool_name} {asked.about}")) for name, asked in waiting)
+    return completions(offered, incomplete)
+
+
+@runs.command()
+@click.argument("id", metavar="[RUN]", required=False, shell_complete=_run_ids)
+@json_option
+def questions(id: str | None, as_json: bool) -> None:
+    """List the questions that are waiting for an answer, of all runs or of RUN.
+
+    Each question is printed with the tool call, what the call would do, and the command that
+    answers it. --json prints the complete texts.
+    """
+    place = runs_dir()
+    found = waiting_questions(list_runs(place) if id is None else (find_run(place, id),))
+    if as_json:
+        json_list_to_stdout("questions", (each.to_dict() for each in found))
+        return
+    waiting = list(found)
+    lines_to_stdout(line for each in waiting for line in _question_lines(each))
+    if not waiting:
+        note("no run is waiting for an answer" if id is None else "this run is not waiting for an answer")
+
+
+def _question_lines(waiting: WaitingQuestion) -> Iterator[Clean]:
+    """Yield a question as `gemtui run --ask` prints it, then commands to answer it."""
+    run, asked = waiting.run, waiting.asked
+    request = asked.question.request
+    asked_at = datetime.fromtimestamp(request.asked / 1000, UTC)
+    since = duration(datetime.now(UTC) - asked_at)
+    head = f"run {run.id[:_SHORT]} in {run.cwd}: question {request.number}, asked {since} ago"
+    yield visible_line(head)
+    yield from question_lines(asked, Path(run.cwd))
+    if request.because:
+        yield visible_line(f"  why: {request.because}")
+    if waiting.changed:
+        yield Clean("  The call would now do something different from when the run asked.")
+    if asked.refusal is not None:
+        yield visible_line(f"  This call can't be allowed: {asked.refusal}")
+    if asked.similar.rule is not None:
+        yield visible_line(f"  --similar allows {asked.similar.words}")
+    yield clean_line(f"  gemtui runs answer {run.id[:_SHORT]} {waiting.name} allow")
+    yield clean_line(f'  gemtui runs answer {run.id[:_SHORT]} {waiting.name} deny --because "…"')
+    yield Clean("")
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+@runs.command()
+@_run
+@click.argument("name", metavar="N", shell_complete=_question_names)
+@click.argument("verdict", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
+@click.option("--because", metavar="TEXT", default="", help="With deny: the reason to give to the model.")
+@click.option("--similar", is_flag=True, help="With allow: also allow similar calls in this run.")
+@json_option
+def answer(id: str, name: str, verdict: str, because: str, similar: bool, as_json: bool) -> int:
+    """Answer question N of a waiting run, from any terminal.
+
+    N is the question's number, or its id as printed by `gemtui runs questions`, such as
+    3.9f2c41d05b7a6e18. The id refers to the call exactly as it was shown: if the call has changed
+    since, the answer is not accepted. A plain number refers to the call as it was when the run
+    first asked. Exit code 1 if the answer had no effect, because somebody else answered first or
+    because the call would now do something different.
+    """
+    allow = verdict == "allow"
+    if because and allow:
+        raise click.UsageError("--because works only with deny")
+    if similar and not allow:
+        raise click.UsageError("--similar works only with allow")
+    parsed = parse_name(name)
+    if parsed is None:
+        raise click.UsageError(f"{name!r} is not a question's number or id: list them with gemtui runs questions")
+    run, (number, token) = find_run(runs_dir(), id), parsed
+    if allow and token is None and not run.id.startswith(id):
+        raise click.UsageError(
+            f"{id!r} may mean another run by now: give the run's id, or the question's id from gemtui runs questions"
+        )
+    talking = Conversation.of(run)
+    question = next((each for each in talking.refresh() if each.number == number), None)
+    if question is None:
+        listed = f"gemtui runs questions {run.id[:_SHORT]}"
+        raise click.UsageError(f"run {run.id[:_SHORT]} has no question {number}: see {listed}")
+    if (why := _too_late(run, question)) is not None:
+        return _refused(run, number, why, as_json=as_json)
+    asked = talking.asked(question)
+    if token_of(asked.effect) != (token or first_token(asked)) and (allow or token is not None):
+        why = f"the call has changed since it was shown: see gemtui runs questions {run.id[:_SHORT]}"
+        return _refused(run, number, why, as_json=as_json)
+    try:
+        given = _give(talking, asked, allow=allow, because=because, similar=similar)
+    except ValueError as error:
+        return _refused(run, number, f"the call can't be allowed: {error}", as_json=as_json)
+    if not given:
+        return _refused(run, number, "somebody else answered first", as_json=as_json)
+    return _tell(run, number, allow, outcome_of(run, number), as_json=as_json)
+
+
+def _too_late(run: Run, question: Question) -> str | None:
+    """Return, as a clause, why a question can no longer be answered; None if it can."""
+    settled = question.settled
+    if settled is not None and settled.again:
+        return f"the run asked again as question {settled.again}: {settled.reason}"
+    if settled is not None:
+        return f"the question has already been answered: {_CONSENTS[settled.consent]}"
+    if question.answered:
+        return "the question has already been answered"
+    return None if run.state is RunState.RUNNING else "the run has ended"
+
+
+def _give(talking: Conversation, asked: Asked, *, allow: bool, because: str, similar: bool) -> AnswerOutcome:
+    if not allow:
+        return talking.deny(asked, because)
+    return talking.allow_similar(asked) if similar else talking.allow(asked)
+
+
+def _refused(run: Run, number: int, why: str, *, as_json: bool) -> int:
+    """Report that an answer had no effect, and return the exit code 1.
+
+    `why`: the reason, as a clause.
+    """
+    if as_json:
+        _print_answer(run, number, counted=False, settled=None)
+    note(f"your answer to question {number} of run {run.id[:_SHORT]} was not used: {why}")
+    return 1
+
+
+def _tell(run: Run, number: int, allow: bool, settled: Settled | None, *, as_json: bool) -> int:
+    """Report what became of a call after it was allowed or denied.
+
+    `allow`: whether the answer was to allow it. `settled`: the effect of the answer, as recorded by
+    the run; None if the run hasn't read the answer yet. Returns 1 if the run asked about the call
+    again, or if an allowed call was not made.
+    """
+    if as_json:
+        _print_answer(run, number, counted=True, settled=settled)
+    if settled is None:
+        note("answer saved; the run has not read it yet")
+        return 0
+    if settled.again:
+        note(f"the call changed before your answer, so the run asked again as question {settled.again}")
+        return 1
+    if not as_json:
+        lines_to_stdout([clean_line(f"question {number}: {_CONSENTS[settled.consent]}")])
+    if not allow or settled.consent in (Consent.ALLOWED, Consent.CHANGED):
+        return 0
+    note(f"the call did not run: {settled.reason}")
+    return 1
+
+
+def _print_answer(run: Run, number: int, *, counted: bool, settled: Settled | None) -> None:
+    """Print an answer's JSON object.
+
+    `counted`: whether the answer had an effect. The keys are `version`, `run`, `number`, `counted`,
+    `consent`, `reason` and `again`.
+    """
+    told = {
+        "consent": None if settled is None else settled.consent.value,
+        "reason": None if settled is None else settled.reason,
+        "again": None if settled is None else settled.again or None,
+    }
+    json_to_stdout({"run": run.id, "number": number, "counted": counted, **told})
+
+
+# --- messages and prompts ------------------------------------------------------------------------
+
+
+@runs.command()
+@_run
+@click.argument("text")
+@json_option
+def say(id: str, text: str, as_json: bool) -> int:
+    """Send a message to a working run, which reads it with its next tool result.
+
+    With TEXT -, the message is read from stdin. Exit code 1 if the run has ended, or was not
+    started with "Ask me".
+    """
+    run, words = find_run(runs_dir(), id), _text(text)
+    if not _is_listening(run):
+        why = (
+            "only runs with “Ask me” on can be messaged while they work"
+            if run.state is RunState.RUNNING
+            else f"run {run.id[:_SHORT]} has ended"
+        )
+        note(f"{why}: queue a prompt for later with gemtui runs queue")
+        return 1
+    word = PromptQueue.of(run.folder).send_message(words)
+    if as_json:
+        json_to_stdout({"run": run.id, "message": word.number})
+    return 0
+
+
+@runs.command()
+@_run
+@click.argument("prompt", required=False)
+@json_option
+def queue(id: str, prompt: str | None, as_json: bool) -> None:
+    """Queue PROMPT to be sent when RUN has ended; without PROMPT, list the queue.
+
+    With PROMPT -, the prompt is read from stdin. "Ask me" runs send queued prompts themselves; for
+    other runs, the app sends them.
+    """
+    run = find_run(runs_dir(), id)
+    queue = PromptQueue.of(run.folder)
+    if prompt is not None:
+        added = queue.add_prompt(_text(prompt))
+        if not _is_listening(run):
+            note("queued; the app will send the prompt when the run ends")
+        if as_json:
+            json_to_stdout({"run": run.id, "added": added.id, "waiting": _waiting(queue)})
+        return
+    if as_json:
+        json_to_stdout({"run": run.id, "waiting": _waiting(queue)})
+        return
+    waiting = load_queue(queue).undelivered
+    lines_to_stdout(visible_line(each) for each in waiting)
+    if not waiting:
+        note("no queued prompts for this run")
+
+
+def _is_listening(run: Run) -> bool:
+    """Return whether a run accepts messages: it is running, and asks the user.
+
+    The supervisor, which is the gemtui process that controls such a run, delivers messages and
+    queued prompts itself.
+    """
+    return run.state is RunState.RUNNING and GateFolder.of(run.folder).exists()
+
+
+def _waiting(queue: PromptQueue) -> list[dict[str, Any]]:
+    """Return the undelivered messages, followed by the queued prompts, as JSON values.
+
+    A message's `id` is None.
+    """
+    found = load_queue(queue)
+    words = [{"id": None, "text": word.text} for word, at in found.messages if at is None]
+    return words + [{"id": each.id, "text": each.text} for each in found.prompts]
+
+
+def _text(given: str) -> str:
+    """Return the text given as an argument, or read it from stdin if that is `-`.
+
+    Raises click.UsageError if the text is empty or too large.
+    """
+    text = given
+    if given == "-":
+        if sys.stdin is None:
+            raise click.UsageError("stdin is closed, so there is no text to read")
+        text = sys.stdin.buffer.read(LARGEST).decode("utf-8", "replace")
+    if not text.strip():
+        raise click.UsageError("the text is empty: give the text to send")
+    if len(text.encode("utf-8", "replace")) >= LARGEST:
+        raise click.UsageError("the text is too large")
+    return text

@@ -7,19 +7,26 @@ import time
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 from msgspec import ValidationError, convert
 
-from gemtui.commands.cursor import not_a_cursor, read_cursor, write_cursor
-from gemtui.commands.output import lines_to_stdout, note, terminal_width, to_stdout
-from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.sessions import marks_of_user, scope, short_ids
-from gemtui.jsonout import encode, encode_array
+from gemtui.commands.output import (
+    json_list_to_stdout,
+    lines_to_stdout,
+    not_a_cursor,
+    note,
+    read_cursor,
+    terminal_width,
+    write_cursor,
+)
+from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
+from gemtui.commands.shared_options import cursor_option, json_option, project_options
 from gemtui.marks import Marks
-from gemtui.paths import cache_dir, folder_here, gemini_home
+from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
 from gemtui.search.results import Hit, Page, Results, SessionHits, Snippet
 from gemtui.search.search import Search
@@ -27,7 +34,7 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
-from gemtui.sessions.catalog.summary import iso
+from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
@@ -35,51 +42,69 @@ _WHO = 10
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
-def run(
-    text: str,
-    *,
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@project_options()
+@click.option(
+    "--dropped", is_flag=True, help="Search rewound, replaced, and failed messages instead of the current ones."
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Show only the best N matches.",
+)
+@cursor_option
+@click.option("--index", is_flag=True, help="Update the index first; useful if you never open the app.")
+@json_option
+def search(
+    query: tuple[str, ...],
     project: Path | None,
     everywhere: bool,
     dropped: bool,
     limit: int,
     cursor: str | None,
-    update_index: bool,
+    index: bool,
     as_json: bool,
 ) -> int:
-    """Print the hits of a query; return 1 if there are none.
+    """Search prompts, answers, thoughts, and tool calls.
 
-    `text`: the query. `project`: search this folder's sessions; None means the current folder's, or
-    all if it has none. `everywhere`: search all sessions. `dropped`: search rewound, replaced and
-    failed messages instead of current ones. `limit`: the maximum number of hits. `cursor`: the
-    previous page's `next_cursor`. `update_index`: update the index first. Raises StoreUnreadable,
-    MarksUnreadable, click.UsageError.
+    QUERY is best given in single quotes. It can contain words that must all occur in one message or
+    tool call, "phrases", -excluded words, and fields: project: tool: file: model: tag: before:
+    after: is:failed is:thought is:pinned is:archived in:prompt. The last word may be incomplete.
+    Names in code match as a whole and by their parts. If there are few matches, similar words
+    match, too. By default, the sessions of the current folder's project are searched, or all
+    sessions if it has none, including their subagents. Exit code 1 if nothing is found.
     """
+    text = " ".join(query)
     page = _page(cursor, text)
-    query = parse_query(text, now=datetime.fromtimestamp(page.now).astimezone())
+    parsed = parse_query(text, now=datetime.fromtimestamp(page.now).astimezone())
     folder = index_folder(cache_dir(), gemini_home())
-    if update_index:
+    if index:
         _update(folder)
-    with index_of_user() as index, closing(Search(folder)) as search:
-        asked = SearchOptions(query, project, everywhere, dropped, limit, page)
-        answer = find_results(asked, index, search)
+    with index_of_user() as store, closing(Search(folder)) as engine:
+        asked = SearchOptions(parsed, project, everywhere, dropped, limit, page)
+        answer = find_results(asked, store, engine)
         results = answer.results
         if as_json:
-            _print_json(search, results, _cursor(results.next, text))
+            _print_json(engine, results, _cursor(results.next, text))
         else:
-            lines_to_stdout(_lines(search, results, answer.ids))
-        if search.damage is not None:
-            note(f"the search index was not used: {search.damage}")
+            lines_to_stdout(_lines(engine, results, answer.ids))
+        if engine.damage is not None:
+            note(f"the search index was not used: {engine.damage}")
     if results.note is not None:
         note(results.note)
     if not results.complete:
         so_far = "results are incomplete" if results.groups else "no matches so far"
         note(f"{so_far}: the search index is still being built, so try again later")
-    if not update_index and (results.unindexed or search.damage is not None):
+    if not index and (results.unindexed or engine.damage is not None):
         from gemtui.search.indexer import begin_index
 
         begin_index(gemini_home(), folder)
     if results.complete and not results.groups:
-        note(_why_nothing(query, answer.where, dropped=dropped))
+        note(_why_nothing(parsed, answer.where, dropped=dropped))
     return 0 if results.groups else 1
 
 
@@ -102,7 +127,7 @@ def _update(folder: Path) -> None:
 
 
 class SearchOptions(NamedTuple):
-    """What to search for, and where; the fields are the arguments of `run`, parsed."""
+    """What to search for, and where; the fields are the arguments of `search`, parsed."""
 
     query: Query
     project: Path | None
@@ -143,25 +168,24 @@ def _from_index(asked: SearchOptions, index: Index, search: Search) -> SearchAns
     """
     if any(map(is_of_sessions, asked.query.fields)):
         raise Unsure
-    where = None if asked.everywhere else asked.project or _project_here(index)
+    where = project_in_use(partial(_listed, index), asked.project, everywhere=asked.everywhere)
     scope = search.scope(index, where)
     found = search.find_in(asked.query, scope, limit=asked.limit, dropped=asked.dropped, page=asked.page)
     *_, results = found
     return SearchAnswer(results, where, scope.ids)
 
 
-def _project_here(index: Index) -> Path | None:
-    """Return the current folder if it has sessions to show, otherwise None."""
-    here = folder_here()
-    files = () if here is None else newest_files_first(index.files(here))
-    shown = (not each.hidden for file in files for each in index.sessions_in([file]))
-    return here if any(shown) else None
+def _listed(index: Index, project: Path) -> Iterator[Summary]:
+    """Yield the sessions of a folder that lists show, like `listed_sessions`, as they are read."""
+    for file in newest_files_first(index.files(project)):
+        yield from (each for each in index.sessions_in([file]) if not each.hidden)
 
 
 def _from_all(asked: SearchOptions, index: Index, search: Search) -> SearchAnswer:
     """Search, loading the summaries of all sessions."""
     snapshot = read_store(index, project=asked.project)
-    where = None if asked.everywhere else scope(snapshot, asked.project, hidden=False)
+    listed = partial(listed_sessions, snapshot, hidden=False)
+    where = project_in_use(listed, asked.project, everywhere=asked.everywhere)
     asks_for_marks = any(each.field in (Field.TAG, Field.IS) for each in asked.query.fields)
     *_, results = search.find(
         asked.query,
@@ -214,12 +238,9 @@ def _page(cursor: str | None, text: str) -> Page:
 
 
 def _print_json(search: Search, results: Results, cursor: str | None) -> None:
-    total = str(results.total_sessions).encode()
-    query = encode(results.query.text)
-    complete = encode(results.complete)
-    head = b'{"version":1,"query":%b,"complete":%b,"total_sessions":%b,"hits":' % (query, complete, total)
     hits = (hit_entry(each, search.snippet(each, results.query)) for each in results.hits)
-    to_stdout(encode_array(hits, head=head, tail=b',"next_cursor":' + encode(cursor) + b"}\n"))
+    facts = {"query": results.query.text, "complete": results.complete, "total_sessions": results.total_sessions}
+    json_list_to_stdout("hits", hits, before=facts, after={"next_cursor": cursor})
 
 
 def hit_entry(hit: Hit, line: Snippet) -> dict[str, Any]:

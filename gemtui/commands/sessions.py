@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.commands.cursor import read_cursor, write_cursor
-from gemtui.commands.output import lines_to_stdout, note, to_stdout
-from gemtui.commands.pick_session import index_of_user
-from gemtui.errors import MarksUnreadable
+import click
+
+from gemtui.commands.output import json_list_to_stdout, lines_to_stdout, note, read_cursor, terminal_width, write_cursor
+from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
+from gemtui.commands.shared_options import (
+    Moment,
+    cursor_option,
+    json_option,
+    project_options,
+    require_one,
+    since_option,
+)
 from gemtui.files import is_folder
-from gemtui.jsonout import encode, encode_array
-from gemtui.marks import Mark, Marks
-from gemtui.paths import folder_here
+from gemtui.marks import Mark
 from gemtui.sessions.catalog.cache import SessionLine
-from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
@@ -27,12 +31,22 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
-SHORT = 8
-"""How many characters of an id to show; more if they would not be unique."""
 
-
-def run(
-    *,
+@click.command()
+@project_options()
+@click.option(
+    "--hidden",
+    is_flag=True,
+    help="Include archived and empty sessions, subagents, checkpoints, copies, and the empty files "
+    "that resuming a session can leave behind.",
+)
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Show only the newest N.")
+@cursor_option
+@since_option("Show only sessions used since DATE, such as 2026-11-20 or 7d.")
+@click.option("--until", metavar="DATE", type=Moment(end=True), help="Show only sessions last used on or before DATE.")
+@click.option("--live", is_flag=True, help="Show only sessions that are open now, in any terminal.")
+@json_option
+def sessions(
     project: Path | None,
     everywhere: bool,
     hidden: bool,
@@ -40,43 +54,54 @@ def run(
     cursor: str | None,
     since: datetime | None,
     until: datetime | None,
+    live: bool,
     as_json: bool,
 ) -> int:
-    """List the sessions of `project`, or else of the current folder, or else all.
+    """List the stored sessions, newest first.
 
-    `everywhere`: list all sessions. `hidden`: include sessions that are otherwise hidden, such as
-    archived ones. `limit`: the maximum number. `cursor`: the previous page's `next_cursor`.
-    `since`, `until`: list only sessions last used from `since` on and before `until`. Returns 1 if
-    `project` does not exist and has no sessions. Raises click.UsageError.
+    By default, the list contains the sessions of the current folder's project, or all sessions if
+    it has none. Pass an ID to `gemtui show`. In a narrow terminal, some columns are left out, and
+    labels such as [live] are shown as *; --json prints everything. Exit code 1 if DIR does not
+    exist and has no sessions.
+
+    With --live, list the sessions that are working, waiting for you, or idle, in all projects or in
+    DIR. This requires gemtui's extension.
     """
-    after = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
+    if live:
+        require_one("--live", live, "--hidden", hidden)
+        require_one("--live", live, "--limit", limit is not None)
+        require_one("--live", live, "--cursor", cursor is not None)
+        require_one("--live", live, "--since and --until", since or until)
+        from gemtui.commands.live import list_live_sessions
+
+        return list_live_sessions(project, as_json=as_json)
+    place = None if cursor is None else _Place(*read_cursor(_CURSOR, cursor, int, str, int))
     marks = marks_of_user()
-    asked = _Asked(project, everywhere, hidden, since, until, limit, after, as_json)
+    asked = _Asked(project, everywhere, hidden, since, until, limit, place, as_json)
     with index_of_user() as index:
         home = index.home
         try:
             answer = _from_newest(asked, index, marks)
         except Unsure:
             answer = _from_all(asked, index, marks)
-    sessions = answer.sessions
+    found = answer.sessions
     if as_json:
-        head = b'{"version":1,"home":' + encode(str(home)) + b',"sessions":'
-        marked = [marks[each.id].to_dict() for each in sessions if each.id in marks]
+        values = (each.to_dict() if isinstance(each, Summary) else each.text for each in found)
+        marked = [marks[each.id].to_dict() for each in found if each.id in marks]
         following = None if answer.last is None else write_cursor(_CURSOR, *answer.last)
-        tail = b',"marks":%b,"next_cursor":%b}\n' % (encode(marked), encode(following))
-        values = (each.to_dict() if isinstance(each, Summary) else each.text for each in sessions)
-        to_stdout(encode_array(values, head=head, tail=tail))
+        after = {"marks": marked, "next_cursor": following}
+        json_list_to_stdout("sessions", values, before={"home": str(home)}, after=after)
     else:
-        short = short_ids(answer.ids, [each.id for each in sessions])
-        summaries = [each for each in sessions if isinstance(each, Summary)]
+        short = short_ids(answer.ids, [each.id for each in found])
+        summaries = [each for each in found if isinstance(each, Summary)]
         lines_to_stdout(_table(summaries, marks, short, datetime.now(UTC)))
-    if project is not None and not sessions and not is_folder(project):
+    if project is not None and not found and not is_folder(project):
         note(f"{project} does not exist and has no sessions: give a folder that has sessions")
         return 1
     if answer.unreadable:
         files = f"{answer.unreadable} of the store's files or folders"
         note(f"{files} can't be read: gemtui doctor lists them")
-    elif not sessions and not as_json:
+    elif not found and not as_json:
         in_time = "no sessions in this period: give other dates"
         note(in_time if since or until else _why_none(home, answer))
     return 0
@@ -98,7 +123,7 @@ class _Place(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Which sessions to list; the fields not explained here are as in `run`.
+    """Which sessions to list; the fields not explained here are as in `sessions`.
 
     `after`: list only sessions after this position. `as_json`: whether the output is JSON, for
     which cached JSON (`SessionLine`) can be used instead of summaries.
@@ -138,7 +163,7 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
     if asked.limit is None and not asked.as_json:
         raise Unsure
     store = NewestSessions(index)
-    where = _where(asked, store.listed)
+    where = project_in_use(partial(store.listed, hidden=asked.hidden), asked.project, everywhere=asked.everywhere)
     listed = store.lines if asked.limit is None else store.listed
     sessions, last = _chosen(asked, listed(project=where, hidden=asked.hidden), marks)
     if not sessions:
@@ -148,20 +173,11 @@ def _from_newest(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Ans
 
 def _from_all(asked: _Asked, index: Index, marks: Mapping[str, Mark]) -> _Answer:
     snapshot = read_store(index, project=asked.project)
-    where = _where(asked, partial(listed_sessions, snapshot))
-    sessions, last = _chosen(asked, listed_sessions(snapshot, project=where, hidden=asked.hidden), marks)
+    listed = partial(listed_sessions, snapshot, hidden=asked.hidden)
+    where = project_in_use(listed, asked.project, everywhere=asked.everywhere)
+    sessions, last = _chosen(asked, listed(project=where), marks)
     ids = {each.id for each in snapshot.sessions}
     return _Answer(sessions, last, where, ids, len(snapshot.unreadable))
-
-
-def _where(asked: _Asked, listed: Callable[..., Iterator[Summary]]) -> Path | None:
-    """Return the folder of the project whose sessions to list; None means all.
-
-    `listed`: returns the listed sessions of a project.
-    """
-    if asked.everywhere:
-        return None
-    return asked.project or _here(partial(listed, hidden=asked.hidden))
 
 
 def _chosen(
@@ -222,57 +238,10 @@ def _follows(place: _Place, other: _Place) -> bool:
     return (place.when, place.id, -place.copy) < (other.when, other.id, -other.copy)
 
 
-def marks_of_user() -> Mapping[str, Mark]:
-    """Return the user's marks, by session id.
-
-    If they can't be read, this is reported on stderr, and {} is returned.
-    """
-    try:
-        return Marks().all()
-    except MarksUnreadable as error:
-        note(str(error))
-        return {}
-
-
-def scope(snapshot: Snapshot, project: Path | None, *, hidden: bool) -> Path | None:
-    """Return the folder of the project whose sessions to use; None means all.
-
-    `project`: the folder that the user named. If it is None, the current folder is used if it has
-    sessions to show, and otherwise all folders. `hidden`: whether hidden sessions count.
-    """
-    return project or _here(partial(listed_sessions, snapshot, hidden=hidden))
-
-
-def _here(listed: Callable[..., Iterator[Summary]]) -> Path | None:
-    """Return the current folder if it has sessions to show, otherwise None."""
-    here = folder_here()
-    return here if here and next(listed(project=here), None) else None
-
-
 def _why_none(home: Path, answer: _Answer) -> str:
     if answer.where is not None and answer.ids:
         return f"no sessions of {answer.where}: list all projects with gemtui sessions --everywhere"
     return f"no sessions in {home} yet: Gemini CLI stores them there once you use it"
-
-
-def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
-    """Map each id to its shortest unique prefix of at least eight characters.
-
-    `shown`: the ids that the result must contain; None means all. Naming only a few saves time with
-    thousands of sessions.
-    """
-    if shown is not None:
-        starts = {id[:SHORT] for id in shown}
-        ids = [id for id in ids if id[:SHORT] in starts]
-    ordered = sorted(set(ids))
-    lengths = dict.fromkeys(ordered, SHORT)
-    for one, other in pairwise(ordered):
-        if one[:SHORT] != other[:SHORT]:
-            continue
-        same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-        needed = (len(one) if same is None else same) + 1
-        lengths[one], lengths[other] = max(lengths[one], needed), max(lengths[other], needed)
-    return {id: id[:length] for id, length in lengths.items()}
 
 
 # --- the table -----------------------------------------------------------------------------------
@@ -301,10 +270,7 @@ def _table(
     widths = dict(enumerate(max(map(cells, column)) for column in zip(*cleaned, strict=True)))
     del widths[len(_HEAD) - 1]
     room = None
-    if sys.stdout.isatty():
-        from shutil import get_terminal_size
-
-        columns = get_terminal_size().columns
+    if (columns := terminal_width()) is not None:
         widths = _fitting(widths, columns)
         room = max(0, columns - _used_width(widths))
     specials = [Clean(""), *(_special(each, mark) for each, mark in both)]

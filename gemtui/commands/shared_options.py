@@ -1,17 +1,26 @@
-"""Options and arguments shared by several commands, and their completion."""
+"""What the declarations of several commands share: options, arguments, completion.
+
+A command is declared and implemented in one module, which `LaterCommand` imports when the command
+is used. This module is imported at startup, so it imports nothing but click.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from datetime import datetime
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.shell_completion import CompletionItem
 
-HELP = {"help_option_names": ["-h", "--help"]}
-"""The click `context_settings` of every command, so that `-h` also prints help."""
+_COMPLETED = 500
+"""How many of the newest sessions are offered for completion."""
+_PLAIN_ID = re.compile(r"[\w.-]+", re.ASCII)
 cursor_option = click.option(
     "--cursor", metavar="CURSOR", help="Show the next page; CURSOR is next_cursor of the previous answer."
 )
@@ -19,13 +28,60 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 yes_option = click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 force_option = click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-everywhere_option = click.option("--everywhere", is_flag=True, help="Use the sessions of all projects.")
+
+
+class LaterCommand(click.Command):
+    """A command whose module is imported only when it is used.
+
+    The list of commands shows only each command's name and one-line help, which are known without
+    importing the module. `module`: the module of `gemtui.commands` that declares the command.
+    """
+
+    def __init__(self, name: str, module: str, short_help: str) -> None:
+        super().__init__(name, short_help=short_help)
+        self._module = module
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        found = vars(import_module(f"gemtui.commands.{self._module}")).values()
+        return next(each for each in found if isinstance(each, click.Command) and each.name == self.name)
+
+
+class LaterGroup(click.Group):
+    """A group of commands that imports each `LaterCommand` when it is used."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names, imported, and the other arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, LaterCommand) else command, rest
 
 
 def project_option(help: str = "Use only the sessions of this folder.") -> Callable[..., Any]:
     """Return the option `--project DIR`."""
     folder = click.Path(file_okay=False, path_type=Path)
     return click.option("--project", metavar="DIR", type=folder, help=help)
+
+
+def project_options(
+    project: str = "Use only the sessions of this folder.", everywhere: str = "Use the sessions of all projects."
+) -> Callable[..., Any]:
+    """Return a decorator that adds `--project DIR` and `--everywhere`, of which one can be given.
+
+    `project`, `everywhere`: the help of each.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def checked(*args: Any, **words: Any) -> Any:
+            require_one("--project", words["project"] is not None, "--everywhere", words["everywhere"])
+            return command(*args, **words)
+
+        added = click.option("--everywhere", is_flag=True, help=everywhere)(checked)
+        return cast("Callable[..., Any]", project_option(project)(added))
+
+    return add
 
 
 def output_option(help: str = "Write to FILE instead of stdout; only you can read a new file.") -> Callable[..., Any]:
@@ -47,27 +103,49 @@ def require_one(one: str, is_given: object, other: str, other_is_given: object) 
         raise click.UsageError(f"{one} and {other} can't be combined: use only one of them")
 
 
+def by_default(ctx: click.Context, command: click.Command, *, as_json: bool) -> Any:
+    """Invoke a group's default command if no command is given.
+
+    If one is given, a `--json` before its name counts as if it came after it.
+    """
+    if ctx.invoked_subcommand is None:
+        return ctx.invoke(command, as_json=as_json)
+    ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
+    return 0
+
+
+def completions(offered: Iterable[tuple[str, str]], begun: str) -> list[CompletionItem]:
+    """Return the words that begin with `begun`, each with its help, for a shell."""
+    return [CompletionItem(word, help=help) for word, help in offered if word.startswith(begun)]
+
+
 def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a session's id, or a file if no id matches."""
-    from gemtui.commands.pick_session import session_completions
     from gemtui.errors import GemtuiError
-
-    try:
-        found = session_completions(incomplete)
-    except (GemtuiError, OSError):
-        found = []
-    items = [CompletionItem(id, help=title) for id, title in found]
-    return items or [CompletionItem(incomplete, type="file")]
-
-
-def run_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a run's id."""
-    from gemtui.runs.listing import LATEST, list_runs, runs_dir
+    from gemtui.paths import cache_dir, gemini_home
+    from gemtui.sessions.catalog.index import Index
+    from gemtui.sessions.catalog.selection import LATEST, listed_sessions
     from gemtui.text import clean_line
 
-    offered = [(LATEST, "the newest run")]
-    offered += [(run.id, clean_line(run.prompt)) for run in list_runs(runs_dir())]
-    return [CompletionItem(id, help=words) for id, words in offered if id.startswith(incomplete)]
+    offered: list[tuple[str, str]] = []
+    with suppress(GemtuiError, OSError):
+        with closing(Index(gemini_home(), cache=cache_dir())) as index:
+            snapshot = index.quick(project=None, limit=_COMPLETED)
+        sessions = listed_sessions(snapshot, project=None, hidden=False)
+        offered = [(LATEST, "the newest session")]
+        offered += [(each.id, clean_line(each.title)) for each in sessions if _PLAIN_ID.fullmatch(each.id)]
+    return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+def policy_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of one of gemtui's policies, or a file if no name matches."""
+    from gemtui.errors import GemtuiError
+    from gemtui.policy.edit.store import Origin, list_policies
+
+    offered: list[tuple[str, str]] = []
+    with suppress(GemtuiError, OSError):
+        offered = [(each.name, "") for each in list_policies() if each.origin is Origin.OURS]
+    return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 class Moment(click.ParamType[datetime]):

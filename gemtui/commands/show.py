@@ -4,50 +4,69 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
+
 from gemtui.commands.output import note, stdout_encoding, to_file, to_stdout
-from gemtui.commands.pick_session import choose, index_of_user
+from gemtui.commands.session_choice import session_named
+from gemtui.commands.shared_options import force_option, output_option, project_option, session_ids
 from gemtui.export_formats import Format, pieces
 from gemtui.paths import gemini_home
 from gemtui.redact.redactor import Redactor, replaced_words
-from gemtui.sessions.catalog.redacted import redact
+from gemtui.sessions.catalog.redacted import redact as find_secrets
 from gemtui.sessions.read.conversation import dropped_counts
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from gemtui.transcript.export_words import dropped_words
 
 
-def run(
-    wanted: str,
-    *,
-    format: Format,
-    output: Path | None,
-    project: Path | None = None,
-    dropped: bool = False,
-    redacted: bool = False,
-    force: bool = False,
+@click.command()
+@click.argument("id", shell_complete=session_ids)
+@click.option(
+    "--format",
+    type=click.Choice([each.value for each in Format]),
+    default="text",
+    show_default=True,
+    help="json: the stored records; unified: messages in a Claude-compatible format; replay: a "
+    "web page that plays back the session.",
+)
+@output_option()
+@force_option
+@click.option(
+    "--redact",
+    is_flag=True,
+    help="Replace keys, tokens, passwords, e-mail addresses and home folders with placeholders.",
+)
+@click.option(
+    "--dropped", is_flag=True, help="Include rewound, replaced, and failed messages; json always includes them."
+)
+@project_option("Choose only among the sessions of this folder.")
+def show(
+    id: str, format: str, output: Path | None, project: Path | None, dropped: bool, redact: bool, force: bool
 ) -> None:
-    """Print the session that `wanted` names, or write it to `output`.
+    """Print one session.
 
-    `project`: consider only this folder's sessions. `dropped`: include messages that are no longer
-    part of the conversation. `redacted`: replace secrets. `force`: replace an existing file.
+    ID is a session's id, a unique prefix of it, `latest` (the newest session of the current
+    folder's project, or of all if it has none), or the file of a session, subagent, or checkpoint.
     """
-    with index_of_user() as index:
-        summary = choose(wanted, index, project=project)
+    chosen = Format(format)
+    if dropped and chosen is Format.UNIFIED:
+        raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
+    summary = session_named(id, project=project)
     with SessionLog(summary.path) as log:
         log.refresh()
-        redactor = redact(log, summary) if redacted else None
+        redactor = find_secrets(log, summary) if redact else None
         if output is None:
             encoding = stdout_encoding()
-            data = pieces(log, summary, format, dropped=dropped, encoding=encoding, redactor=redactor)
+            data = pieces(log, summary, chosen, dropped=dropped, encoding=encoding, redactor=redactor)
             to_stdout(data)
         else:
-            data = pieces(log, summary, format, dropped=dropped, redactor=redactor)
+            data = pieces(log, summary, chosen, dropped=dropped, redactor=redactor)
             to_file(output, data, keep=(gemini_home(), *summary.files), force=force)
         if redactor is not None:
             _report_replaced(redactor)
-        if format is not Format.JSON:
+        if chosen is not Format.JSON:
             _report_problems(log)
-        if format is Format.UNIFIED:
+        if chosen is Format.UNIFIED:
             _report_dropped(log)
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
+import click
+
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, progress
-from gemtui.commands.pick_session import index_of_user
-from gemtui.commands.sessions import scope
+from gemtui.commands.session_choice import index_of_user, project_in_use
+from gemtui.commands.shared_options import json_option, project_options, since_option
 from gemtui.errors import ConfigError
 from gemtui.paths import cache_dir
 from gemtui.sessions.catalog.index import read_store
+from gemtui.sessions.catalog.selection import listed_sessions
 from gemtui.sessions.catalog.summary import iso
 from gemtui.sessions.store.store import Problem
 from gemtui.stats.activity import activities
@@ -26,17 +30,22 @@ _NAME = 36
 """The maximum width of a name, in cells."""
 
 
-def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
-    """Print usage statistics; return 1 if no session matches.
+@click.command()
+@project_options("Use only the sessions of this folder and its git worktrees.")
+@since_option("Leave out everything before DATE, such as 2026-11-20 or 7d.")
+@json_option
+def stats(project: Path | None, everywhere: bool, since: datetime | None, as_json: bool) -> int:
+    """Show tokens, prompts, tool calls, and files by project, model, day, and tool.
 
-    `project`, `everywhere`, `since`: which sessions to count. If the prices can't be read, no
-    costs are shown. Raises StoreUnreadable.
+    By default, the sessions of the current folder's project are counted, or all sessions if it has
+    none. Costs are estimated from list prices, which a file prices.toml next to the settings file
+    can override. Exit code 1 if no session matches.
     """
     prices = _prices()
     with index_of_user() as index:
         home, snapshot = index.home, read_store(index, project=project)
-    where = None if everywhere else scope(snapshot, project, hidden=False)
-    stats = Stats(prices, since=since, zone=None)
+    where = project_in_use(partial(listed_sessions, snapshot, hidden=False), project, everywhere=everywhere)
+    usage = Stats(prices, since=since, zone=None)
     sessions = counted_sessions(snapshot.sessions, where)
     for session, found in activities(
         sessions, home=home, cache=cache_dir(), progress=progress("reading", len(sessions))
@@ -44,15 +53,14 @@ def run(*, project: Path | None, everywhere: bool, since: datetime | None, as_js
         if isinstance(found, Problem):
             note(f"{found.path}: {found.what}")
         else:
-            stats.add(session, found)
+            usage.add(session, found)
     if as_json:
-        head = {"version": 1, "project": where and str(where), "since": iso(since)}
-        json_to_stdout(head | stats.to_dict())
+        json_to_stdout({"project": where and str(where), "since": iso(since), **usage.to_dict()})
     else:
-        lines_to_stdout(_lines(stats))
-    if not stats.total.sessions:
+        lines_to_stdout(_lines(usage))
+    if not usage.total.sessions:
         note("no sessions to count: use gemtui stats --everywhere for all projects")
-    return 0 if stats.total.sessions else 1
+    return 0 if usage.total.sessions else 1
 
 
 def _prices() -> Prices | None:

@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from gemtui.agent.trust import TrustedFolder, TrustState, forget, trusted_folders
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note
-from gemtui.commands.shared_options import json_option
+from gemtui.commands.shared_options import by_default, completions, json_option
 from gemtui.text import Clean, clean_line
 
 _WORDS = {
@@ -20,8 +20,7 @@ _WORDS = {
 
 
 def _folders(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    paths = (each.path for each in trusted_folders())
-    return [CompletionItem(path) for path in paths if path.startswith(incomplete)]
+    return completions(((each.path, "") for each in trusted_folders()), incomplete)
 
 
 @click.group(invoke_without_command=True)
@@ -32,17 +31,21 @@ def trust(ctx: click.Context, as_json: bool) -> None:
 
     Runs in these folders are trusted as with --trust. Without a command, list them.
     """
-    if ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
-    else:
-        _list(as_json=as_json)
+    by_default(ctx, list_, as_json=as_json)
 
 
 @trust.command("list")
 @json_option
 def list_(as_json: bool) -> None:
     """List the trusted folders."""
-    _list(as_json=as_json)
+    folders = trusted_folders()
+    if as_json:
+        listed = [{"path": each.path, "place": each.place.value} for each in folders]
+        json_to_stdout({"folders": listed})
+        return
+    lines_to_stdout(map(_line, folders))
+    if not folders:
+        note("no trusted folders")
 
 
 @trust.command()
@@ -52,21 +55,10 @@ def remove(folder: Path, as_json: bool) -> int:
     """Stop trusting DIR. Exit code 1 if it was not trusted."""
     removed = forget(folder)
     if as_json:
-        json_to_stdout({"version": 1, "removed": removed})
+        json_to_stdout({"removed": removed})
     elif not removed:
         note(f"gemtui does not trust {folder}: list trusted folders with gemtui trust")
     return 0 if removed else 1
-
-
-def _list(*, as_json: bool) -> None:
-    folders = trusted_folders()
-    if as_json:
-        listed = [{"path": each.path, "place": each.place.value} for each in folders]
-        json_to_stdout({"version": 1, "folders": listed})
-        return
-    lines_to_stdout(map(_line, folders))
-    if not folders:
-        note("no trusted folders")
 
 
 def _line(folder: TrustedFolder) -> Clean:

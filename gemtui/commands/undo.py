@@ -1,102 +1,133 @@
-"""`gemtui undo`, `redo` and `checkpoints`: undo and redo sessions' changes."""
+"""`gemtui undo`, `redo`, `checkpoints`, `review`, `fork`: go back in a session.
+
+Undo and redo change files and the chat, a review reverts single changes, and a fork continues from
+an earlier prompt in a new session.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import click
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, slow_note
-from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.paths import checkpoints_dir, current_folder
+from gemtui.commands.output import confirm, json_to_stdout, lines_to_stdout, note, require_terminal, slow_note
+from gemtui.commands.session_choice import session_named
+from gemtui.commands.shared_options import dry_run_option, json_option, project_option, session_ids, yes_option
+from gemtui.paths import checkpoints_dir, current_folder, gemini_home
 from gemtui.runs.undo.checkpointing import prune_checkpoints
+from gemtui.runs.undo.fork import Fork, fork_session
+from gemtui.runs.undo.review import (
+    Reverted,
+    Review,
+    changed_words,
+    hunk_text,
+    owner_words,
+    revert,
+    review_of,
+    subject_of,
+)
 from gemtui.runs.undo.undo import Undone, checkpoint_list, redo_project, undo_session
-from gemtui.sessions.catalog.summary import Summary
-from gemtui.text import Clean, clean_line, counted, ellipsis, size
+from gemtui.text import Clean, clean_line, counted, ellipsis, size, visible
 
 _COMMAND = 60
-COMPARING = "comparing files; the first time, this can take a few seconds in a large folder"
+_COMPARING = "comparing files; the first time, this can take a few seconds in a large folder"
+_ID = re.compile(r"[hfc][0-9a-f]{10}")
+
+_session = click.argument("session", default="latest", shell_complete=session_ids)
+_paths = click.option(
+    "--path",
+    "paths",
+    metavar="PATH",
+    multiple=True,
+    type=click.Path(),
+    help="Only this file, or the files in this folder; repeatable.",
+)
 
 
+# --- undo and redo -------------------------------------------------------------------------------
+
+
+@click.command()
+@_session
+@click.option(
+    "--to",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Undo to just before prompt N (1 is the first); by default the last prompt.",
+)
+@click.option("--files", is_flag=True, help="Undo only the files; the chat doesn't change.")
+@click.option("--chat", is_flag=True, help="Undo only the chat; files don't change.")
+@_paths
+@dry_run_option
+@yes_option
+@json_option
 def undo(
-    wanted: str,
-    *,
+    session: str,
     to: int | None,
     files: bool,
     chat: bool,
-    paths: Sequence[str] | None,
+    paths: tuple[str, ...],
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Undo a session's changes; return 1 if a change could not be undone.
+    """Revert the files and the chat of a session to just before a prompt.
 
-    `to`: the number of the prompt before which to go back; None means the last one. `files`,
-    `chat`: whether to undo the changes to files, and the chat. `paths`: only these files; None
-    means all. `dry_run`: only report what would be done. `yes`: don't ask for confirmation.
+    SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+    folder. Files are restored from the checkpoints of the session's runs, which include the
+    effects of shell commands, or, without checkpoints, from what the session recorded. Your own
+    later edits are kept: they are merged if they don't overlap; otherwise the file is left
+    alone. The chat continues in a fork, and the original is not changed. `gemtui redo` reverts
+    an undo. Exit code 1 if a file was left alone.
     """
-    session = _session(wanted)
+    if files and chat:
+        raise click.UsageError("--files and --chat can't be used together; for both, omit both options")
+    if chat and paths:
+        raise click.UsageError("--path applies only to files: leave out --chat")
+    of = session_named(session)
 
     def act(*, dry_run: bool) -> Undone:
-        return undo_session(session, to, files=files, chat=chat, paths=paths, dry_run=dry_run)
+        only = paths or None
+        return undo_session(of, to, files=not chat, chat=not files and not paths, paths=only, dry_run=dry_run)
 
-    what = " and ".join(["files"] * files + ["chat"] * chat)
+    what = " and ".join(["files"] * (not chat) + ["chat"] * (not files and not paths))
     return _act(act, f"Undo {what}", dry_run=dry_run, yes=yes, as_json=as_json)
 
 
-def redo(*, paths: Sequence[str] | None, dry_run: bool, yes: bool, as_json: bool) -> int:
-    """Reverse the newest undo in this folder; return 1 if a file was left unchanged."""
+@click.command()
+@_paths
+@dry_run_option
+@yes_option
+@json_option
+def redo(paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> int:
+    """Revert the newest undo in the current folder.
+
+    Files return to their state before the undo. Your later edits are kept, as with `gemtui
+    undo`. The original chat was never changed. Exit code 1 if a file was left alone, or if
+    nothing was undone here.
+    """
     folder = current_folder()
 
     def act(*, dry_run: bool) -> Undone:
-        return redo_project(folder, paths=paths, dry_run=dry_run)
+        return redo_project(folder, paths=paths or None, dry_run=dry_run)
 
     return _act(act, "Reverse the undo", dry_run=dry_run, yes=yes, as_json=as_json)
-
-
-def checkpoints(wanted: str, *, prune: bool, as_json: bool) -> int:
-    """List a session's checkpoints; return 1 if there are none.
-
-    `prune`: remove old checkpoints of all projects instead, and return 0.
-    """
-    if prune:
-        freed = prune_checkpoints()
-        if as_json:
-            json_to_stdout({"version": 1, **freed.to_dict()})
-        else:
-            freed_words = counted(freed.projects, "project")
-            note(f"removed old checkpoints of {freed_words}: {size(freed.bytes)}")
-        return 0
-    session = _session(wanted)
-    found = checkpoint_list(session)
-    if as_json:
-        json_to_stdout({"version": 1, "session": session.id, "project": session.project, "checkpoints": found})
-    elif found:
-        lines_to_stdout(_rows(found))
-    else:
-        note(f"{checkpoints_dir()} has no checkpoints of this session")
-    return 0 if found else 1
-
-
-def _session(wanted: str) -> Summary:
-    with index_of_user() as index:
-        return choose(wanted, index)
 
 
 def _act(act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool, as_json: bool) -> int:
     if not dry_run and not yes:
         require_terminal()
-        with slow_note(COMPARING):
+        with slow_note(_COMPARING):
             planned = act(dry_run=True)
-        for line in _words(planned, "would be "):
-            click.echo(line, err=True)
         where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-        click.confirm(clean_line(f"{question}{where}?"), abort=True, err=True)
-    with slow_note(COMPARING):
+        confirm(_words(planned, "would be "), f"{question}{where}?")
+    with slow_note(_COMPARING):
         done = act(dry_run=dry_run)
     if as_json:
         json_to_stdout(done.to_dict())
@@ -132,6 +163,37 @@ def step_lines(done: Mapping[str, Iterable[str]], kept: Iterable[tuple[str, str]
         yield clean_line(f"left alone: {path}: {why}")
 
 
+# --- checkpoints ---------------------------------------------------------------------------------
+
+
+@click.command()
+@_session
+@click.option("--prune", is_flag=True, help="Delete checkpoints beyond the limits in the settings, in all projects.")
+@json_option
+def checkpoints(session: str, prune: bool, as_json: bool) -> int:
+    """List the checkpoints of a session with their time, prompt, call, and number of files.
+
+    SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+    folder. Exit code 1 if there are none.
+    """
+    if prune:
+        freed = prune_checkpoints()
+        if as_json:
+            json_to_stdout(freed.to_dict())
+        else:
+            note(f"removed old checkpoints of {counted(freed.projects, 'project')}: {size(freed.bytes)}")
+        return 0
+    of = session_named(session)
+    found = checkpoint_list(of)
+    if as_json:
+        json_to_stdout({"session": of.id, "project": of.project, "checkpoints": found})
+    elif found:
+        lines_to_stdout(_rows(found))
+    else:
+        note(f"{checkpoints_dir()} has no checkpoints of this session")
+    return 0 if found else 1
+
+
 def _rows(checkpoints: Sequence[dict[str, Any]]) -> Iterator[Clean]:
     """Yield a line for each checkpoint, followed by its notes.
 
@@ -152,3 +214,129 @@ def _row(each: dict[str, Any]) -> Clean:
     command = "" if not each["command"] else f" {ellipsis(clean_line(each['command']), _COMMAND)}"
     files = counted(len(each["files"]), "file") if each["files"] else "no changes"
     return clean_line(f"{each['id']:>5}  {when}  {prompt:<10}  {files:<9}  {what}{command}")
+
+
+# --- review --------------------------------------------------------------------------------------
+
+
+@click.command()
+@_session
+@click.option(
+    "--revert",
+    "reverted",
+    metavar="ID",
+    multiple=True,
+    help="Revert this hunk, this whole file, or everything that this call changed; repeatable.",
+)
+@yes_option
+@json_option
+def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) -> int:
+    """Print what a session changed, hunk by hunk, or revert some of the changes.
+
+    For each hunk, the output names the tool call that made it.
+
+    SESSION accepts the same values as `gemtui show`; the default is the newest session of this
+    folder. The current files are compared with their contents before the session's first
+    change, using the checkpoints of its runs or, without checkpoints, what the session
+    recorded. Your own changes are marked as yours. Hunks, files and calls keep their ids as
+    long as the files don't change. A revert changes nothing else, is not possible while a run
+    is working in the folder, and can be undone with `gemtui redo`. Exit code 1 if a hunk was
+    left alone because it is no longer in its file or can't be reverted.
+    """
+    if bad := [each for each in reverted if not _ID.fullmatch(each)]:
+        raise click.UsageError(f"{bad[0]} is not the id of a hunk, file or call: list the ids with gemtui review")
+    subject = subject_of(session_named(session))
+    ids = frozenset(reverted)
+    if not ids:
+        _print_review(review_of(subject), None, as_json=as_json)
+        return 0
+    if not yes:
+        require_terminal()
+        with slow_note(_COMPARING):
+            planned = revert(subject, ids, dry_run=True)
+        confirm(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
+    with slow_note(_COMPARING):
+        done = revert(subject, ids)
+    if as_json:
+        _print_review(review_of(subject), done, as_json=True)
+    else:
+        lines_to_stdout(_reverted(done, ""))
+    return 1 if done.left else 0
+
+
+def _print_review(found: Review, done: Reverted | None, *, as_json: bool) -> None:
+    if as_json:
+        more = {} if done is None else done.to_dict()
+        json_to_stdout(found.to_dict() | more)
+        return
+    for each in found.notes:
+        note(clean_line(each))
+    if found.complete and not found.files:
+        note(clean_line(found.nothing))
+    lines_to_stdout(_hunk_lines(found))
+
+
+def _hunk_lines(found: Review) -> Iterator[Clean]:
+    for file in found.files:
+        yield clean_line(f"{file.id}  {file.change}  {os.fsdecode(file.path)}")
+        for hunk in file.hunks:
+            why = f"  (can't be reverted: {hunk.fixed})" if hunk.fixed else ""
+            over = f", {words}" if (words := changed_words(hunk)) else ""
+            yield clean_line(f"{hunk.id}  {owner_words(hunk.owner)}{over}{why}")
+            text = hunk_text(hunk).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            yield from map(visible, text.removesuffix("\n").split("\n"))
+        yield Clean("")
+
+
+def _reverted(done: Reverted, would: str) -> Iterator[Clean]:
+    for path in done.paths:
+        yield clean_line(f"{would}changed: {path}")
+    for what, why in done.left:
+        yield clean_line(f"left alone: {what}: {why}")
+    for id, words in done.built_on:
+        yield clean_line(f"{words} ({id})")
+    if not done.paths:
+        yield Clean("No files need to be changed.")
+
+
+# --- fork ----------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.argument("id", metavar="[ID]", default="latest", shell_complete=session_ids)
+@click.option(
+    "--before",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Copy only what comes before prompt N (1 is the first); by default everything.",
+)
+@project_option("Choose only among the sessions of this folder.")
+@json_option
+def fork(id: str, before: int | None, project: Path | None, as_json: bool) -> None:
+    """Copy a session, or its beginning, into a new session, and print the new id.
+
+    ID accepts the same values as `gemtui show`; the default is the newest session. Sessions that
+    only the vault has can be copied, too. The original session and the project's files don't
+    change. Gemini CLI lists and resumes the new session like its own. With --before 1, there is
+    nothing to copy, so no session is created.
+    """
+    session = session_named(id, project=project)
+    made = fork_session(session, gemini_home(), before=before)
+    if as_json:
+        json_to_stdout(_fork_json(made, session.id))
+    elif made.session_id is None:
+        note(f"there are no messages before prompt {made.before}: start a new chat instead")
+    else:
+        lines_to_stdout([clean_line(made.session_id)])
+        note(f"to continue the copy in its project: gemtui run --resume {made.session_id} PROMPT")
+
+
+def _fork_json(fork: Fork, of: str) -> dict[str, object]:
+    return {
+        "session": fork.session_id,
+        "file": None if fork.path is None else str(fork.path),
+        "of": of,
+        "before": fork.before,
+        "prompt": fork.prompt,
+        "project": None if fork.project is None else str(fork.project),
+    }

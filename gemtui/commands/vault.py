@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -14,14 +13,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal
-from gemtui.commands.pick_session import choose, index_of_user
-from gemtui.commands.shared_options import Moment, json_option, project_option, yes_option
+from gemtui.commands.output import confirm, fact_line, json_to_stdout, lines_to_stdout, note, progress
+from gemtui.commands.session_choice import index_of_user, session_named
+from gemtui.commands.shared_options import Moment, by_default, completions, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
 from gemtui.kept.cleanup import SETTING, retention
 from gemtui.kept.contents import (
-    Removal,
     VaultStatus,
     contents,
     delete_from_vault,
@@ -41,7 +39,7 @@ from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
-from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path, size
+from gemtui.text import clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
 """The maximum number of sessions to list; --json lists all."""
@@ -49,8 +47,7 @@ _TITLE = 40
 
 
 def _kept_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    found = [(each.id, clean_line(each.title)) for each in _status().kept]
-    return [CompletionItem(id, help=title) for id, title in found if id.startswith(incomplete)]
+    return completions(((each.id, clean_line(each.title)) for each in _status().kept), incomplete)
 
 
 @click.group(invoke_without_command=True)
@@ -64,17 +61,28 @@ def vault(ctx: click.Context, as_json: bool) -> None:
     restored. Without a command, show which deleted sessions the vault has, and which will be
     deleted next.
     """
-    if ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
-    else:
-        _print_status(as_json=as_json)
+    by_default(ctx, status, as_json=as_json)
 
 
 @vault.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show which deleted sessions the vault has, and what Gemini CLI will delete next, and why."""
-    _print_status(as_json=as_json)
+    found = _status()
+    if as_json:
+        json_to_stdout(
+            {
+                "vault": found.contents.to_dict(),
+                "hook": found.hook,
+                "kept": [each.id for each in found.kept],
+                "setting": SETTING,
+                "next": [hit.to_dict() for hit in found.hits],
+                "first": _first(found),
+            }
+        )
+        return
+    rows = _rows(found, datetime.now(UTC))
+    lines_to_stdout(fact_line(name, clean_line(text)) for name, text in rows)
 
 
 @vault.command()
@@ -82,9 +90,9 @@ def status(as_json: bool) -> None:
 def on(as_json: bool) -> None:
     """Turn the vault on, so that all current and future sessions are saved."""
     turn_on()
-    kept = keep_all(gemini_home(), told=_progress)
+    kept = keep_all(gemini_home(), told=lambda done, total: progress("saving", total, "files")(done))
     if as_json:
-        json_to_stdout({"version": 1, "on": True, "new": kept})
+        json_to_stdout({"on": True, "new": kept})
         return
     held = contents()
     note(f"the vault is on: {counted(held.files, 'file')} in {held.folder}")
@@ -100,7 +108,7 @@ def off(as_json: bool) -> None:
     switch_off()
     held = contents()
     if as_json:
-        json_to_stdout({"version": 1, "on": False})
+        json_to_stdout({"on": False})
         return
     note(f"the vault is off; {counted(held.kept, 'file')} that Gemini CLI has deleted can still be read")
     if held.files:
@@ -141,34 +149,16 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
         replaced_files(gemini_home(), project=project, before=before),
     )
     if found.names and not yes:
-        _ask(found)
+        lines = _named("", [_about(each, datetime.now(UTC)) for each in found.sessions])
+        confirm((clean_line(line) for _, line in lines), f"Permanently delete {found}?")
     freed = delete_from_vault(found)
     if as_json:
-        json_to_stdout({"version": 1, "removed": list(map(str, found.names)), "bytes": freed})
+        json_to_stdout({"removed": list(map(str, found.names)), "bytes": freed})
     elif found.names:
         note(f"deleted {found}")
     else:
         note("the vault has no matching sessions that Gemini CLI has deleted")
     return 0 if found.names else 1
-
-
-def _print_status(*, as_json: bool) -> None:
-    found = _status()
-    if as_json:
-        json_to_stdout(
-            {
-                "version": 1,
-                "vault": found.contents.to_dict(),
-                "hook": found.hook,
-                "kept": [each.id for each in found.kept],
-                "setting": SETTING,
-                "next": [hit.to_dict() for hit in found.hits],
-                "first": _first(found),
-            }
-        )
-        return
-    rows = _rows(found, datetime.now(UTC))
-    lines_to_stdout(Clean(f"{name:<10}{clean_line(text)}") for name, text in rows)
 
 
 def _first(found: VaultStatus) -> dict[str, Any] | None:
@@ -226,12 +216,6 @@ def _about(session: Summary, now: datetime) -> str:
     return f"{clean_line(id)}  {relative(session.when, now):>3}  {title}"
 
 
-def _progress(done: int, total: int) -> None:
-    if sys.stderr is not None and sys.stderr.isatty() and (done % 100 == 0 or done == total):
-        end = "\n" if done == total else ""
-        click.echo(f"gemtui: saving {done:,} of {total:,} files{end}", err=True, nl=False)
-
-
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
     """Restore a session's missing files from the vault, or from a run's backup.
 
@@ -252,7 +236,7 @@ def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:
         lists = {"restored": done.paths, "removed": done.removed, "in_the_way": done.in_the_way}
         paths = {name: list(map(str, each)) for name, each in lists.items()}
         replaced = None if done.replaced is None else str(done.replaced)
-        json_to_stdout({"version": 1, **ids, **paths, "replaced": replaced, "renewed": done.renewed})
+        json_to_stdout({**ids, **paths, "replaced": replaced, "renewed": done.renewed})
     else:
         _say(done)
     return 0 if done.paths else 1
@@ -270,8 +254,7 @@ def _keeper_of(id: str, *, by_run: bool) -> Summary | RunFolder:
     if by_run:
         return lost or find_run(place, id).folder
     try:
-        with index_of_user() as index:
-            session = choose(id, index)
+        session = session_named(id)
     except SessionNotFound:
         if lost is None:
             raise
@@ -292,18 +275,6 @@ def _say(done: Restored) -> None:
         note(f"{path} contains less than {copy}: move {path.name} away, then restore again")
     if not done.paths and not done.in_the_way:
         note("this run has no copies of missing files")
-
-
-def _ask(found: Removal) -> None:
-    """Say which sessions would be removed, and ask the user to confirm.
-
-    Raises click.Abort if the user declines, and click.UsageError without a terminal.
-    """
-    require_terminal()
-    now = datetime.now(UTC)
-    for _, line in _named("", [_about(each, now) for each in found.sessions]):
-        click.echo(clean_line(line), err=True)
-    click.confirm(Clean(f"Permanently delete {found}?"), abort=True, err=True)
 
 
 def _snapshot() -> Snapshot:

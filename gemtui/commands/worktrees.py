@@ -10,8 +10,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, require_terminal
-from gemtui.commands.shared_options import HELP, dry_run_option, json_option, yes_option
+from gemtui.commands.output import columns, confirm, json_to_stdout, lines_to_stdout, note, require_terminal
+from gemtui.commands.shared_options import by_default, completions, dry_run_option, json_option, yes_option
 from gemtui.commands.undo import step_lines
 from gemtui.errors import GemtuiError
 from gemtui.runs.listing import Run, list_runs, runs_dir
@@ -37,13 +37,13 @@ _PROMPT = 60
 def _names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     offered = [(LATEST, "the newest worktree")]
     offered += [(each.name, clean_line(each.prompt)) for each in list_worktrees()]
-    return [CompletionItem(name, help=words) for name, words in offered if name.startswith(incomplete)]
+    return completions(offered, incomplete)
 
 
 _name = click.argument("name", shell_complete=_names)
 
 
-@click.group(invoke_without_command=True, context_settings=HELP)
+@click.group(invoke_without_command=True)
 @json_option
 @click.pass_context
 def worktrees(ctx: click.Context, as_json: bool) -> None:
@@ -52,25 +52,17 @@ def worktrees(ctx: click.Context, as_json: bool) -> None:
     `gemtui run --worktree` creates a worktree for each run. Without a command, list the worktrees.
     NAME is the name of a worktree or its branch, a unique prefix of either, or `latest`.
     """
-    if ctx.invoked_subcommand is not None:
-        ctx.default_map = {ctx.invoked_subcommand: {"as_json": as_json}}
-        return
-    _list(as_json=as_json)
+    by_default(ctx, list_, as_json=as_json)
 
 
-@worktrees.command(name="list", context_settings=HELP)
+@worktrees.command(name="list")
 @json_option
 def list_(as_json: bool) -> None:
     """List the worktrees with their branch, repository, run, and number of changed files."""
-    _list(as_json=as_json)
-
-
-def _list(*, as_json: bool) -> None:
-    """Print the worktrees, the newest first."""
     found, runs = list_worktrees(), list_runs(runs_dir())
     if as_json:
         rows = [_row(each, runs_of(each, runs)) for each in found]
-        json_to_stdout({"version": 1, "worktrees": rows})
+        json_to_stdout({"worktrees": rows})
         return
     if found:
         lines_to_stdout(columns([_HEAD, *(_cells(each, runs_of(each, runs)) for each in found)]))
@@ -122,7 +114,7 @@ def _cells(worktree: Worktree, runs: Sequence[Run]) -> tuple[Clean, ...]:
 # --- changes -------------------------------------------------------------------------------------
 
 
-@worktrees.command(context_settings=HELP)
+@worktrees.command()
 @_name
 @click.argument("other", metavar="[OTHER]", required=False, shell_complete=_names)
 @json_option
@@ -138,8 +130,7 @@ def diff(name: str, other: str | None, as_json: bool) -> int:
     changes = worktree_changes(worktree)
     if as_json:
         files = [each.to_dict() | {"patch": _patch(each)} for each in changes]
-        of = {"version": 1, "worktree": worktree.name, "branch": worktree.branch}
-        json_to_stdout({**of, "files": files})
+        json_to_stdout({"worktree": worktree.name, "branch": worktree.branch, "files": files})
     else:
         for each in changes:
             _print_patch(each)
@@ -157,8 +148,7 @@ def _compare_two(name: str, other: str, *, as_json: bool) -> int:
     found = compare(worktree_changes(left), worktree_changes(right))
     differ = [each for each in found if not each.same]
     if as_json:
-        told = {"version": 1, "left": left.name, "right": right.name}
-        json_to_stdout({**told, "files": [_compared(each) for each in found]})
+        json_to_stdout({"left": left.name, "right": right.name, "files": [_compared(each) for each in found]})
         return 0 if differ else 1
     if left.commit != right.commit:
         note("the two worktrees started from different commits")
@@ -219,7 +209,7 @@ def _print_patch(change: WorktreeChange | ComparedFile) -> None:
 # --- apply and remove -----------------------------------------------------------------------------
 
 
-@worktrees.command(context_settings=HELP)
+@worktrees.command()
 @_name
 @click.option(
     "--path",
@@ -241,10 +231,8 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     worktree = find_worktree(name)
     if not dry_run and not yes:
         require_terminal()
-        for line in _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be "):
-            click.echo(line, err=True)
-        where = short_path(worktree.repository)
-        click.confirm(clean_line(f"Apply {worktree.name} to {where}?"), abort=True, err=True)
+        planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")
+        confirm(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
     done = apply_worktree(worktree, paths or None, dry_run=dry_run)
     if as_json:
         json_to_stdout(done.to_dict())
@@ -263,7 +251,7 @@ def _applied(done: AppliedWorktree, would: str) -> Iterator[Clean]:
         yield Clean("No files need to be changed.")
 
 
-@worktrees.command(context_settings=HELP)
+@worktrees.command()
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=_names)
 @yes_option
 @json_option
@@ -277,9 +265,7 @@ def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     for each in map(find_worktree, found):
         if not yes:
             require_terminal()
-            for line in losses_of(each).lines():
-                click.echo(clean_line(line), err=True)
-            click.confirm(f"Remove worktree {each.name}?", abort=True, err=True)
+            confirm(map(clean_line, losses_of(each).lines()), f"Remove worktree {each.name}?")
         done = remove_worktree(each)
         for words in done.notes:
             note(words)
@@ -287,4 +273,4 @@ def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
         if not as_json:
             lines_to_stdout([clean_line(f"removed: {each.name}")])
     if as_json:
-        json_to_stdout({"version": 1, "removed": removed})
+        json_to_stdout({"removed": removed})

@@ -25,8 +25,9 @@ from msgspec import Struct
 
 from gemtui.errors import PushError
 from gemtui.files import locked, make_folder, open_regular, read_small, resolved, write_whole
-from gemtui.push.rows import SCHEMA
 
+SCHEMA = 1
+"""The version of the columns of rows; increased when a column's meaning changes."""
 MANIFEST = "manifest.json"
 DATA = "messages.ndjson.zst"
 SOURCES = "_sources.json"

@@ -1,27 +1,35 @@
 """Write sessions to a folder.
 
-The first push writes all of them, later ones only those that have changed.
+The first push writes all of them, later ones only those that have changed. A session's messages are
+written as rows, with the columns described in assets/push.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from msgspec.structs import asdict
+
 from gemtui.errors import NotASession, PushError, SessionTooLarge
-from gemtui.push.folder import DATA, PushedFile, PushFolder
-from gemtui.push.rows import message_rows
+from gemtui.jsonin import loads
+from gemtui.jsonout import encode
+from gemtui.push.folder import DATA, SCHEMA, PushedFile, PushFolder
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.catalog.redacted import redact, redacted_summary
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.transcript.model import Attachment, DiffDisplay, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
+from gemtui.transcript.tools import WRITING, kind_of, named_file
 
 UNKNOWN_DAY = "unknown"
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(slots=True)
@@ -60,7 +68,7 @@ def pushed_sessions(sessions: Iterable[Summary], since: datetime | None) -> list
     ]
 
 
-def push(folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]) -> Pushed:
+def push_sessions(folder: PushFolder, sessions: Iterable[Summary], *, progress: Callable[[int], None]) -> Pushed:
     """Write the sessions that have changed since they were pushed, one day at a time.
 
     `progress`: called with the number of sessions processed. An unreadable session is reported as a
@@ -147,10 +155,83 @@ def _rows(folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str,
         if folder.manifest.redact:
             redactor = redact(log, summary)
             about = redacted_summary(summary, redactor)
-        for number, row in enumerate(message_rows(log, about, raw=raw), 1):
+        for number, row in enumerate(_message_rows(log, about, raw=raw), 1):
             rows[summary.id] = number
             yield row
 
 
 def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+def _message_rows(log: SessionLog, summary: Summary, *, raw: str | None) -> Iterator[bytes]:
+    """Yield a session's messages as JSON lines, including dropped messages.
+
+    `raw`: the SHA-256 of the session file; None if the file itself is not pushed.
+    """
+    transcript = transcript_of(log, dropped=True, in_flight=False)
+    about = {
+        "session": summary.id,
+        "schema": SCHEMA,
+        "title": summary.title,
+        "project": summary.project,
+        "kind": summary.kind.value,
+        "parent": summary.parent,
+        "started": iso(summary.started),
+        "updated": iso(summary.updated),
+        "raw": raw,
+    }
+    for number, message in enumerate(transcript):
+        row = encode({**about, "number": number, **_columns(message)}) + b"\n"
+        yield encode(_sound(loads(row))) + b"\n" if rb"\ud" in row else row
+
+
+def _columns(message: Message) -> dict[str, Any]:
+    blocks = message.blocks
+    usage = message.usage or Usage()
+    return {
+        "message": message.id,
+        "timestamp": iso(message.time),
+        "author": message.author.value,
+        "prompt": message.prompt,
+        "dropped": None if message.dropped is None else message.dropped.value,
+        "model": message.model,
+        "text": "\n\n".join(each.text for each in blocks if isinstance(each, Text | Notice)),
+        "thoughts": "\n\n".join(f"{each.subject}: {each.description}" for each in blocks if isinstance(each, Thought)),
+        "attachments": [each.name for each in blocks if isinstance(each, Attachment)],
+        "tokens": asdict(usage),
+        "calls": [_call(each) for each in blocks if isinstance(each, ToolCall)],
+    }
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    diff = call.display if isinstance(call.display, DiffDisplay) else None
+    path = named_file(call, str)
+    wrote = kind_of(call.name) in WRITING and call.status is ToolStatus.SUCCESS
+    return {
+        "id": call.id,
+        "name": call.name,
+        "status": call.status.value,
+        "time": iso(call.time),
+        "duration_ms": None if call.duration is None else call.duration // _MILLISECOND,
+        "exit_code": call.exit_code,
+        "path": path or None,
+        "wrote": wrote,
+        "added": diff.added if diff else None,
+        "removed": diff.removed if diff else None,
+        "arguments": encode(dict(call.args)).decode(),
+        "output": call.output,
+        "error": call.error,
+    }
+
+
+def _sound(value: Any) -> Any:
+    """Replace lone surrogates in a value, because most JSON parsers reject them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode() if not value.isascii() else value
+    if isinstance(value, dict):
+        return {_sound(key): _sound(each) for key, each in value.items()}
+    return [_sound(each) for each in value] if isinstance(value, list) else value

@@ -57,7 +57,7 @@ class Recovered:
     notes: tuple[str, ...] = ()
 
 
-def recover(
+def recover_file(
     path: Path, sessions: Iterable[Summary], *, at: datetime | None = None, cancelled: Callable[[], bool] = never
 ) -> Recovered:
     """Rebuild a file's newest recorded contents, or its contents at the time `at`.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.checkpoints.prune import CheckpointsUsage
 from gemtui.paths import cache_dir
 from gemtui.runs.listing import runs_dir
 from gemtui.search.file_list import index_folder
@@ -217,3 +218,11 @@ def test_the_search_index_is_named_with_its_size_and_what_lies_in_it(store: Path
     answer = gemtui("doctor")
     assert answer.code == 0
     assert "not used: it is corrupt (file is not a database)" in answer.out
+
+
+def test_a_long_name_of_a_row_is_followed_by_a_blank(
+    store: Path, gemtui: Gemtui, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    usage = CheckpointsUsage(folder=tmp_path, projects=1, bytes=1200)
+    monkeypatch.setattr("gemtui.commands.doctor.usage_of_checkpoints", lambda _: usage)
+    assert f"checkpoints {tmp_path}: 1 project, 1.2 kB" in gemtui("doctor").out

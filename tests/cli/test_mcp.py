@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import pytest
 
-from gemtui.commands.mcp_tools import SessionTools
-from gemtui.mcp_server import McpServer
+from gemtui.commands.mcp import SessionTools
+from gemtui.commands.mcp_server import McpServer
 from tests.cli.test_sessions import add_session
 from tests.gated import put_hooks
 from tests.model_server import ModelServer, answer, call, text
@@ -92,7 +92,7 @@ def test_a_session_is_read_in_pages_that_make_the_whole(
     assert "\x1b" not in whole
     assert "\u202e" not in whole
     assert "You are free now." in whole
-    monkeypatch.setattr("gemtui.commands.mcp_tools._TEXT", 400)
+    monkeypatch.setattr("gemtui.commands.mcp._TEXT", 400)
     head, _, rest = whole.partition("\n")
     pages = [page.removeprefix(head) for page in greeter.pages("read_session", session="aaaaaaaa")]
     assert len(pages) > 5

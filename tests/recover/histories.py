@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from gemtui.recover.history import Recovered, recover
+from gemtui.recover.history import Recovered, recover_file
 from gemtui.transcript.diffs import file_patch
 from tests.sessions import logs
 from tests.sessions.stores import marker, read, session, uuid
@@ -62,7 +62,7 @@ def recovered(folder: Path, *records: Record, path: str = "a", at: float | None 
     session(home, uuid(1), [logs.header(uuid(1)), logs.user("u", "Go", 0), *records])
     marker(home, "proj", str(project))
     moment: datetime | None = None if at is None else logs.START + timedelta(seconds=at)
-    return recover(project / path, read(home).sessions, at=moment)
+    return recover_file(project / path, read(home).sessions, at=moment)
 
 
 def marked(found: Recovered) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gemtui.recover.history import recover
+from gemtui.recover.history import recover_file
 from tests.deep import some_of
 from tests.recover.histories import Record, asked, marked, ran, recovered, saw, wrote
 from tests.sessions import logs
@@ -166,11 +166,11 @@ def test_a_session_of_a_project_that_was_moved_tells_guessed_lines(tmp_path: Pat
     session(home, uuid(1), [logs.header(uuid(1)), logs.user("u", "Go", 0), *records])
     marker(home, "proj", str(old))
     new.mkdir(parents=True)
-    found = recover(new / "src/a", read(home).sessions)
+    found = recover_file(new / "src/a", read(home).sessions)
     assert marked(found) == ["?a"]
-    assert recover(new / "a", read(home).sessions).rebuilt is None
+    assert recover_file(new / "a", read(home).sessions).rebuilt is None
     old.mkdir(parents=True)
-    assert recover(new / "src/a", read(home).sessions).rebuilt is None
+    assert recover_file(new / "src/a", read(home).sessions).rebuilt is None
 
 
 def test_copies_and_what_was_rewound_tell_of_the_file_once(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_copies_and_what_was_rewound_tell_of_the_file_once(tmp_path: Path) -> No
     session(home, uuid(1), [head, *history, {"$rewindTo": "u"}])
     session(home, uuid(1), [head, *history], minute="2026-11-21T10-00")
     marker(home, "proj", str(tmp_path / "proj"))
-    found = recover(Path(file), read(home).sessions)
+    found = recover_file(Path(file), read(home).sessions)
     assert marked(found) == ["1", "2"]
     assert found.rebuilt is not None
     assert not found.rebuilt.notes

@@ -9,7 +9,7 @@ import pytest
 from gemtui.agent.gemini import UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.policy.model.rules import ApprovalMode
-from gemtui.recover.history import recover
+from gemtui.recover.history import recover_file
 from tests.model_server import ModelServer, answer, call, text
 from tests.patience import PATIENCE
 from tests.real_cli import MODEL, GeminiCli
@@ -40,7 +40,7 @@ async def test_each_record_of_the_cli_tells_of_the_file(gemini: GeminiCli) -> No
     sessions = read(gemini.store).sessions
     now = file.read_text()
     file.unlink()
-    found = recover(file, sessions)
+    found = recover_file(file, sessions)
     assert found.rebuilt is not None
     assert found.rebuilt.text == now
     guessed = [line for line in marked(found) if line.startswith("?")]

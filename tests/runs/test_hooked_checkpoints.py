@@ -20,7 +20,7 @@ from gemtui.extension.content import command, write
 from gemtui.paths import config_file, data_dir, extension_dir, gemini_home, hooked_dir
 from gemtui.runs.undo import hooked_checkpoints
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.runs.undo.review import revert, review, subject_of
+from gemtui.runs.undo.review import revert, review_of, subject_of
 from gemtui.runs.undo.undo import redo_project, undo_session
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary
@@ -129,7 +129,7 @@ def shown(summary: Summary) -> dict[str, list[tuple[str, str | None]]]:
     """Each file of a review with the owners of its hunks and their commands."""
     return {
         os.fsdecode(file.path): [(hunk.owner.kind, hunk.owner.command) for hunk in file.hunks]
-        for file in review(subject_of(summary)).files
+        for file in review_of(subject_of(summary)).files
     }
 
 
@@ -141,8 +141,8 @@ def test_calls_of_hooks_own_what_they_changed_in_their_session_alone(home: Path,
     (project / "2.txt").write_text("made\nmine\n")
     assert shown(first) == {"1.txt": [("shell", "make")]}
     assert shown(second) == {"2.txt": [("shell", "make"), ("person", None)]}
-    assert review(subject_of(second)).complete
-    (call,) = {h.owner.id for f in review(subject_of(first)).files for h in f.hunks}
+    assert review_of(subject_of(second)).complete
+    (call,) = {h.owner.id for f in review_of(subject_of(first)).files for h in f.hunks}
     assert revert(subject_of(first), [call]).paths == ["1.txt"]
     (project / "2.txt").write_text("made\n")
     assert undo_session(second, chat=False).paths(Action.REMOVE) == ["2.txt"]

@@ -129,7 +129,7 @@ class Reverted:
 
 
 def subject_of(session: Summary) -> ReviewSubject:
-    """Return what to pass to `review` or `revert` for a whole stored session."""
+    """Return what to pass to `review_of` or `revert` for a whole stored session."""
     return ReviewSubject(
         folder=None if session.project is None else Path(session.project),
         session=session.id,
@@ -139,7 +139,7 @@ def subject_of(session: Summary) -> ReviewSubject:
 
 
 def subject_of_run(folder: Path, session: str, run: str, calls: Sequence[ToolCall], prompt: str) -> ReviewSubject:
-    """Return what to pass to `review` or `revert` for a single run.
+    """Return what to pass to `review_of` or `revert` for a single run.
 
     `calls`: the calls that the run has made so far.
     """
@@ -147,7 +147,7 @@ def subject_of_run(folder: Path, session: str, run: str, calls: Sequence[ToolCal
     return ReviewSubject(folder=folder, session=session, run=run, calls=lambda: placed, prompts=lambda: [prompt])
 
 
-def review(subject: ReviewSubject) -> Review:
+def review_of(subject: ReviewSubject) -> Review:
     """Return the changes by a session or run that are still in the current files.
 
     The changes are taken from checkpoints; for calls without any, from the session's record.

@@ -153,7 +153,9 @@ class Index:
             shown = self._visible(newest[:looked])
         return self._snapshot(store)
 
-    def load(self, *, publish: Callable[[Snapshot], None], cancelled: Callable[[], bool]) -> Snapshot:
+    def load(
+        self, *, publish: Callable[[Snapshot], None] = lambda _: None, cancelled: Callable[[], bool] = never
+    ) -> Snapshot:
         """Read all files, newest first, and cache the results; return a snapshot.
 
         `publish`: called a few times a second with an intermediate snapshot. `cancelled`: called
@@ -628,7 +630,7 @@ def read_store(index: Index, *, project: Path | None = None) -> Snapshot:
     """
     if project is not None:
         index.expect(project)
-    snapshot = index.load(publish=lambda _: None, cancelled=lambda: False)
+    snapshot = index.load()
     require_readable(index.home, snapshot.state, snapshot.unreadable)
     return snapshot
 

@@ -26,7 +26,7 @@ from gemtui.runs.undo.review import (
     is_idle,
     owner_words,
     revert,
-    review,
+    review_of,
     stay_words,
     subject_of,
     subject_of_run,
@@ -119,7 +119,7 @@ class ReviewScreen(DialogGuardScreen[str]):
     async def _read(self) -> None:
         self.show_status("comparing the files")
         try:
-            found = await asyncio.to_thread(review, self._subject)
+            found = await asyncio.to_thread(review_of, self._subject)
         except (GemtuiError, OSError) as error:
             self.files.empty = clean_line(f"The changes can't be read: {error}")
             self.files.refresh()

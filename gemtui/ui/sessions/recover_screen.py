@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from gemtui.files import path_exists
-from gemtui.recover.history import Recovered, recover
+from gemtui.recover.history import Recovered, recover_file
 from gemtui.recover.rebuilt import LineRange, Rebuilt
 from gemtui.recover.rebuilt import RebuiltLine as FileLine
 from gemtui.sessions.catalog.summary import Summary
@@ -86,7 +86,7 @@ class RecoverScreen(MadeTextScreen):
     async def _read(self) -> None:
         reading, found = self.begin_reading(), None
         with self.gemtui.reporting("The file could not be rebuilt"):
-            found = await asyncio.to_thread(recover, self._path, self._sessions, cancelled=reading.is_stopped)
+            found = await asyncio.to_thread(recover_file, self._path, self._sessions, cancelled=reading.is_stopped)
         if found is None:
             self.dismiss()
             return

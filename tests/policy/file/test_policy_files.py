@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gemtui.agent.command import errors_in_user_policies
-from gemtui.doctor.policies import look_at_policies
+from gemtui.commands.doctor import look_at_policies
 from gemtui.policy.check.check_policy import check_files
 from gemtui.policy.edit import store
 from gemtui.policy.file.policy import Policy

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gemtui.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
+from gemtui.commands.mcp_server import LARGEST, VERSIONS, McpServer, ServedTool, ToolError
 
 
 class Said(msgspec.Struct, forbid_unknown_fields=True):

@@ -1,0 +1,126 @@
+"""The sessions that a command is about: the one that the user names, a project's, or all.
+
+If no session or several match a name, the error lists the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from gemtui.commands.output import note
+from gemtui.errors import MarksUnreadable, SessionAmbiguous, SessionNotFound
+from gemtui.marks import Mark, Marks
+from gemtui.paths import cache_dir, folder_here, gemini_home
+from gemtui.sessions.catalog.index import Index, find_session
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.text import clean_line, relative
+
+_CANDIDATES = 20
+_NEWEST = 5
+_SHORT = 8
+"""How many characters of an id to show; more if they would not be unique."""
+
+
+@contextmanager
+def index_of_user(home: Path | None = None) -> Iterator[Index]:
+    """Open the index of the user's sessions, or of those in another Gemini home.
+
+    When it is closed, the user is told if gemtui's cache was corrupt and has been recreated.
+    `home`: None means the user's `~/.gemini`.
+    """
+    with closing(Index(home or gemini_home(), cache=cache_dir())) as index:
+        try:
+            yield index
+        finally:
+            if index.renewed is not None:
+                note(f"{index.renewed.path}: {index.renewed.what}")
+
+
+def session_named(wanted: str, *, project: Path | None = None, home: Path | None = None) -> Summary:
+    """Return the session that `choose` finds, with the same errors.
+
+    `home`: as in `index_of_user`.
+    """
+    with index_of_user(home) as index:
+        return choose(wanted, index, project=project)
+
+
+def choose(wanted: str, index: Index, *, project: Path | None = None, here: Path | None = None) -> Summary:
+    """Return the session for a full id, a unique prefix, a file's path or `latest`.
+
+    `project`, `here`: as in `find_session`, except that None for `here` means the current folder.
+    Raises SessionNotFound and SessionAmbiguous; their notes list the candidates, one per note.
+    """
+    try:
+        return find_session(index, wanted, project=project, here=here or folder_here())
+    except SessionAmbiguous as error:
+        _note(error, index.load().sessions, among=error.candidates)
+        raise
+    except SessionNotFound as error:
+        newest = [each for each in index.load().sessions if not each.hidden][:_NEWEST]
+        _note(error, newest, among=[each.id for each in newest])
+        raise
+
+
+def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]) -> None:
+    """Add a note to the error for each candidate, with its last use and its title.
+
+    The candidates are the sessions whose id or file name is in `among`.
+    """
+    now, named = datetime.now(UTC), set(among)
+    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
+    for name, each in found[:_CANDIDATES]:
+        error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {each.title}"))
+    if len(found) > _CANDIDATES:
+        error.add_note(f"and {len(found) - _CANDIDATES} more")
+
+
+def project_in_use(
+    listed: Callable[..., Iterator[Summary]], project: Path | None, *, everywhere: bool = False
+) -> Path | None:
+    """Return the folder of the project whose sessions to use; None means all.
+
+    `listed`: yields the sessions of a folder, given as `project`, that a list would show.
+    `project`: the folder that the user named. If it is None, the current folder is used if it has
+    such sessions, and otherwise all folders. `everywhere`: use all folders.
+    """
+    if project is not None or everywhere:
+        return project
+    here = folder_here()
+    return here if here and next(listed(project=here), None) else None
+
+
+def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
+    """Map each id to its shortest unique prefix of at least eight characters.
+
+    `shown`: the ids that the result must contain; None means all. Naming only a few saves time with
+    thousands of sessions.
+    """
+    if shown is not None:
+        starts = {id[:_SHORT] for id in shown}
+        ids = [id for id in ids if id[:_SHORT] in starts]
+    ordered = sorted(set(ids))
+    lengths = dict.fromkeys(ordered, _SHORT)
+    for one, other in pairwise(ordered):
+        if one[:_SHORT] != other[:_SHORT]:
+            continue
+        same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+        needed = (len(one) if same is None else same) + 1
+        lengths[one], lengths[other] = max(lengths[one], needed), max(lengths[other], needed)
+    return {id: id[:length] for id, length in lengths.items()}
+
+
+def marks_of_user() -> Mapping[str, Mark]:
+    """Return the user's marks, by session id.
+
+    If they can't be read, this is reported on stderr, and {} is returned.
+    """
+    try:
+        return Marks().all()
+    except MarksUnreadable as error:
+        note(str(error))
+        return {}
