@@ -15,8 +15,20 @@ from itertools import chain
 from typing import NamedTuple
 
 from gemtui.checkpoints.merge import merge
-from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNKEPT, FileState
-from gemtui.checkpoints.store import CheckpointStore, Tree, WritingCall, digest_of, folders_of, is_folder_name
+from gemtui.checkpoints.store import (
+    ABSENT,
+    FILE,
+    FOLDER,
+    GONE,
+    UNKEPT,
+    CheckpointStore,
+    FileState,
+    Tree,
+    WritingCall,
+    digest_of,
+    folders_of,
+    is_folder_name,
+)
 
 _EDITED = "the same lines have been edited since"
 _DELETED = "deleted since"

@@ -1,7 +1,9 @@
 """Read and write a project's files without following links out of the project.
 
 Names are bytes, relative to the project's folder. The folders on a file's path are opened one by
-one, each without following links, so a link that has replaced a folder does no harm.
+one, each without following links, so a link that has replaced a folder does no harm. A folder's
+name ends with a slash, so that it can't be confused with a file that later replaces the folder.
+Folders without files that checkpoints include don't count.
 """
 
 from __future__ import annotations
@@ -9,13 +11,28 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gemtui.checkpoints.states import FILE, FOLDER, GONE, LINK, SPECIAL, TOO_LARGE, UNREADABLE, FileState, unkept
-from gemtui.checkpoints.store import Facts, Keeper, digest_of
+from gemtui.checkpoints.store import (
+    FILE,
+    FOLDER,
+    GONE,
+    LINK,
+    SPECIAL,
+    TOO_LARGE,
+    UNREADABLE,
+    Facts,
+    FileState,
+    Keeper,
+    digest_of,
+    folders_of,
+    unkept,
+)
 
+TOP = b"./"
+"""The name under which the project's root folder is stored."""
 LARGEST = 32_000_000
 """The largest file, in bytes, whose contents checkpoints store."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -288,3 +305,41 @@ def _digest(data: bytes, store: Keeper | None) -> str:
 def _sync(place: int) -> None:
     with suppress(OSError):
         os.fsync(place)
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+
+def folders_above(files: Iterable[bytes]) -> set[bytes]:
+    """Return the names of all folders that contain these files, including the root."""
+    direct = {name.rpartition(b"/")[0] for name in files} - {b""}
+    above = {folder for name in direct for folder in folders_of(name)}
+    return {TOP, *(name + b"/" for name in direct | above)}
+
+
+def folder_modes(root: Path, names: Iterable[bytes]) -> dict[bytes, int | None]:
+    """Map the names of folders to their permission bits, or to None if missing.
+
+    `names`: must include the parents of each folder. A folder counts as missing if there is a link
+    in its place or in the place of one of its parents. Folders that can't be examined are left out.
+    """
+    top, found, gone = os.fsencode(root) + b"/", dict[bytes, int | None](), set[bytes]()
+    for name in sorted(names):  # parents before their subfolders
+        path = name[:-1]
+        try:
+            mode = os.lstat(top + path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            mode = 0
+        except OSError:
+            continue
+        if not stat.S_ISDIR(mode) or (gone and path.rpartition(b"/")[0] in gone):
+            gone.add(path)
+            found[name] = None
+        else:
+            found[name] = mode & 0o777
+    return found
+
+
+def folder_state(mode: int | None) -> FileState:
+    """Return the state of a folder with these permission bits; GONE if they are None."""
+    return GONE if mode is None else FileState(FOLDER, mode)

@@ -18,8 +18,19 @@ from typing import NamedTuple, Protocol
 
 from gemtui.checkpoints.merge import MOST_LINES
 from gemtui.checkpoints.plan import Action, Step, states_equal, with_mode, without_collisions
-from gemtui.checkpoints.states import ABSENT, FILE, GONE, LINK, UNKNOWN, FileState
-from gemtui.checkpoints.store import CheckpointStore, Keeper, Tree, WritingCall, digest_of
+from gemtui.checkpoints.store import (
+    ABSENT,
+    FILE,
+    GONE,
+    LINK,
+    UNKNOWN,
+    CheckpointStore,
+    FileState,
+    Keeper,
+    Tree,
+    WritingCall,
+    digest_of,
+)
 from gemtui.checkpoints.undo import RecordedChange, made_by_user
 from gemtui.checkpoints.weave import Weave, WovenLines
 from gemtui.transcript.tools import ToolKind, kind_of

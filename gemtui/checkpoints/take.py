@@ -14,23 +14,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gemtui.checkpoints.folders import folder_modes, folder_state, folders_above
-from gemtui.checkpoints.git_index import encode_index
-from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at
-from gemtui.checkpoints.states import ABSENT, FILE, FOLDER, GONE, UNREADABLE, FileState, unkept
+from gemtui.checkpoints.project_files import InTheWay, ProjectFiles, facts_at, folder_modes, folder_state, folders_above
 from gemtui.checkpoints.store import (
+    ABSENT,
+    FILE,
+    FOLDER,
+    GONE,
+    UNREADABLE,
     UNTRUSTED,
     Checkpoint,
     CheckpointStore,
     Facts,
     FileChange,
+    FileState,
     Reason,
     Tree,
     WritingCall,
     folders_of,
     open_store,
+    unkept,
 )
-from gemtui.checkpoints.tree import TreeListing, index_file, is_tracked_name, list_files
+from gemtui.checkpoints.tree import TreeListing, encode_index, index_file, is_tracked_name, list_files
 from gemtui.files import write_whole
 
 Before = FileState | tuple[int, bytes]

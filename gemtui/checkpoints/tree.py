@@ -2,11 +2,14 @@
 
 If git is installed, it lists the files, but never through the project's own repository: it is given
 a private repository and no configuration. So no program named in the project's git configuration or
-attributes is run, and nothing in its `.git` folder is written.
+attributes is run, and nothing in its `.git` folder is written. The private repository's index has
+git's index format, version 2. It contains the `lstat` facts of files, but not their contents, so
+that git lists the files that have changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import subprocess
@@ -14,10 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from struct import Struct
 from tempfile import TemporaryFile
 from threading import Timer
 
-from gemtui.checkpoints.store import GitIndex
+from gemtui.checkpoints.store import LINK, Facts, FileState, GitIndex
 from gemtui.files import make_folder, open_regular, read_small, write_new
 from gemtui.processes import FOLDER, find_program
 
@@ -301,3 +305,40 @@ def _by_walk(root: Path) -> TreeListing:
         if len(names) > MOST_WALKED:
             return TreeListing(frozenset(), (TOO_MANY,))
     return TreeListing(_counted(names), (NO_GIT,))
+
+
+# --- git index -----------------------------------------------------------------------------------
+
+_ENTRY = Struct(">10L20sH")
+_WORD = 0xFFFFFFFF
+_LONGEST = 0xFFF
+_SECOND = 1_000_000_000
+_NO_CONTENT = b"\x01" * 20
+"""The fake content hash written into every entry of the index.
+
+No real file has this hash. So git lists a file as modified as soon as its size or times differ from
+the index, without comparing contents.
+"""
+_LINK_MODE, _FILE_MODE, _PROGRAM_MODE = 0o120000, 0o100644, 0o100755
+
+
+def encode_index(files: Iterable[tuple[bytes, FileState, Facts]]) -> bytes:
+    """Return the bytes of an index file that contains these files and links.
+
+    `files`: sorted by name.
+    """
+    entries = [_entry(*each) for each in files]
+    data = b"".join([b"DIRC", (2).to_bytes(4), len(entries).to_bytes(4), *entries])
+    return data + hashlib.sha1(data, usedforsecurity=False).digest()
+
+
+def _entry(name: bytes, state: FileState, facts: Facts) -> bytes:
+    mode = _PROGRAM_MODE if state.mode & 0o100 else _FILE_MODE
+    head = _ENTRY.pack(
+        facts.ctime // _SECOND & _WORD, facts.ctime % _SECOND,
+        facts.mtime // _SECOND & _WORD, facts.mtime % _SECOND,
+        0, facts.inode & _WORD, _LINK_MODE if state.kind == LINK else mode,
+        facts.user, facts.group, facts.size & _WORD,
+        _NO_CONTENT, min(len(name), _LONGEST),
+    )  # fmt: skip
+    return head + name + bytes(8 - (len(head) + len(name)) % 8)

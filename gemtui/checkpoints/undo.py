@@ -1,24 +1,35 @@
-"""Restore a project's files to the state before a prompt, or redo undone changes."""
+"""Restore a project's files to the state before a prompt, or redo undone changes.
+
+The plan is saved in the store before the first file is changed. If this process is killed, the next
+process that opens the store completes the plan, so no file is left half-written.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gemtui.checkpoints.apply import Applied, apply, decode_tasks, encode_tasks, tasks_of
+import orjson
+
 from gemtui.checkpoints.plan import Action, Delta, Histories, Step, histories, plan_steps
-from gemtui.checkpoints.project_files import ProjectFiles
-from gemtui.checkpoints.states import FILE, GONE, UNKNOWN, FileState
+from gemtui.checkpoints.project_files import TOP, ProjectFiles
 from gemtui.checkpoints.store import (
+    ABSENT,
+    FILE,
+    FOLDER,
+    GONE,
+    UNKNOWN,
     CheckpointStore,
+    FileState,
     Reason,
     Undo,
     WritingCall,
+    decode,
     has_checkpoints,
     is_in_use,
     only_one,
@@ -27,12 +38,6 @@ from gemtui.checkpoints.store import (
 from gemtui.checkpoints.take import Before, Taker, open_taker
 from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.errors import UndoError
-
-UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
-"""The tool names under which changes made by gemtui itself are recorded.
-
-They are recorded as calls, so that they can be undone as well. APPLY is for applied worktrees.
-"""
 
 
 def made_by_user(call: WritingCall) -> bool:
@@ -193,7 +198,7 @@ class Project:
         taken = self.taker.take(reason, session=session, also=also or {}, always=not dry_run)
         with self.store.transaction():
             steps = planned()
-            tasks = tasks_of(steps)
+            tasks = _tasks_of(steps)
             notes = (*self._settled, *(() if taken is None else taken.notes))
             steps = [step for step in steps if not step.implied]
             told = FilesUndone(session=session, prompt=prompt, steps=tuple(steps), notes=notes)
@@ -201,7 +206,7 @@ class Project:
                 return told
             call = self._call(session, tool, taken.id)
             id = self.store.begin_undo(
-                taken.time, session, prompt, taken.id, call, encode_tasks(tasks), None if redone is None else redone.id
+                taken.time, session, prompt, taken.id, call, _encode_tasks(tasks), None if redone is None else redone.id
             )
         (undo,) = (each for each in self.store.undos() if each.id == id)
         done = self._finish(undo)
@@ -223,14 +228,14 @@ class Project:
         call = WritingCall(run="", session=session, use=f"{tool} {number}", tool=tool, began=now, ended=now)
         return self.store.save_call(call)
 
-    def _finish(self, undo: Undo, *, interrupted: bool = False) -> Applied:
+    def _finish(self, undo: Undo, *, interrupted: bool = False) -> _Applied:
         """Carry out an undo's tasks, take a checkpoint and mark the undo as complete.
 
         `interrupted`: note in the checkpoint that the undo had been interrupted.
         """
-        tasks = decode_tasks(undo.plan or "[]")
+        tasks = _decode_tasks(undo.plan or "[]")
         with ProjectFiles(self.root) as files:
-            done = apply(self.store, files, tasks, undo.id)
+            done = _apply(self.store, files, tasks, undo.id)
         owned = dict.fromkeys(done.paths, undo.call)
         also = dict.fromkeys(done.paths, GONE)
         notes = tuple(_settled_words(undo, done)) if interrupted else ()
@@ -319,14 +324,14 @@ def _kind_of(undo: Undo) -> str:
     return "redo" if undo.redoes is not None else "undo" if undo.prompt else "revert"
 
 
-def _settled_words(undo: Undo, done: Applied) -> Iterator[str]:
+def _settled_words(undo: Undo, done: _Applied) -> Iterator[str]:
     """Yield notes for the user about completing an interrupted undo, redo or review."""
     yield f"First, an interrupted {_kind_of(undo)} in this folder was completed."
     for path, why in done.failed.items():
         yield f"That {_kind_of(undo)} left {os.fsdecode(path)} alone: {why}"
 
 
-def _after(step: Step, done: Applied) -> Step:
+def _after(step: Step, done: _Applied) -> Step:
     why = done.failed.get(step.path)
     if why is None or step.action is Action.KEEP:
         return step
@@ -334,3 +339,131 @@ def _after(step: Step, done: Applied) -> Step:
         path=step.path, action=Action.KEEP, why=why, target=step.target, left=step.left,
         now=step.now, result=step.now,
     )  # fmt: skip
+
+
+# --- carrying out a plan --------------------------------------------------------------------------
+
+_MEANWHILE = "has just changed"
+_WRITABLE = 0o700
+"""The permission bits that the owner of a folder needs to change the files in it."""
+
+
+class _Task(NamedTuple):
+    """A change to one file or folder.
+
+    `now`: the state it had when the undo was planned; if it has changed since, the task fails.
+    `result`: the state to give it.
+    """
+
+    path: bytes
+    now: FileState
+    result: FileState
+
+
+class _Applied(NamedTuple):
+    """The result of carrying out tasks.
+
+    `paths`: the files that are now as planned. `failed`: maps each of the other files to the reason
+    why it isn't.
+    """
+
+    paths: frozenset[bytes]
+    failed: dict[bytes, str]
+
+
+def _tasks_of(steps: Iterable[Step]) -> list[_Task]:
+    """Return a plan's tasks, sorted so that they can be carried out in this order.
+
+    Folders are made writable first and read-only last.
+    """
+    wanted = [step for step in steps if step.action is not Action.KEEP]
+    removed = [step for step in wanted if step.result.kind == ABSENT]
+    folders = [step for step in wanted if step.result.kind == FOLDER]
+    others = [step for step in wanted if step.result.kind not in (ABSENT, FOLDER)]
+    folders.sort(key=lambda step: (step.path != TOP, step.path))
+    opened = [step for step in folders if _opens(step)]
+    closed = [step for step in reversed(folders) if not _opens(step)]
+    removed.sort(key=lambda step: step.path, reverse=True)
+    return [_Task(step.path, step.now, step.result) for step in (*opened, *removed, *others, *closed)]
+
+
+def _opens(step: Step) -> bool:
+    """Return whether a step gives a folder the permissions to change files in it."""
+    return step.now.kind == FOLDER and bool(step.result.mode & ~step.now.mode & _WRITABLE)
+
+
+def _encode_tasks(tasks: Iterable[_Task]) -> str:
+    """Serialise tasks to a string, which `_decode_tasks` parses."""
+    return orjson.dumps([[task.path.hex(), task.now.encode(), task.result.encode()] for task in tasks]).decode()
+
+
+def _decode_tasks(text: str) -> list[_Task]:
+    """Parse the tasks that `_encode_tasks` serialised. Raises ValueError."""
+    return [_Task(bytes.fromhex(path), decode(now), decode(result)) for path, now, result in orjson.loads(text)]
+
+
+def _apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], undo: int) -> _Applied:
+    """Carry out the tasks of an undo and return which ones succeeded.
+
+    An interrupted undo is completed by calling this again with the same tasks. Files that have
+    changed since the plan was made are left alone. `undo`: the undo's id, which makes the names of
+    temporary files unique.
+    """
+    done, failed = set[bytes](), dict[bytes, str]()
+    for at, task in enumerate(tasks):
+        spare = b".gemtui-undo-%d-%d" % (undo, at)
+        files.remove_spare(task.path, spare)
+        try:
+            _do(store, files, task, spare)
+        except KeyError:
+            failed[task.path] = "its earlier contents are corrupt"
+        except _ChangedMeanwhile:
+            failed[task.path] = _MEANWHILE
+        except IsADirectoryError:
+            failed[task.path] = "a folder is now in its place"
+        except OSError as error:
+            failed[task.path] = error.strerror or str(error)
+        else:
+            done.add(task.path)
+    return _Applied(frozenset(done), failed)
+
+
+class _ChangedMeanwhile(Exception):
+    """Raised if a file is no longer in the state that the plan found."""
+
+
+def _do(store: CheckpointStore, files: ProjectFiles, task: _Task, spare: bytes) -> None:
+    if task.result.kind == FOLDER:
+        _set_mode(files, task)
+        return
+    state, _ = files.state(task.path)
+    if state == task.result:
+        if state.kind == ABSENT:  # an interrupted undo may have left empty folders
+            files.remove_empty(task.path)
+        return
+    if state != task.now:
+        raise _ChangedMeanwhile
+    if task.result.kind == ABSENT:
+        files.remove(task.path)
+    else:
+        files.write(task.path, task.result, store.content(task.result.content), spare)
+
+
+def _set_mode(files: ProjectFiles, task: _Task) -> None:
+    """Give a folder its planned mode; do nothing if the folder is missing.
+
+    Raises _ChangedMeanwhile, OSError.
+    """
+    state = files.folder_state(task.path)
+    if state in (GONE, task.result):
+        return
+    if task.now not in (GONE, state):
+        raise _ChangedMeanwhile
+    files.set_folder_mode(task.path, task.result.mode)
+
+
+UNDO, REDO, REVIEW, APPLY = "undo", "redo", "review", "worktree"
+"""The tool names under which changes made by gemtui itself are recorded.
+
+They are recorded as calls, so that they can be undone as well. APPLY is for applied worktrees.
+"""

@@ -34,7 +34,7 @@ from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, n
 from gemtui.commands.shared_options import json_option
 from gemtui.config import Checkpoints, Config, load_config
 from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable
-from gemtui.extension.starter import starter_problem
+from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, path_exists
 from gemtui.kept.contents import PRUNE, VaultUsage, contents

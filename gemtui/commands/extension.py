@@ -12,8 +12,8 @@ from gemtui.agent.detect import detect_cli
 from gemtui.commands.output import agreed, json_to_stdout, lines_to_stdout, note, terminal_width
 from gemtui.commands.shared_options import json_option, yes_option
 from gemtui.extension import install as action
+from gemtui.extension.install import MCP, before_install, removal_notes
 from gemtui.extension.status import ExtensionState, HookState, extension_state
-from gemtui.extension.words import MCP, before_install, removal_notes
 from gemtui.text import clean_line
 
 _WIDEST = 100

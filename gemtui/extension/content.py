@@ -1,20 +1,27 @@
-"""The extension's contents: the files in its folder, and the hooks they define."""
+"""The extension's contents: the files in its folder, and the hooks they define.
+
+One of the files is the script with which hooks start gemtui, to take checkpoints in CLI sessions.
+It doesn't count for whether the files are up to date: a different installation of gemtui for the
+same user may have written it, with its own program and settings.
+"""
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 from contextlib import suppress
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from gemtui.extension.starter import STARTER, starter
 from gemtui.files import read_small, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
-from gemtui.paths import extension_dir, live_dir, make_own_folder
-from gemtui.processes import python
+from gemtui.paths import config_file, extension_dir, live_dir, make_own_folder
+from gemtui.processes import FOLDER, python
+from gemtui.transcript.tools import tools_that_read
 
 NAME = "gemtui"
 """The name of the extension and of its hooks; settings can disable hooks by name."""
@@ -22,7 +29,7 @@ EVENTS = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent"
 MARK = "gemtui: asks you before tool calls, shows which sessions work or wait, and saves sessions"
 """The extension's description, by which gemtui recognises its own extension."""
 _MANIFEST, _SERVERS = "gemini-extension.json", "mcpServers"
-_LONGEST = 2_147_483_000
+_HOOK_LIMIT = 2_147_483_000
 """The time limit of a hook in milliseconds: 24 days.
 
 The user may answer tomorrow or later. Larger values would overflow in the CLI.
@@ -50,7 +57,7 @@ def content(folder: Path, *, mcp: bool = False) -> dict[str, bytes]:
 
 
 def _hook(event: str, folder: Path) -> dict[str, str | int]:
-    return {"type": "command", "name": NAME, "command": command(event, folder), "timeout": _LONGEST}
+    return {"type": "command", "name": NAME, "command": command(event, folder), "timeout": _HOOK_LIMIT}
 
 
 def command(event: str, folder: Path) -> str:
@@ -103,7 +110,7 @@ def write_to(folder: Path, *, mcp: bool = False) -> None:
         path = folder / name
         make_own_folder(path.parent)
         write_whole(path, [data])
-    write_whole(folder / STARTER, [starter()])
+    write_whole(folder / _STARTER, [_starter()])
 
 
 def is_current(folder: Path) -> bool:
@@ -113,3 +120,76 @@ def is_current(folder: Path) -> bool:
         return all(read_small(folder / name) == data for name, data in wanted.items())
     except OSError:
         return False
+
+
+# --- script that starts gemtui --------------------------------------------------------------------
+
+_STARTER = "checkpoint.sh"
+"""The file in the extension's folder that `hook.sh` sources."""
+_MODULE = "gemtui.runs.undo.hooked_checkpoints"
+_CONFIG, _PROGRAM = "config", "program"
+_LOAD_LIMIT = 20.0
+"""The time limit, in seconds, for Python to load gemtui."""
+
+
+def _starter() -> bytes:
+    """Return the script with which hooks take checkpoints.
+
+    The script contains the path of gemtui's settings and the command to run.
+    """
+    program, *words = python("-m", _MODULE)
+    return "\n".join(
+        (
+            f"{_CONFIG}={shlex.quote(str(config_file()))}",
+            f"{_PROGRAM}={shlex.quote(program)}",
+            f"reads={shlex.quote(' '.join(['', *tools_that_read(), '']))}",
+            f'take() {{ cd {shlex.quote(FOLDER)} && "${_PROGRAM}" {shlex.join(words)} "$1" "${_CONFIG}" "$2"; }}',
+            "",
+        )
+    ).encode()
+
+
+def starter_problem(folder: Path) -> str | None:
+    """Return why the hooks of the extension in `folder` take no checkpoints, or None.
+
+    If the hooks name a different Python from this one, that Python is run to check it. Never
+    raises.
+    """
+    try:
+        data = read_small(folder / _STARTER)
+    except OSError:
+        return f"{folder / _STARTER} can't be read"
+    values = _values(data.decode("utf-8", "surrogateescape"))
+    config, program = values.get(_CONFIG, ""), values.get(_PROGRAM, "")
+    if Path(config) != config_file():
+        return f"its hooks read the settings in {config}, not in {config_file()}"
+    if data == _starter():
+        return None
+    if "\0" in program or not (Path(program).is_absolute() and os.access(program, os.X_OK)):
+        return f"{program}, the Python that its hooks start, no longer exists"
+    if not _has_gemtui(program):
+        return f"{program}, the Python that its hooks start, can't load gemtui"
+    return None
+
+
+def _values(text: str) -> dict[str, str]:
+    """Return the variables that the shell would set when sourcing `text`."""
+    found = {}
+    for line in text.split("\n"):
+        name, sign, value = line.partition("=")
+        with suppress(ValueError):
+            if sign and name.isidentifier():
+                found[name] = "".join(shlex.split(value)[:1])
+    return found
+
+
+def _has_gemtui(program: str) -> bool:
+    try:
+        done = subprocess.run(
+            [program, "-P", "-c", f"import {_MODULE}"],
+            cwd=FOLDER, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LOAD_LIMIT,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

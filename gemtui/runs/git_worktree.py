@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.checkpoints.project_files import ProjectFiles
-from gemtui.checkpoints.states import ABSENT, FILE, LINK
-from gemtui.checkpoints.store import digest_of
+from gemtui.checkpoints.store import ABSENT, FILE, LINK, digest_of
 from gemtui.errors import WorktreeError
 from gemtui.files import make_folder, path_exists, resolved, write_new
 from gemtui.processes import FOLDER, find_program

@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import FolderTrust, forget, remember, trust_of
 from gemtui.checkpoints.plan import Action, Delta, Step, plan_steps
-from gemtui.checkpoints.states import ABSENT, FILE, LINK, UNKNOWN, FileState
-from gemtui.checkpoints.store import CheckpointStore, Reason, open_store
+from gemtui.checkpoints.store import ABSENT, FILE, LINK, UNKNOWN, CheckpointStore, FileState, Reason, open_store
 from gemtui.checkpoints.undo import APPLY, open_project
 from gemtui.errors import CheckpointsUnreadable, GemtuiError, OptionError, UndoError, WorktreeError
 from gemtui.files import resolved

@@ -15,8 +15,7 @@ import pytest
 
 from gemtui.checkpoints import store as store_module
 from gemtui.checkpoints.plan import Action
-from gemtui.checkpoints.states import GONE, FileState
-from gemtui.checkpoints.store import CheckpointStore, Reason, folder_of
+from gemtui.checkpoints.store import GONE, CheckpointStore, FileState, Reason, folder_of
 from gemtui.errors import CheckpointsUnreadable
 from tests.checkpoints.projects import Session, put, tree_of, wait_for_next_second
 

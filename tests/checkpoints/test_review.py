@@ -22,7 +22,7 @@ from gemtui.checkpoints.review import (
     owned_changes,
     revert_steps,
 )
-from gemtui.checkpoints.states import GONE
+from gemtui.checkpoints.store import GONE
 from gemtui.checkpoints.undo import REVIEW
 from gemtui.checkpoints.weave import Weave
 from tests.checkpoints.projects import Session, path_of, put, tree_of

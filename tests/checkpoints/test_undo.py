@@ -16,8 +16,7 @@ from types import FrameType
 import pytest
 
 from gemtui.checkpoints.plan import Action
-from gemtui.checkpoints.states import UNKNOWN
-from gemtui.checkpoints.store import Reason, WritingCall
+from gemtui.checkpoints.store import UNKNOWN, Reason, WritingCall
 from gemtui.checkpoints.take import Before
 from gemtui.checkpoints.undo import RecordedChange, UndoTarget, covered_calls
 from tests.checkpoints.projects import Session, drop, put, tree_of

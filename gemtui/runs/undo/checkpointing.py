@@ -30,8 +30,7 @@ from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.calls.paths import asked_path, tool_path
 from gemtui.checkpoints.project_files import LARGEST
 from gemtui.checkpoints.prune import CheckpointsUsage, remove_old_checkpoints
-from gemtui.checkpoints.states import GONE, UNKNOWN
-from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
+from gemtui.checkpoints.store import GONE, UNKNOWN, Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, Progress, Taker, open_taker
 from gemtui.checkpoints.tree import is_tracked_name
 from gemtui.checkpoints.undo import Project

@@ -23,8 +23,7 @@ from typing import Any
 
 import orjson
 
-from gemtui.checkpoints.states import UNKNOWN
-from gemtui.checkpoints.store import Reason, WritingCall, folder_of, only_one
+from gemtui.checkpoints.store import UNKNOWN, Reason, WritingCall, folder_of, only_one
 from gemtui.checkpoints.take import Before, open_taker
 from gemtui.checkpoints.undo import Project
 from gemtui.config import Checkpoints, load_config

@@ -29,8 +29,7 @@ from gemtui.checkpoints.review import (
     owned_changes,
     revert_steps,
 )
-from gemtui.checkpoints.states import UNKNOWN, FileState
-from gemtui.checkpoints.store import CheckpointStore, WritingCall, open_store
+from gemtui.checkpoints.store import UNKNOWN, CheckpointStore, FileState, WritingCall, open_store
 from gemtui.checkpoints.undo import REVIEW, covered_calls, made_by_user, open_project
 from gemtui.errors import UndoError
 from gemtui.paths import hooked_dir

@@ -17,8 +17,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.checkpoints.states import ABSENT, FOLDER, LINK, UNKEPT, FileState
-from gemtui.checkpoints.store import Checkpoint, CheckpointStore, FileChange, Reason, WritingCall, open_store
+from gemtui.checkpoints.store import (
+    ABSENT,
+    FOLDER,
+    LINK,
+    UNKEPT,
+    Checkpoint,
+    CheckpointStore,
+    FileChange,
+    FileState,
+    Reason,
+    WritingCall,
+    open_store,
+)
 from gemtui.checkpoints.undo import FilesUndone, UndoTarget, covered_calls, interrupted_undo, open_project
 from gemtui.errors import CheckpointsUnreadable, UndoError
 from gemtui.extension.live import LiveFolder, LiveState

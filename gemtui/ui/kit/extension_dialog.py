@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gemtui.agent.detect import Detected, detect_cli
-from gemtui.extension.install import install_extension, remove_extension
+from gemtui.extension.install import before_install, install_extension, removal_notes, remove_extension
 from gemtui.extension.status import ExtensionState, HookState, extension_state
-from gemtui.extension.words import before_install, removal_notes
 from gemtui.text import Clean, clean_line
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
 
