@@ -59,7 +59,7 @@ class TextSaid(Struct, frozen=True, kw_only=True):
     content: str
 
 
-class TextDelta(Struct, frozen=True, kw_only=True):
+class TextDelta(Struct, frozen=True, kw_only=True, gc=False):
     """A fragment of the answer."""
 
     delta: str
@@ -159,7 +159,7 @@ Name = TypeVar("Name", bound=str, covariant=True)
 Said = TypeVar("Said", covariant=True)
 
 
-class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True):
+class Event(Struct, Generic[Name, Said], frozen=True, kw_only=True, gc=False):
     """One event of a run.
 
     `timestamp`: milliseconds since 1970. `session_id`: None if not yet known.

@@ -42,6 +42,7 @@ from gemtui.agent.run_folder import (
 from gemtui.agent.settings import settings_problems, settings_unread, system_settings
 from gemtui.agent.stream import Ending, Limit, Stream
 from gemtui.agent.trust import folder_settings
+from gemtui.agent.wire import parse_line
 from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
@@ -149,7 +150,7 @@ class GeminiRun:
             asks=self.asks,
             hides=self._hides,
         )
-        reader = NdjsonReader()
+        reader = NdjsonReader(parse=parse_line)
         looks, asked = 0, 0
         async for chunk in tail(self.folder.stdout, ended=self._ended):
             for line in reader.feed(chunk):

@@ -112,7 +112,7 @@ A longer line is cut at this length and reported, and the rest of it is skipped.
 """
 
 
-class Parsed(Struct, frozen=True, kw_only=True):
+class Parsed(Struct, frozen=True, kw_only=True, gc=False):
     """A line that is valid JSON."""
 
     data: Any
@@ -131,10 +131,14 @@ class Malformed(Struct, frozen=True, kw_only=True):
 
 
 class NdjsonReader:
-    """Accepts chunks of any size, and yields the value of each complete line."""
+    """Accepts chunks of any size, and yields the value of each complete line.
 
-    def __init__(self, *, limit: int = LINE_LIMIT) -> None:
+    `parse`: parses a line's JSON, and raises orjson.JSONDecodeError if it is invalid.
+    """
+
+    def __init__(self, *, limit: int = LINE_LIMIT, parse: Callable[[bytes], Any] = loads) -> None:
         self._limit = limit
+        self._parse = parse
         self._pieces: list[bytes] = []
         self._length = 0
         self._skipping = False
@@ -166,7 +170,7 @@ class NdjsonReader:
         if not end or end.isspace():
             return None
         try:
-            return Parsed(data=loads(end))
+            return Parsed(data=self._parse(end))
         except orjson.JSONDecodeError as error:
             raw = end.removesuffix(b"\r").decode("utf-8", "replace")
             return Malformed(error=error.msg, raw=raw)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gemtui.agent import wire
 from gemtui.agent.approval import ApprovalRequest
@@ -172,6 +172,8 @@ class Stream:
         if self._result is None:
             if isinstance(line, Malformed):
                 self._malformed(line)
+            elif isinstance(line.data, wire.WireDelta):
+                self._delta(line.data.content, wire.milliseconds(line.data.timestamp))
             elif isinstance(line.data, dict):
                 self._event(line.data)
             else:
@@ -256,12 +258,17 @@ class Stream:
             return
         text = wire.message_text(event)
         if event.get("delta") is True:
-            self._deltas.append(text)
-            self._turns.note_text()
-            self._say(TextDelta(delta=text), at)
+            self._delta(text, at)
         elif text:
             self._flush(at)
             self._answers(text, at)
+
+    def _delta(self, text: str, at: int) -> None:
+        if not self._started:
+            self._open({}, at)
+        self._deltas.append(text)
+        self._turns.note_text()
+        self._say(TextDelta(delta=text), at)
 
     def _flush(self, at: int) -> None:
         """Emit one text event that joins all deltas since the last one.
@@ -419,17 +426,13 @@ class Stream:
         return (self._result and self._result.text) or self._answer or None
 
     def _say(self, payload: Payload, at: int | None = None, metadata: Mapping[str, Any] | None = None) -> None:
-        self._said.append(
-            cast(
-                AgentEvent,
-                Event(
-                    payload=payload,
-                    timestamp=self._clock() if at is None else at,
-                    session_id=self.session_id,
-                    metadata=metadata,
-                ),
-            )
+        said: Any = Event(
+            payload=payload,
+            timestamp=self._clock() if at is None else at,
+            session_id=self.session_id,
+            metadata=metadata,
         )
+        self._said.append(said)
 
 
 def _limit_words(ending: Ending) -> str:

@@ -26,6 +26,7 @@ from gemtui.agent.events import (
 )
 from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.wire import WireDelta, parse_line
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
 Object = dict[str, Any]
@@ -301,6 +302,46 @@ def test_a_recorded_stream(path: Path) -> None:
     assert (done(said).status, complete) == ENDED.get(path.stem, (DoneStatus.SUCCESS, True))
     if done(said).status is DoneStatus.ERROR:
         assert "error" in types(said)
+
+
+def read(lines: bytes, **options: Any) -> list[AgentEvent]:
+    """The events of a run's output, with a clock that stands still."""
+    stream, reader = Stream(cwd="/p", clock=lambda: 0), NdjsonReader(**options)
+    said = [event for line in (*reader.feed(lines), *reader.close()) for event in stream.feed(line)]
+    return [*said, *stream.finish(EXITED)]
+
+
+FRAGMENT = {"type": "message", "timestamp": "2026-11-20T12:00:00.123Z"} | delta("a 👍 b")
+ALMOST_FRAGMENTS = [
+    FRAGMENT,
+    FRAGMENT | {"content": ""},
+    FRAGMENT | {"delta": False},
+    FRAGMENT | {"delta": None},
+    FRAGMENT | {"role": "user"},
+    FRAGMENT | {"content": [{"text": "parts"}]},
+    FRAGMENT | {"session_id": "s2"},
+    FRAGMENT | {"timestamp": "2026-11-20T12:00:00.123"},
+    FRAGMENT | {"timestamp": "2026-11-20T14:00:00.5+02:00"},
+    FRAGMENT | {"timestamp": "not a time"},
+    delta("no time"),
+]
+
+
+@pytest.mark.parametrize("line", [orjson.dumps(each) for each in ALMOST_FRAGMENTS])
+@pytest.mark.parametrize("harm", [(b"a", b"a"), (b"a ", b"\\ud83d"), (b"a ", b"\xff"), (b"a ", b"\x01"), (b"}", b"")])
+def test_fragments_are_parsed_separately_without_a_difference(line: bytes, harm: tuple[bytes, bytes]) -> None:
+    lines = orjson.dumps(INIT) + b"\n" + line.replace(*harm) + b"\n" + line + b"\n" + orjson.dumps(OK)
+    for output in (lines, line):
+        assert read(output, parse=parse_line) == read(output)
+
+
+def test_recorded_fragments_are_parsed_separately_without_a_difference() -> None:
+    fragments = 0
+    for path in RECORDED:
+        data = path.with_suffix(".jsonl").read_bytes()
+        assert read(data, parse=parse_line) == read(data)
+        fragments += sum(isinstance(parse_line(line), WireDelta) for line in data.splitlines() if b"delta" in line)
+    assert fragments > 90
 
 
 # --- any objects ---------------------------------------------------------------------------------
