@@ -9,7 +9,7 @@ for queries and for the few lines that are shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -72,27 +72,20 @@ def parts(text: str) -> str:
     inside form a compound name.
     """
     classes = text.encode("latin-1", "replace").translate(_CLASSES)
-    names = dict.fromkeys(name for seam in _SEAMS for name in _names_with(seam, text, classes))
+    names: dict[str, None] = {}
+    for seam in _SEAMS:
+        at = classes.find(seam)
+        while at >= 0:
+            start = classes.rfind(b" ", 0, at) + 1
+            if (end := classes.find(b" ", at)) < 0:
+                end = len(classes)
+            if end - start <= _LONGEST_NAME:
+                names[text[start:end]] = None
+            at = classes.find(seam, end)
     found: dict[str, None] = {}
     for name in names:
         found.update(_parts_of(name))
     return " ".join(found)
-
-
-def _names_with(seam: bytes, text: str, classes: bytes) -> Iterator[str]:
-    """Yield the names in `text` that contain a given sequence of character classes.
-
-    `classes`: the class of each character of `text`, such as lower case or upper case. `seam`: the
-    sequence of classes to find, such as a lower-case letter before a capital.
-    """
-    end = 0
-    while (at := classes.find(seam, end)) >= 0:
-        start = classes.rfind(b" ", 0, at) + 1
-        end = classes.find(b" ", at)
-        if end < 0:
-            end = len(classes)
-        if end - start <= _LONGEST_NAME:
-            yield text[start:end]
 
 
 @lru_cache(maxsize=50_000)

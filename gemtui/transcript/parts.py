@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from msgspec.structs import astuple
+
 from gemtui.jsonin import is_deep
 from gemtui.transcript.model import Image, Usage
 
@@ -21,6 +23,7 @@ LATEST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 """Times between EARLIEST and LATEST can be converted to every time zone."""
 DEEPEST = 500
 """Maximum nesting of JSON to show; Python's own limit differs between versions."""
+_COUNTS = Usage.__struct_fields__
 _MOST_TOKENS = 10**9
 """Maximum plausible number of tokens in one answer or run."""
 
@@ -119,7 +122,7 @@ def usage_of(tokens: object) -> Usage | None:
     """Return the six token counts of a message; None if missing or implausible."""
     if not isinstance(tokens, dict):
         return None
-    counts = map(tokens.get, Usage.__struct_fields__)
+    counts = map(tokens.get, _COUNTS)
     return plausible(Usage(*[count if type(count) is int else None for count in counts]))
 
 
@@ -129,8 +132,8 @@ def plausible(usage: Usage) -> Usage | None:
     Token counts are implausible if any is negative or huge, or if `cached` exceeds `input` or
     `input` exceeds `total`.
     """
-    counts = (getattr(usage, name) for name in Usage.__struct_fields__)
-    if any(count is not None and not 0 <= count <= _MOST_TOKENS for count in counts):
+    known = [count for count in astuple(usage) if count is not None]
+    if known and (min(known) < 0 or max(known) > _MOST_TOKENS):
         return None
     rising = [each for each in (usage.cached, usage.input, usage.total) if each is not None]
     return usage if rising == sorted(rising) else None
