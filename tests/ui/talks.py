@@ -10,7 +10,7 @@ from textual.strip import Strip
 from gemtui.transcript.displays import display_of
 from gemtui.transcript.model import Author, Block, Message, Outline, Text, Thought, ToolCall, ToolStatus, Transcript
 from gemtui.ui.draw.theme import Look, plain_look
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
+from gemtui.ui.transcript.message import Drawn, DrawnBlock
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

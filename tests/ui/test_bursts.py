@@ -27,7 +27,7 @@ from gemtui.ui.run.mode import RUN_MODE
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.sessions.screen import SessionsScreen
-from gemtui.ui.transcript.copy import Copy, CopyScreen
+from gemtui.ui.transcript.block_keys import Copy, CopyScreen
 from tests.fake_cli import INIT, OK, FakeCli, says
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, NOW, WIDE, copy_store, person, type_at

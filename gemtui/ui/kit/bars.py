@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import Literal, Protocol, runtime_checkable
 
@@ -14,8 +15,9 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
 
-from gemtui.text import Clean, cells
-from gemtui.ui.draw.theme import glyphs_of
+from gemtui.text import Clean, cells, short_path
+from gemtui.ui.draw.lines import fit_end, own
+from gemtui.ui.draw.theme import Glyphs, glyphs_of
 from gemtui.ui.kit.keys import BY_ID, Key, acting
 
 LineEnd = Literal["left", "right"]
@@ -59,6 +61,16 @@ def _least(parts: Sequence[Content]) -> int:
     A part on its own may be cut to `LEAST` cells.
     """
     return min(LEAST, _width(parts)) if len(parts) == 1 else _width(parts)
+
+
+def titled_path(title: str, path: Path, room: int, glyphs: Glyphs) -> list[Content]:
+    """Return a title and a path as parts of a header, cutting the start of the path.
+
+    `room`: how many cells there are for both.
+    """
+    left = max(LEAST, room - len(title) - 2 * len(GAP))
+    shown = fit_end(short_path(path), left, own(glyphs.ellipsis))
+    return [Content.styled(own(title), "bold"), Content(shown)]
 
 
 class BarLine(Widget):

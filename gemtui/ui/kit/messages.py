@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.transcript.model import Block
-from gemtui.transcript.model import Message as Spoken
 
 if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode, Call
@@ -25,18 +23,6 @@ class CopyRequested(Message):
 
     text: str
     what: str
-
-
-@dataclass
-class RawRequested(Message):
-    """Request to show the JSON record in which a message is stored.
-
-    `spoken`: the transcript message. `block`: the block of the message that the cursor is on, or
-    None.
-    """
-
-    spoken: Spoken
-    block: Block | None
 
 
 @dataclass

@@ -23,7 +23,7 @@ from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import DetailView
-from gemtui.ui.transcript.card_body import draw_diff
+from gemtui.ui.transcript.diff import draw_diff
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

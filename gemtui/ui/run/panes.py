@@ -22,7 +22,7 @@ from gemtui.ui.run.live_run import LiveRun
 from gemtui.ui.run.side import RunSide, WriteList
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
-from gemtui.ui.undo.marked_transcript import MarkedTranscript
+from gemtui.ui.undo.checkpoint_marks import MarkedTranscript, shown_checkpoints
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -129,8 +129,6 @@ class RunPanes(Horizontal):
     @work(exclusive=True, group="checkpoints")
     async def _look_for_checkpoints(self, session: str, transcript: Transcript) -> None:
         """Mark the prompts and calls on screen that have checkpoints to restore."""
-        from gemtui.ui.undo.checkpointed import shown_checkpoints
-
         app, marked = cast("AppBase", self.app), self._marked
         marks = await asyncio.to_thread(shown_checkpoints, app, session, transcript)
         if marked is self._marked and marked.replace(marks):

@@ -13,8 +13,7 @@ from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import GutterRow, note_line, text_rows, wrapped_rows
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role
-from gemtui.ui.transcript.card_body import change_counts
-from gemtui.ui.transcript.diff import draw_changes, read_diff
+from gemtui.ui.transcript.diff import change_counts, draw_changes, read_diff
 
 LONGEST = 20_000
 """How many characters of a command or its arguments to show; enter shows the rest."""
@@ -87,7 +86,8 @@ def _cautions(cautions: Sequence[Caution], look: Look) -> Iterator[Line]:
 def _file(proposal: Proposal, project: Path, look: Look) -> Drawing:
     assert proposal.diff is not None
     path = Piece(visible_line(proposal.place(project)), look[Role.TEXT] + BOLD)
-    lines = wrap((path, Piece(own("  "), look[Role.TEXT]), *change_counts(proposal.diff, look)), look.width)
+    counts = change_counts(proposal.diff.added, proposal.diff.removed, look)
+    lines = wrap((path, Piece(own("  "), look[Role.TEXT]), *counts), look.width)
     shown = bounded_excerpt(proposal.diff.diff, head=LINES, tail=0, cleaned=visible)
     changes = read_diff(shown.head)
     language = language_of(flat((proposal.diff.name or proposal.diff.path)[-200:]))

@@ -18,10 +18,11 @@ from gemtui.ui.run.live_run import ToolEnd
 from gemtui.ui.run.next_run import NextRun
 from gemtui.ui.run.pane_base import RunPane, RunPart
 from gemtui.ui.run.registry import RunRegistry
+from gemtui.ui.undo.checkpoint_marks import find_stored, prompt_at
 
 if TYPE_CHECKING:
     from gemtui.sessions.catalog.summary import Summary
-    from gemtui.ui.undo.start import Number
+    from gemtui.ui.undo.checkpoint_marks import Number
 
 
 class RunKeys(RunPart):
@@ -76,15 +77,17 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_undo_to(self) -> None:
-        from gemtui.ui.undo.start import show_undo
+        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
 
         app = self.screen.gemtui
         if (found := self._stored_place()) is not None:
-            await show_undo(app, *found, self.folder, app.start.home)
+            find, number = found
+            request = UndoRequest(folder=self.folder, home=app.start.home, find=find, number=number)
+            await app.push_screen_wait(UndoScreen(request))
 
     @dialog
     async def action_fork(self) -> None:
-        from gemtui.ui.undo.start import show_fork
+        from gemtui.ui.undo.undo_screen import show_fork
 
         app = self.screen.gemtui
         if (found := self._stored_place()) is not None:
@@ -92,10 +95,10 @@ class RunKeys(RunPart):
 
     @dialog
     async def action_redo(self) -> None:
-        from gemtui.ui.undo.start import show_redo
+        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
 
         app = self.screen.gemtui
-        await show_redo(app, self.folder, app.start.home)
+        await app.push_screen_wait(UndoScreen(UndoRequest(folder=self.folder, home=app.start.home)))
 
     def _stored_place(self) -> tuple[Callable[[], Summary], Number] | None:
         """Return functions that find the session on screen and the prompt at the cursor.
@@ -103,8 +106,6 @@ class RunKeys(RunPart):
         They are functions because finding the two takes a while. If there is no session, or its run
         is still active, a message says so and None is returned.
         """
-        from gemtui.ui.undo.start import find_stored, prompt_at
-
         app, view, run = self.screen.gemtui, self.screen.view, self.screen.run_shown
         if run is not None and run.alive:
             key = BY_ID["run.stop"].footer()

@@ -16,7 +16,7 @@ from gemtui.ui.draw.gutter_rows import note_line, styled
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, fit_end, fit_start, flat, own, two_ended, width_of
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.run.list_dialog import run_sign
-from gemtui.ui.transcript.card_body import draw_diff
+from gemtui.ui.transcript.diff import draw_diff
 from gemtui.worktree_records import Worktree, made_at
 
 SIDE_BY_SIDE = 60

@@ -18,10 +18,11 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
 from gemtui.ui.kit.dialogs import fact
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.sessions.live_words import WORDS
-from gemtui.ui.sessions.marking import named
+from gemtui.ui.sessions.live import WORDS
+from gemtui.ui.sessions.marks import named
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark

@@ -2,38 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+from textual.message import Message
 from textual.strip import Strip
 
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.listing import Heading, ListQuery, SessionRow
+from gemtui.sessions.catalog.listing import (
+    DayCount,
+    DayHeading,
+    Days,
+    Heading,
+    Listing,
+    ListQuery,
+    Row,
+    Rows,
+    SessionRow,
+    Sort,
+    View,
+    days_of,
+)
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.text import clean_line
+from gemtui.text import Clean, clean_line, counted
 from gemtui.ui.draw.lines import Line, Piece, own, strip_of, wrap
-from gemtui.ui.draw.theme import Look, Role, look_of
+from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.filtering import FilterBar
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import BY_ID, bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.row_list import RowList
-from gemtui.ui.kit.screens import HasParts
-from gemtui.ui.sessions.labels import empty_text, resume_line
-from gemtui.ui.sessions.list_base import ArrangedSessions
-from gemtui.ui.sessions.list_keys import ListSelection, ViewKeys
-from gemtui.ui.sessions.row import RowContext, draw_row
+from gemtui.ui.kit.screens import HasParts, KeyPart
+from gemtui.ui.sessions.row import RowContext, draw_row, row_height
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
+    from gemtui.ui.kit.dialogs import ChooseScreen
 
 _MINUTE = 60.0
 
 
-class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
-    """The list of sessions on screen, with its keys.
+class SessionList(HasParts, RowList[Row], can_focus=True, inherit_bindings=False):
+    """The list of sessions on screen, arranged as a `View` says, with its keys.
 
-    Ages are relative to the app's clock (see `look_of`) and are updated every minute.
+    Ages are relative to the app's clock (see `look_of`) and are updated every minute. `bar`: the
+    search field above the list. `project`: the folder that the list can be limited to, or None if
+    it always shows all projects.
     """
 
     BINDINGS = bindings(Where.LIST)
+
+    class Arranged(Message):
+        """Posted when the rows or their description (`crumbs`) have changed."""
 
     class Highlighted(RowList.Highlighted):
         """Posted when the cursor has moved; `summary` is None if it is on a heading."""
@@ -50,7 +75,24 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.summary = summary
 
     def __init__(self, bar: FilterBar, project: Path | None = None) -> None:
-        super().__init__(bar, project)
+        super().__init__(
+            lambda _row, _look: (),  # `strips` draws the rows
+            stops=lambda row: not isinstance(row, DayHeading),
+            key=lambda row: row.key,
+            height=row_height,
+        )
+        self.bar = bar
+        self.view = View(everywhere=project is None)
+        self.marks: Mapping[str, Mark] = {}
+        self.rows = Rows()
+        """The rows of the list, with their counts."""
+        self.days: Days | None = None
+        """The names of days, as of when the rows were last arranged."""
+        self._listing = Listing(project)
+        self._snapshot: Snapshot | None = None
+        self._wanted: object = None
+        self._moved = False
+        self._told: object = None
         self._live: Mapping[str, LiveState] = {}
         self._undoable: frozenset[str] = frozenset()
         self.selection = ListSelection(self)
@@ -59,15 +101,105 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
     # --- contents ------------------------------------------------------------------------------
 
     @property
+    def highlighted(self) -> Summary | None:
+        """The session under the cursor; None if it is on a heading or there are no rows."""
+        row = self.chosen
+        return row.entry.summary if isinstance(row, SessionRow) else None
+
+    @property
+    def crumbs(self) -> tuple[str, ...]:
+        """A description of the list, in parts.
+
+        They are the number of sessions, the scope, the loading progress, the sort order, and the
+        number of hidden sessions.
+        """
+        view, rows, snapshot = self.view, self.rows, self._snapshot
+        amount = f"{rows.shown:,}" if rows.shown == rows.total else f"{rows.shown:,} of {rows.total:,}"
+        words = [amount, "all projects" if view.everywhere else "this project"]
+        if snapshot is not None and not snapshot.complete:
+            words.append(f"reading {snapshot.done:,} of {snapshot.total:,}")
+        words.append(view.order)
+        if view.hidden:
+            words.append("including hidden")
+        elif rows.concealed:
+            words.append(f"{rows.concealed:,} hidden")
+        return tuple(words)
+
+    @property
     def selected(self) -> tuple[Summary, ...]:
         """The selected sessions, newest first, including any that aren't listed."""
-        return self.summaries(self.selection.keys)
+        return self._listing.summaries(self.selection.keys)
 
     def show_sessions(self, snapshot: Snapshot) -> None:
-        """List the sessions of the store, and deselect sessions that no longer exist."""
-        super().show_sessions(snapshot)
+        """List the sessions of the store, keeping the cursor and scroll position.
+
+        Sessions that no longer exist are deselected. While the store is still being loaded, newer
+        sessions may appear at the top. Until it is complete, the cursor is therefore kept on the
+        first session, unless the user has moved it.
+        """
+        reading = self._snapshot is None or not self._snapshot.complete
+        at_start = reading and not self._moved
+        if at_start:
+            self._wanted = None
+        self._snapshot = snapshot
+        self._listing.replace_all(snapshot.sessions)
+        self.rearrange(self.view, typed=at_start)
         if snapshot.complete:
             self.selection.keys = self._listing.known(self.selection.keys)
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Prepare `show_sessions` for this snapshot. Blocking: call this from a worker thread."""
+        self._listing.prepare(snapshot.sessions)
+
+    def mark(self, marks: Mapping[str, Mark]) -> None:
+        """Use these marks in the rows and for their order.
+
+        `marks`: the user's marks by session id.
+        """
+        self.marks = marks
+        self._listing.mark(marks)
+        self.rearrange(self.view)
+
+    def filter(self, text: str) -> None:
+        """List only the sessions that match the search (see `ListQuery`); "" lists all."""
+        if text != self.view.query:
+            self.rearrange(replace(self.view, query=text), typed=True)
+
+    def sort(self, sort: Sort, *, reverse: bool = False) -> None:
+        """Sort the sessions by one of their properties.
+
+        `reverse`: use the opposite of the property's usual direction.
+        """
+        self.rearrange(replace(self.view, sort=sort, reverse=reverse))
+
+    def group(self, grouped: bool) -> None:
+        """Group the sessions by project, or list them without groups."""
+        self.rearrange(replace(self.view, grouped=grouped))
+
+    def scope(self, *, everywhere: bool) -> None:
+        """List the sessions of all projects, or only of the list's own project."""
+        self.rearrange(replace(self.view, everywhere=everywhere or self._listing.project is None))
+
+    def highlight(self, summary: Summary) -> bool:
+        """Move the cursor to a session; return False if it isn't listed."""
+        return self.go_to(summary.name) or self.go_to(summary.id)
+
+    def go_to(self, key: object) -> bool:
+        """Move the cursor to the row with this key; return False if there is none."""
+        if (place := self.find(key)) is not None:
+            self.go(place)
+        return place is not None
+
+    def go(self, place: int, step: int = 1) -> None:
+        """Move the cursor to the row at this index.
+
+        If the cursor can't be on that row, it goes to the next possible row in direction `step`.
+        From then on, the cursor counts as moved by the user.
+        """
+        if self._places:
+            super().go(place, step)
+            self._wanted = self._places.key(self._cursor)
+            self._moved = True
 
     def update_live(self, live: Mapping[str, LiveState]) -> None:
         """Show what each session is doing.
@@ -91,6 +223,57 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         """Return whether the session with this id is in the visible part of the list."""
         place = self.find(session)
         return place is not None and self.in_sight(place)
+
+    # --- arrangement ---------------------------------------------------------------------------
+
+    def rearrange(self, view: View, *, typed: bool = False, wanted: object = None) -> None:
+        """Rebuild the rows, keeping the cursor on its session or at least at its position.
+
+        `typed`: whether the search text has changed. If the session under the cursor no longer
+        matches, the cursor then moves to the first match. When the search is cleared, the cursor
+        stays on its session; if nothing had matched, it goes back to the session it was on before
+        the search. `wanted`: the key of the row to move the cursor to.
+        """
+        before, ends = self.chosen_key, bool(self.view.query) and not view.query
+        self._wanted = wanted or (before if ends else None) or self._wanted
+        self.view = view
+        look = look_of(self.app, self._width)
+        self.days = Days(look.now, look.tz)
+        self.rows = self._listing.arrange(view, self.days)
+        rows = self.rows.rows
+        keys, otherwise = (self._wanted, before), self._cursor
+        if typed or before is None:
+            sessions = (at for at, row in enumerate(rows) if isinstance(row, SessionRow))
+            keys, otherwise = (self._wanted, None), next(sessions, 0)
+        self.put(rows, keys, otherwise, shows=typed)
+        if not view.query and self.chosen is not None:
+            self._wanted = self.chosen_key
+        if ends and rows:
+            self.scroll_to_line(max(0, self._places.top(self.cursor) - self.size.height // 2))
+        self.report_cursor()
+        self.post_message(self.Arranged())
+
+    def lead(self, place: int) -> int:
+        """Return the index of the row to scroll to so that this row's heading is visible.
+
+        This is the heading directly above the row or, if there is none, the row itself.
+        """
+        above = place > 0 and not isinstance(self.items[place - 1], SessionRow)
+        return place - 1 if above else place
+
+    def report_cursor(self) -> None:
+        """Post `Highlighted`, unless the cursor is still on the same row."""
+        if self.chosen_key != self._told:
+            self._told = self.chosen_key
+            super().report_cursor()
+
+    def fold(self) -> None:
+        """Fold or unfold the group that the cursor is in."""
+        above = reversed(self.items[: self.cursor + 1])
+        heading = next((row for row in above if isinstance(row, Heading)), None)
+        if heading is not None:
+            folded = self.view.folded ^ {heading.group}
+            self.rearrange(replace(self.view, folded=folded), wanted=heading.key)
 
     # --- rendering -----------------------------------------------------------------------------
 
@@ -119,7 +302,7 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
         """Return lines that explain why there are no rows."""
         style, indent = look[Role.MUTED], Piece(own("   "), look[Role.TEXT])
         typing = bool(self.view.query) and not self.has_focus
-        texts = empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
+        texts = _empty_text(self.view, self.rows, self._snapshot, look.glyphs, typing=typing)
         lines = (
             Line((indent, *wrapped.pieces))
             for text in texts
@@ -166,5 +349,190 @@ class SessionList(HasParts, ArrangedSessions, inherit_bindings=False):
             self.post_message(CopyRequested(summary.id, "the session id"))
 
     def action_copy_resume(self) -> None:
+        from gemtui.agent.command import quoted
+
         if (summary := self.highlighted) is not None:
-            self.post_message(CopyRequested(resume_line(summary), "the command that resumes this session"))
+            folder = "" if summary.project is None else f"cd {quoted(summary.project)} && "
+            line = f"{folder}gemini --resume {quoted(summary.id)}"
+            self.post_message(CopyRequested(line, "the command that resumes this session"))
+
+
+def _empty_text(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs, *, typing: bool) -> tuple[str, ...]:
+    """Return why the list is empty and which keys help, one paragraph per item.
+
+    `typing`: whether the search field has the focus. Other keys would then type into the field, so
+    the key that leaves it is named first.
+    """
+    before = f"{BY_ID['filter.done'].footer(ascii=glyphs.name == 'ascii')} " if typing else ""
+    lines = [_reason(view, rows, snapshot, glyphs)]
+    query = ListQuery(view.query)
+    for field in query.of_messages[:1]:
+        key = BY_ID["sessions.search"].footer()
+        lines.append(f"{field} only works in the full search. Press {before}{key} to open it.")
+    if query.note is not None:
+        lines.append(f"{query.note}.")
+    if rows.elsewhere:
+        lines.append(f"{rows.elsewhere} in other projects. Press {before}{_key('scope')} to show all.")
+    if rows.concealed and not view.query:
+        lines.append(f"{rows.concealed} hidden. Press {_key('hidden')} to show all.")
+    return tuple(lines)
+
+
+def _reason(view: View, rows: Rows, snapshot: Snapshot | None, glyphs: Glyphs) -> str:
+    if view.query:
+        quoted = f'"{view.query}"' if glyphs.ascii else f"“{view.query}”"
+        return f"Nothing matches {quoted}. Press {_key('clear')} to clear the search."
+    if snapshot is None or not snapshot.complete:
+        return f"Reading{glyphs.ellipsis}"
+    return "No sessions in this project." if rows.elsewhere else "No sessions yet."
+
+
+def _key(action: str) -> str:
+    return BY_ID[f"list.{action}"].footer()
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+class ListSelection(KeyPart):
+    """The selected sessions, which may include some that a search hides.
+
+    `keys`: the keys of their rows.
+    """
+
+    def __init__(self, sessions: SessionList) -> None:
+        self.keys: set[str] = set()
+        self._list = sessions
+        self._last: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Words that say how many sessions are selected, and how many of them aren't listed."""
+        if not self.keys:
+            return ""
+        unlisted = len(self.keys) - len(self._listed)
+        return f"{len(self.keys):,} selected" + (f", {unlisted:,} not listed" if unlisted else "")
+
+    @property
+    def _listed(self) -> set[str]:
+        return {key for key in self.keys if self._list.find(key) is not None}
+
+    def keep_listed(self) -> None:
+        """Deselect sessions that aren't listed any more."""
+        if (listed := self._listed) != self.keys:
+            self._select(listed)
+
+    def clear(self) -> bool:
+        """Deselect all sessions; return False if none were selected."""
+        selected = bool(self.keys)
+        if selected:
+            self._select(set())
+        return selected
+
+    def action_select(self) -> None:
+        """Select or deselect the session under the cursor, and move to the next row.
+
+        On a heading, this applies to all sessions in its group.
+        """
+        row, rows = self._list.chosen, self._list.items
+        if isinstance(row, SessionRow):
+            self._select(self.keys ^ {row.key}, row.key)
+        elif isinstance(row, Heading):
+            group = _keys(takewhile(_is_session, rows[self._list.cursor + 1 :]))
+            self._select(self.keys - group if group <= self.keys else self.keys | group)
+        self._list.action_step(1)
+
+    def action_select_to(self) -> None:
+        row, here = self._list.chosen, self._list.cursor
+        if isinstance(row, SessionRow):
+            start = self._list.find(self._last)
+            first, last = sorted((here if start is None else start, here))
+            self._select(self.keys | _keys(self._list.items[first : last + 1]), row.key)
+
+    def _select(self, keys: set[str], last: str | None = None) -> None:
+        self.keys, self._last = keys, last
+        self._list.refresh()
+        self._list.post_message(self._list.Arranged())
+
+
+def _is_session(row: Row) -> bool:
+    return isinstance(row, SessionRow)
+
+
+def _keys(rows: Iterable[Row]) -> set[str]:
+    return {row.key for row in rows if isinstance(row, SessionRow)}
+
+
+class ViewKeys(KeyPart):
+    """Key actions for a list's scope, sort order, groups, days and hidden sessions."""
+
+    def __init__(self, sessions: SessionList) -> None:
+        self._list = sessions
+
+    def _arrange(self, **changes: Any) -> None:
+        self._list.rearrange(replace(self._list.view, **changes))
+
+    def action_filter(self) -> None:
+        self._list.bar.open()
+
+    def action_scope(self) -> None:
+        self._list.scope(everywhere=not self._list.view.everywhere)
+
+    def action_sort(self) -> None:
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
+        def chosen(sort: str | None) -> None:
+            if sort is not None:
+                self._list.sort(Sort(sort))
+
+        orders = [Choice(each, clean_line(each.words)) for each in Sort]
+        at = list(Sort).index(self._list.view.sort)
+        self._list.app.push_screen(ChooseScreen(own("Sort sessions"), (), orders, at=at), chosen)
+
+    def action_days(self) -> None:
+        """Let the user choose a day to jump to.
+
+        If necessary, the list is first sorted by date and ungrouped.
+        """
+        view, app = self._list.view, self._list.app
+        sort = view.sort if view.sort is Sort.STARTED else Sort.UPDATED
+        self._arrange(sort=sort, grouped=False)
+        zone, here = look_of(app, 1).tz, self._list.chosen
+        days = days_of(self._list.items, sort, zone)
+        shown = days_of(() if here is None else (here,), sort, zone)
+
+        def chosen(first: str | None) -> None:
+            self._list.go_to(first)
+
+        if days and self._list.days is not None:
+            at = shown[0].day if shown else None
+            app.push_screen(_day_screen(days, self._list.days.today, at), chosen)
+
+    def action_reverse(self) -> None:
+        self._arrange(reverse=not self._list.view.reverse)
+
+    def action_group(self) -> None:
+        self._arrange(grouped=not self._list.view.grouped)
+
+    def action_hidden(self) -> None:
+        self._arrange(hidden=not self._list.view.hidden)
+
+    def action_fold(self) -> None:
+        self._list.fold()
+
+
+def _day_screen(days: Sequence[DayCount], today: date, at: date | None) -> ChooseScreen:
+    """Return a dialog that lists days and returns the key of a day's first row.
+
+    `at`: the day the cursor starts on; None means today or, if today isn't listed, the first day.
+    """
+    from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+
+    choices = [Choice(each.first, _day(each.day, today), own(counted(each.count, "session"))) for each in days]
+    places = {each.day: place for place, each in enumerate(days)}
+    return ChooseScreen(own("Go to a day"), (), choices, at=places.get(at or today, 0))
+
+
+def _day(day: date, today: date) -> Clean:
+    named = {today: "  today", today - timedelta(days=1): "  yesterday"}
+    return own(f"{day:%Y-%m-%d  %a}{named.get(day, '')}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.style import Style
@@ -17,10 +17,9 @@ from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, own, strip_of, width_
 from gemtui.ui.draw.theme import Glyphs, Look, Role, look_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.filtering import FilterBar
-from gemtui.ui.sessions.labels import shorter
 from gemtui.ui.sessions.list import SessionList
-from gemtui.ui.sessions.live_words import line_words
-from gemtui.ui.sessions.marking import complete_tag, tags_in_use
+from gemtui.ui.sessions.live import line_words
+from gemtui.ui.sessions.marks import complete_tag, tags_in_use
 
 
 class Crumbs(Widget):
@@ -49,7 +48,7 @@ class Crumbs(Widget):
         If there is too little room, the heading "Sessions" is left out first.
         """
         title = Piece(own("Sessions "), look[Role.HEADING])
-        *forms, shortest = shorter(self.words)
+        *forms, shortest = _shorter(self.words)
         forms += [shortest[:kept] for kept in range(len(shortest), 0, -1)]
         lines = [_joined(words, look) for words in forms]
         lines = [(title, *lines[0]), *lines]
@@ -67,6 +66,20 @@ def _joined(words: tuple[str, ...], look: Look) -> Pieces:
         style = look[Role.MUTED if pieces else Role.HEADING]
         pieces += [dot, Piece(own(word), style)] if pieces else [Piece(own(word), style)]
     return tuple(pieces)
+
+
+def _shorter(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the list's description, followed by ever shorter versions of it.
+
+    The sort order is shortened first, then the scope. `words`: its parts (`SessionList.crumbs`).
+    """
+    yield words
+    words = tuple(word.removesuffix(" first") for word in words)
+    yield words
+    yield tuple(_SHORT.get(word, word) for word in words)
+
+
+_SHORT = {"all projects": "all", "this project": "this one"}
 
 
 class SessionPane(Vertical):

@@ -18,8 +18,9 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialogs import FormScreen, labelled
-from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.sessions.marking import BETWEEN, complete_tag
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
+from gemtui.ui.sessions.marks import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64
 """Maximum width in cells of the title, and of the line below the field for tags."""

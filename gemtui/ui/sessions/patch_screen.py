@@ -23,12 +23,13 @@ from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import at_most, free_name
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.labels import titled_path
-from gemtui.ui.sessions.made_text_screen import MadeTextScreen
+from gemtui.ui.sessions.saved_text_screen import SavedTextScreen
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -79,7 +80,7 @@ class PatchView(LineView):
             app.show_message("Control characters in the patch can't be copied. Save the patch instead.", problem=True)
 
 
-class PatchScreen(MadeTextScreen):
+class PatchScreen(SavedTextScreen):
     """A screen that shows a patch, made by reading sessions on a background thread."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.PATCH)

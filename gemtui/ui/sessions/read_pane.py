@@ -1,4 +1,7 @@
-"""The pane with the open session: its heading, and its transcript or a notice."""
+"""The pane with the open session: its heading, and its transcript or a notice.
+
+A session is loaded on background threads: first a part, then the rest.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,6 +23,8 @@ from textual.widget import Widget
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.read.conversation import dropped_counts, transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line, counted, ellipsis
 from gemtui.transcript.export_words import dropped_words
@@ -31,21 +37,111 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import NoticePane
-from gemtui.ui.sessions.live_words import WORDS, state_words
-from gemtui.ui.sessions.loader import SessionLoader
-from gemtui.ui.sessions.marking import named
-from gemtui.ui.sessions.marks_feed import NO_MARKS
+from gemtui.ui.sessions.live import WORDS, state_words
+from gemtui.ui.sessions.marks import NO_MARKS, named
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.transcript.viewport import Viewport
-from gemtui.ui.undo.marked_transcript import CheckpointMarks, MarkedTranscript
+from gemtui.ui.undo.checkpoint_marks import CheckpointMarks, MarkedTranscript, read_checkpoints
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
 
+
+FIRST = 512 * 1024
+"""How many bytes of the file are read before anything is shown."""
+
 _PARENT = 40
 """Maximum width in cells of a parent session's title in the status line."""
+
+
+class SessionLoader:
+    """Loads a session file, first a part and then the rest.
+
+    Except for `stop` and `toggle_dropped`, call the methods on background threads; they raise
+    NotASession, SessionTooLarge and OSError. `dropped`: whether to include messages that failed or
+    that were rewound or replaced; until the user toggles this, it is True only if there are no
+    other messages. `lost`: the number of these messages by reason, as of the last read. `gone`:
+    whether the file has been deleted; what has been read of it stays available.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.dropped = False
+        self.lost: Mapping[Dropped, int] = {}
+        self.gone = False
+        self._wanted: bool | None = None
+        self._log = SessionLog(path)
+        self._lock = Lock()
+        self._stopped = Event()
+
+    def read_first(self) -> Transcript:
+        """Read the first part of the file and return its transcript."""
+        with self._lock:
+            self._refresh(upto=FIRST)
+            return self._transcript()
+
+    def rest(self) -> Transcript | None:
+        """Read the rest of the file, or what has been added since; None if nothing is new.
+
+        Returns the transcript of everything read so far.
+        """
+        with self._lock:
+            try:
+                changed, self.gone = self._refresh(), False
+            except FileNotFoundError:
+                changed, self.gone = False, True
+            return self._transcript() if changed else None
+
+    def transcript_so_far(self) -> Transcript:
+        """Return the transcript of everything read so far."""
+        with self._lock:
+            return self._transcript()
+
+    def toggle_dropped(self) -> None:
+        """Include dropped messages in transcripts from now on, or leave them out again."""
+        self._wanted = not (self.dropped if self._wanted is None else self._wanted)
+
+    def _refresh(self, *, upto: int | None = None) -> bool:
+        changed = self._log.refresh(upto=upto, cancelled=self._stopped.is_set)
+        self.lost = dropped_counts(self._log)
+        return changed
+
+    def _transcript(self) -> Transcript:
+        if self._wanted is not None:
+            self.dropped = self._wanted
+            return transcript_of(self._log, dropped=self._wanted)
+        kept = transcript_of(self._log)
+        self.dropped = bool(self.lost) and self._log.complete and not len(kept)
+        return transcript_of(self._log, dropped=True) if self.dropped else kept
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole file, as it was at the last read, has been read."""
+        return self._log.complete
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The problems with lines of the file that couldn't be read."""
+        return self._log.problems
+
+    @property
+    def has_partial_line(self) -> bool:
+        """Whether the file's last line is incomplete, because it is still being written."""
+        return self._log.torn
+
+    def stop(self) -> None:
+        """Make any read in progress end soon."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Close the file once any read in progress has ended.
+
+        The bodies of messages can't be read from then on.
+        """
+        self.stop()
+        with self._lock:
+            self._log.close()
 
 
 class _Left(Struct, frozen=True, kw_only=True):
@@ -295,8 +391,6 @@ class ReadPane(Vertical):
         summary = self.summary
         if summary is None or summary.id not in self._undoable:
             return
-        from gemtui.ui.undo.checkpointed import read_checkpoints
-
         found = await asyncio.to_thread(read_checkpoints, summary)
         marks = CheckpointMarks(found.prompts, found.calls)
         if reader is self._shown and self._checkpoints.replace(marks):

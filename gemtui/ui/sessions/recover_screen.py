@@ -21,12 +21,13 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean, clean_line, counted, file_name, relative, visible
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, own, wrap
 from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import free_name
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.labels import titled_path
-from gemtui.ui.sessions.made_text_screen import MadeTextScreen
+from gemtui.ui.sessions.saved_text_screen import SavedTextScreen
 
 _SHORT_ID = 8
 _NUMBER = 5
@@ -43,7 +44,7 @@ class RecoveredView(LineView):
             self.post_message(CopyRequested(clean(self.rebuilt.text), "the rebuilt text"))
 
 
-class RecoverScreen(MadeTextScreen):
+class RecoverScreen(SavedTextScreen):
     """A screen that rebuilds a lost file and shows how certain each line is.
 
     The sessions are read on a background thread. `path`: the lost file's path.

@@ -15,43 +15,34 @@ from textual.content import Content
 from textual.events import DescendantFocus, ScreenResume
 
 from gemtui.config import Config, Scope
-from gemtui.paths import marks_file
+from gemtui.files import is_folder
+from gemtui.paths import marks_file, typed_path
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
-from gemtui.ui.kit.keys import BY_ID, Where, bindings
-from gemtui.ui.kit.messages import (
-    BackRequested,
-    FileRequested,
-    HistoryRequested,
-    RawRequested,
-    SubagentRequested,
-    TranscriptMoved,
-)
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, SubagentRequested, TranscriptMoved
 from gemtui.ui.kit.notice import EmptyStore
 from gemtui.ui.kit.screens import DIALOG
-from gemtui.ui.sessions.continuing import Continuing
 from gemtui.ui.sessions.keeping import SessionKeeping
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live_sessions import LiveSessions
-from gemtui.ui.sessions.mark_keys import MarkKeys
-from gemtui.ui.sessions.marking import named
-from gemtui.ui.sessions.marks_feed import MarksFeed
+from gemtui.ui.sessions.marks import MarksFeed, named
 from gemtui.ui.sessions.navigation import Navigation
-from gemtui.ui.sessions.pane_base import SessionsPane
+from gemtui.ui.sessions.pane_base import SessionsPane, UndoStack
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.searching import SessionSearch, WrittenFiles
-from gemtui.ui.sessions.session_keys import SessionKeys
+from gemtui.ui.sessions.session_keys import Continuing, MarkKeys, SessionKeys
 from gemtui.ui.sessions.store_feed import SETTLE, OpenStore
-from gemtui.ui.sessions.undo_stack import UndoStack
+from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
-    from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
 
 PATH_ROOM = 28
 """Maximum width in cells of a path in the header."""
@@ -74,7 +65,7 @@ class SessionsScreen(SessionsPane):
         super().__init__()
         self.start, self._config = start, config
         self._seen = False
-        self._checkpointed: CheckpointedSessions | None = None
+        self._checkpointed, self._checkpoints_read = CheckpointedSessions(), False
         self.store = OpenStore(start, show=self._take, changed=self._changed)
         self.marks = MarksFeed(marks_file(), self._take_marks)
         self.done = UndoStack()
@@ -190,10 +181,10 @@ class SessionsScreen(SessionsPane):
     async def _look_for_checkpoints(self) -> None:
         """Mark sessions with checkpoints in the list, and prompts in the open session."""
         await asyncio.sleep(SETTLE)
-        if self._checkpointed is None:
-            self._checkpointed = await asyncio.to_thread(_checkpointed_sessions)
-            self._report_interrupted_undo()
         found = await asyncio.to_thread(self._checkpointed.read)
+        if not self._checkpoints_read:
+            self._checkpoints_read = True
+            self._report_interrupted_undo()
         if found is not None:
             self.sessions.update_undoable(found)
             self.pane.update_undoable(found)
@@ -228,12 +219,14 @@ class SessionsScreen(SessionsPane):
     @on(EmptyStore.ElsewhereRequested)
     @work(exclusive=True, group=DIALOG)
     async def _look_elsewhere(self) -> None:
-        from gemtui.ui.sessions import actions
+        """Ask for a different folder with Gemini CLI sessions, and show those."""
+        from gemtui.ui.kit.dialogs import AskScreen
 
-        home = await actions.choose_home(self.gemtui, self.store.home)
-        if home is not None:
-            self.store.home = home
-            self._search.go_to(home)
+        asked = AskScreen(clean_line("Gemini CLI's folder"), value=str(self.store.home), problem=_no_home)
+        typed = await self.gemtui.push_screen_wait(asked)
+        if typed is not None:
+            self.store.home = _home(typed)
+            self._search.go_to(self.store.home)
             self._keeping.follow()
             self.action_refresh()
 
@@ -321,12 +314,6 @@ class SessionsScreen(SessionsPane):
 
     # --- requests from the transcript ----------------------------------------------------------
 
-    @on(RawRequested)
-    def _raw(self, event: RawRequested) -> None:
-        from gemtui.ui.sessions import actions
-
-        actions.show_raw(self.gemtui, event.spoken, event.block)
-
     @on(FileRequested)
     def _file(self, event: FileRequested) -> None:
         from gemtui.ui.kit.editor import edit_file
@@ -405,8 +392,11 @@ class SessionsScreen(SessionsPane):
             yield clean_line(self.pane.polling)
 
 
-def _checkpointed_sessions() -> CheckpointedSessions:
-    """Import the modules of checkpoints, which takes 0.2 s the first time."""
-    from gemtui.ui.sessions.checkpoint_marks import CheckpointedSessions
+def _home(text: str) -> Path:
+    """Return the folder that the user typed, or its `.gemini` subfolder if it has one."""
+    path = typed_path(text.strip()).absolute()
+    return path / ".gemini" if is_folder(path / ".gemini") else path
 
-    return CheckpointedSessions()
+
+def _no_home(text: str) -> str:
+    return "" if text.strip() and is_folder(_home(text)) else "Folder not found."

@@ -33,12 +33,12 @@ from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import GAP
 from gemtui.ui.kit.clean_widgets import Input
-from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
-from gemtui.ui.sessions.labels import scope_parts
-from gemtui.ui.sessions.marking import named, tags_in_use
-from gemtui.ui.sessions.typed_search import TypedSearch
+from gemtui.ui.sessions.marks import named, tags_in_use
+from gemtui.ui.sessions.scoped_screen import ScreenState, SearchedScreen, scope_parts
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -75,18 +75,14 @@ class OpenedHit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Searching:
-    """The text, scope and cursor of a search, which a later screen restores.
+class SearchState(ScreenState):
+    """The state of the search screen.
 
-    `everywhere`: whether to search all projects. `dropped`: whether to search only dropped
-    messages, which failed or were rewound or replaced, instead of the other messages. `chosen`: the
-    key of the row with the cursor.
+    `dropped`: whether to search only dropped messages, which failed or were rewound or replaced,
+    instead of the other messages.
     """
 
-    text: str = ""
-    everywhere: bool = True
     dropped: bool = False
-    chosen: object = None
 
 
 class _Row(NamedTuple):
@@ -100,22 +96,23 @@ class _Row(NamedTuple):
     line: Snippet | None = None
 
 
-class SearchScreen(TypedSearch[OpenedHit]):
+class SearchScreen(SearchedScreen[OpenedHit]):
     """A screen that returns the hit to open, or None.
 
-    `project`: the project that the search can be limited to, or None. `searching`: the state in
+    `project`: the project that the search can be limited to, or None. `state`: the state in
     which an earlier screen was left, to be restored. `indexing`: the state of the index, or None.
     `marks`: the user's marks, by session id.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SEARCH)
+    state: SearchState
 
     def __init__(
         self,
         search: Search,
         snapshot: Snapshot,
         project: Path | None,
-        searching: Searching,
+        state: SearchState,
         *,
         indexing: IndexProgress | None = None,
         marks: Mapping[str, Mark] = NO_MARKS,
@@ -123,7 +120,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         super().__init__(id="search")
         self._indexing, self._marks = indexing, marks
         self._search, self._snapshot, self.project = search, snapshot, project
-        self.typed = self.searching = searching
+        self.state = state
         self._results: Results | None = None
         self._lines: dict[Hit, Snippet] = {}
         self._scoped = self._in_scope()
@@ -142,7 +139,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         The caller keeps the returned tuple until the scope or the store changes, because a search
         recognises an unchanged scope by the tuple's identity.
         """
-        project = None if self.searching.everywhere else self.project
+        project = None if self.state.everywhere else self.project
         return tuple(listed_sessions(self._snapshot, project=project, hidden=True))
 
     def _complete(self, text: str) -> str | None:
@@ -167,7 +164,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         """Search a newer state of the session store; the cursor stays on its hit."""
         self._snapshot = snapshot
         self._scoped = self._in_scope()
-        if self.query("#status") and self.searching.text:
+        if self.query("#status") and self.state.text:
             self.find()
 
     def mark(self, marks: Mapping[str, Mark]) -> None:
@@ -206,14 +203,9 @@ class SearchScreen(TypedSearch[OpenedHit]):
 
         Blocking: call this on a background thread.
         """
-        query = parse_query(self.searching.text, now=self.gemtui.clock())
+        query = parse_query(self.state.text, now=self.gemtui.clock())
         found = self._search.find(
-            query,
-            self._scoped,
-            limit=MOST,
-            dropped=self.searching.dropped,
-            marks=self._marks,
-            cancelled=reading.is_stopped,
+            query, self._scoped, limit=MOST, dropped=self.state.dropped, marks=self._marks, cancelled=reading.is_stopped
         )
         hits: list[Hit] = []
         in_sight: list[Hit] = []
@@ -254,13 +246,13 @@ class SearchScreen(TypedSearch[OpenedHit]):
             self._lines = {}
         anew, self._results = first and self._results is not None, results
         self.rows.empty = self._empty() if results.query else _HELP
-        self._show(fresh=anew or self.searching.chosen is None)
+        self._show(fresh=anew or self.state.chosen is None)
         self._update_status()
 
     def _empty(self) -> Clean:
-        if self.searching.dropped:
+        if self.state.dropped:
             return own("No matches in dropped messages. Press ctrl+t to search current messages.")
-        if self.searching.everywhere or self.project is None:
+        if self.state.everywhere or self.project is None:
             return own("No matches. Press ctrl+t to search dropped messages.")
         return own("No matches in this project. Press ctrl+r to search all projects.")
 
@@ -271,7 +263,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
     def _show(self, *, fresh: bool) -> None:
         groups = () if self._results is None else self._results.groups
         rows = list(_rows(groups, self._lines))
-        self.rows.show(rows, fresh=fresh, wanted=self.searching.chosen)
+        self.rows.show(rows, fresh=fresh, wanted=self.state.chosen)
 
     def _draw(self, row: _Row, look: Look) -> Pieces:
         if row.hit is not None:
@@ -281,9 +273,9 @@ class SearchScreen(TypedSearch[OpenedHit]):
     # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:
-        project = None if self.searching.everywhere else self.project
+        project = None if self.state.everywhere else self.project
         words = scope_parts("Search", project)
-        if self.searching.dropped:
+        if self.state.dropped:
             words.append(Content.styled("dropped messages", "$text-warning"))
         self.header.show_parts(words)
 
@@ -314,13 +306,13 @@ class SearchScreen(TypedSearch[OpenedHit]):
         self.find()
 
     def action_dropped(self) -> None:
-        self.searching.dropped = not self.searching.dropped
+        self.state.dropped = not self.state.dropped
         self.find()
 
     @on(RowList.Highlighted)
     def _moved(self) -> None:
         row = self.rows.chosen
-        self.searching.chosen = None if row is None else _key(row)
+        self.state.chosen = None if row is None else _key(row)
 
     @work(exclusive=True, group="open")
     async def action_open(self) -> None:
@@ -328,7 +320,7 @@ class SearchScreen(TypedSearch[OpenedHit]):
         results, row = self._results, self.rows.chosen
         if results is not None and row is not None and row.hit is not None:
             pattern = await asyncio.to_thread(self._search.pattern, row.hit, results.query)
-            self.dismiss(OpenedHit(row.hit, self.searching.text, pattern))
+            self.dismiss(OpenedHit(row.hit, self.state.text, pattern))
 
 
 def _words_of(progress: IndexProgress | None) -> Clean:

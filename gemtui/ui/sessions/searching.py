@@ -6,7 +6,9 @@ If the user opens a session there, going back from it returns to the search or t
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +16,12 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
-from gemtui.ui.sessions.search_feed import SearchFeed
 
 if TYPE_CHECKING:
-    from gemtui.ui.sessions.files_screen import Files
-    from gemtui.ui.sessions.history_screen import HistoryPosition
-    from gemtui.ui.sessions.search_screen import Searching, SearchScreen
-    from gemtui.ui.sessions.writes_screen import WritesScreen
+    from gemtui.search.indexer import Indexer, IndexProgress
+    from gemtui.search.search import Search
+    from gemtui.ui.sessions.files_screen import FilesState, HistoryPosition, WritesScreen
+    from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
 
 
 class SessionSearch(SessionsPart):
@@ -30,7 +31,7 @@ class SessionSearch(SessionsPart):
         super().__init__(screen)
         self._navigation = navigation
         self._feed = self._feed_of(screen.store.home)
-        self._searching: Searching | None = None
+        self._state: SearchState | None = None
 
     def _feed_of(self, home: Path) -> SearchFeed:
         return SearchFeed(home, self.screen.start.cache, self._show_progress)
@@ -76,20 +77,20 @@ class SessionSearch(SessionsPart):
 
     @dialog
     async def action_search(self) -> None:
-        from gemtui.ui.sessions.search_screen import Searching, SearchScreen
+        from gemtui.ui.sessions.search_screen import SearchScreen, SearchState
 
         screen = self.screen
         if (snapshot := screen.store.snapshot) is None:
             return
         search = self._feed.search()
-        if self._searching is None:
-            self._searching = Searching(everywhere=screen.sessions.view.everywhere)
+        if self._state is None:
+            self._state = SearchState(everywhere=screen.sessions.view.everywhere)
         place = await screen.gemtui.push_screen_wait(
             SearchScreen(
                 search,
                 snapshot,
                 screen.start.project,
-                self._searching,
+                self._state,
                 indexing=self._feed.progress,
                 marks=screen.marks.marks,
             )
@@ -111,7 +112,7 @@ class WrittenFiles(SessionsPart):
     def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
         super().__init__(screen)
         self._navigation = navigation
-        self._files: Files | None = None
+        self._state: FilesState | None = None
         self._open: WritesScreen[Any] | None = None
 
     def use_snapshot(self, snapshot: Snapshot) -> None:
@@ -124,13 +125,13 @@ class WrittenFiles(SessionsPart):
 
         This works from any screen.
         """
-        from gemtui.ui.sessions.history_screen import HistoryPosition
+        from gemtui.ui.sessions.files_screen import HistoryPosition
 
         self._show_history(HistoryPosition(path))
 
     @background("writes", exclusive=True)
     async def _show_history(self, history: HistoryPosition) -> None:
-        from gemtui.ui.sessions.history_screen import HistoryScreen
+        from gemtui.ui.sessions.files_screen import HistoryScreen
 
         store, marks = self.screen.store, self.screen.marks.marks
         if store.snapshot is not None:
@@ -139,15 +140,15 @@ class WrittenFiles(SessionsPart):
 
     @background("writes", exclusive=True)
     async def action_files(self) -> None:
-        from gemtui.ui.sessions.files_screen import Files, FilesScreen
+        from gemtui.ui.sessions.files_screen import FilesScreen, FilesState
 
         screen, store = self.screen, self.screen.store
         if store.snapshot is None:
             return
-        if self._files is None:
-            self._files = Files(everywhere=screen.sessions.view.everywhere)
+        if self._state is None:
+            self._state = FilesState(everywhere=screen.sessions.view.everywhere)
         project, marks = screen.start.project, screen.marks.marks
-        shown = FilesScreen(store.snapshot, store.home, marks, project, self._files)
+        shown = FilesScreen(store.snapshot, store.home, marks, project, self._state)
         await self._read_write(shown, self.action_files)
 
     async def _read_write(self, shown: WritesScreen[Any], again: Callable[[], object]) -> None:
@@ -178,3 +179,89 @@ class WrittenFiles(SessionsPart):
             again()
 
         self._navigation.add_return(write.source, lambda: screen.call_later(back))
+
+
+class SearchFeed:
+    """Full-text search in the session store under `home`.
+
+    `cache`: gemtui's cache folder; None means no index, so that every search reads the files.
+    `show`: called in the event loop whenever `progress` has changed. `progress`: the state of the
+    index, or None if unknown.
+    """
+
+    def __init__(self, home: Path, cache: Path | None, show: Callable[[], None]) -> None:
+        self.progress: IndexProgress | None = None
+        self._home, self._cache, self._show = home, cache, show
+        self._search: Search | None = None
+        self._indexer: Indexer | None = None
+        self._begun = self._closed = False
+
+    def search(self) -> Search:
+        """Return the object that searches the store, creating it on first use."""
+        from gemtui.search.file_list import index_folder
+        from gemtui.search.search import Search
+
+        if self._search is None:
+            cache = self._cache
+            self._search = Search(None if cache is None else index_folder(cache, self._home))
+        return self._search
+
+    def keep_index(self) -> None:
+        """Start the process that updates the index, unless it has already been started.
+
+        Without a cache folder, there is no index.
+        """
+        if self._begun or self._closed or self._cache is None:
+            return
+        self._begun = True
+        loop = asyncio.get_running_loop()
+
+        def told(progress: IndexProgress) -> None:
+            with suppress(RuntimeError):  # the app has already exited
+                loop.call_soon_threadsafe(self._take, progress)
+
+        loop.run_in_executor(None, self._begin, self._cache, told)
+
+    def _begin(self, cache: Path, told: Callable[[IndexProgress], None]) -> None:
+        """Start the indexing process.
+
+        If the feed was closed while the process was starting, the process is stopped again. `told`:
+        called with the progress. Blocking: call this on a background thread.
+        """
+        from gemtui.search.file_list import index_folder
+        from gemtui.search.indexer import Indexer
+
+        self._indexer = Indexer(self._home, index_folder(cache, self._home), told)
+        if self._closed:
+            self._indexer.stop()
+
+    def _take(self, progress: IndexProgress) -> None:
+        if not self._closed:
+            self.progress = progress
+            self._show()
+
+    def notify_changed(self) -> None:
+        """Tell the indexing process that the store has changed."""
+        if self._indexer is not None:
+            self._indexer.notify_changed()
+
+    def rest(self) -> None:
+        """Close all files and give their memory back to the system.
+
+        Without this, the C library would hold on to the freed memory, which is tens of megabytes
+        for a large store. Blocking: call this on a background thread while no search is running.
+        """
+        if self._search is not None:
+            self._search.close()
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
+
+    def close(self) -> None:
+        """Close the search's files and end the indexing process, both in the background."""
+        self._closed = True
+        loop = asyncio.get_running_loop()
+        if self._search is not None:
+            loop.run_in_executor(None, self._search.close)
+        if self._indexer is not None:
+            loop.run_in_executor(None, self._indexer.stop)

@@ -1,16 +1,34 @@
-"""Key actions that show or export sessions' data: info, export, patch and stats."""
+"""Key actions on stored sessions.
+
+They show or export sessions' data, change the user's marks on them, continue or review a session,
+or go back to an earlier state of it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
-from gemtui.sessions.catalog.summary import Summary
-from gemtui.sessions.store.store import Problem
-from gemtui.ui.kit.screens import dialog
+from msgspec.structs import replace
+
+from gemtui.extension.live import GONE, LiveState
+from gemtui.paths import current_folder
+from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.text import clean_line
+from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
+from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
+from gemtui.ui.sessions.marks import Marking, named, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
+from gemtui.ui.undo.checkpoint_marks import prompt_at
+
+if TYPE_CHECKING:
+    from gemtui.marks import MarkEdit
+    from gemtui.ui.undo.checkpoint_marks import Number
 
 
 class SessionKeys(SessionsPart):
@@ -35,11 +53,11 @@ class SessionKeys(SessionsPart):
 
     @dialog
     async def action_export(self) -> None:
-        from gemtui.ui.sessions import actions
+        from gemtui.ui.sessions.export import export_sessions
 
         screen = self.screen
         if wanted := screen.targets:
-            await actions.export_sessions(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
+            await export_sessions(screen.gemtui, wanted, screen.store.home, screen.marks.marks)
 
     def action_patch(self) -> None:
         from gemtui.sessions.catalog.selection import sessions_with_calls
@@ -66,7 +84,7 @@ class SessionKeys(SessionsPart):
     async def action_info(self) -> None:
         from gemtui.kept.contents import deletion_reason
         from gemtui.ui.sessions.about_dialog import AboutScreen
-        from gemtui.ui.sessions.checkpoint_marks import undo_words
+        from gemtui.ui.undo.checkpoint_marks import undo_words
 
         screen, store = self.screen, self.screen.store
         if (summary := screen.chosen) is None:
@@ -88,10 +106,218 @@ class SessionKeys(SessionsPart):
         self.screen.app.push_screen(StatsScreen(store.sessions, store.home, project))
 
     def action_problems(self) -> None:
-        from gemtui.ui.sessions import actions
-
+        """Show what couldn't be read in the store, with the file and line of each problem."""
         screen = self.screen
         snapshot, marks = screen.store.snapshot, screen.marks.problem
         unreadable = () if snapshot is None else snapshot.unreadable
         no_marks = () if marks is None else (Problem(path=marks.path, line=None, what=str(marks)),)
-        actions.show_problems(screen.gemtui, (*screen.pane.problems, *no_marks, *unreadable))
+        problems = (*screen.pane.problems, *no_marks, *unreadable)
+        if not problems:
+            screen.gemtui.show_message("All session files could be read.")
+            return
+        from gemtui.ui.kit.text_view import show_text
+
+        lines = [f"{each.path}{'' if each.line is None else f', line {each.line}'}: {each.what}" for each in problems]
+        show_text(screen.gemtui, "Unreadable files", "\n".join(lines), what="the list")
+
+
+class MarkKeys(SessionsPart):
+    """Key actions that change the user's marks on sessions: name, tags, note and pin.
+
+    The changes can be undone.
+    """
+
+    def can(self, action: str) -> bool:
+        """Return whether there are sessions to mark."""
+        del action
+        return self.screen.chosen is not None or bool(self.screen.sessions.selection.keys)
+
+    @dialog
+    async def action_marks(self) -> None:
+        from gemtui.ui.sessions.marks_dialog import MarksScreen
+
+        app, feed, sessions = self.screen.gemtui, self.screen.marks, self.screen.targets
+        if not sessions or self._say_no_marks():
+            return
+        marks = [feed.of(id) for id in dict.fromkeys(each.id for each in sessions)]
+        about = clean_line(sessions[0].title if len(marks) == 1 else f"{len(marks):,} sessions")
+        tried: list[Marking] = []
+
+        async def keep(edit: MarkEdit) -> None:
+            tried.append(self._change(sessions, edit, "marked"))
+            await tried[-1].wait_saved()
+
+        ids = " ".join(each.id for each in sessions)
+        shown = MarksScreen(about, marks, tags_in_use(feed.marks), keep, subject=ids)
+        if await app.push_screen_wait(shown):
+            tried[-1].report()
+
+    def action_pin(self) -> None:
+        """Pin the selected sessions; if all of them are pinned already, unpin them."""
+        self._toggle("pinned")
+
+    def action_archive(self) -> None:
+        """Archive the selected sessions; if all are archived already, unarchive them."""
+        self._toggle("archived")
+        self.screen.sessions.selection.keep_listed()
+
+    def _toggle(self, state: Literal["pinned", "archived"]) -> None:
+        from gemtui.marks import MarkEdit
+
+        if not self._say_no_marks():
+            sessions = self.screen.targets
+            on = not all(getattr(self.screen.marks.of(each.id), state) for each in sessions)
+            edit = MarkEdit(pinned=on) if state == "pinned" else MarkEdit(archived=on)
+            off = {"pinned": "unpinned", "archived": "unarchived"}[state]
+            self._finish(self._change(sessions, edit, state if on else off))
+        self.screen.refresh_bindings()
+
+    @background("keep")
+    async def _finish(self, marking: Marking) -> None:
+        await marking.finish()
+
+    def _change(self, sessions: Sequence[Summary], edit: MarkEdit, done: str) -> Marking:
+        marking = Marking(self.screen.gemtui, self.screen.marks, sessions, edit, done)
+        self.screen.done.add(marking)
+        return marking
+
+    def _say_no_marks(self) -> bool:
+        """If marks can't be changed, show why and return True; otherwise return False.
+
+        A corrupt file is renamed, so that the next mark starts a new file.
+        """
+        broken = self.screen.marks.problem is not None
+        if broken:
+            self._set_aside()
+        return broken
+
+    @background("keep")
+    async def _set_aside(self) -> None:
+        with self.screen.gemtui.reporting():
+            await asyncio.shield(asyncio.wrap_future(self.screen.marks.set_aside()))
+            self.screen.gemtui.show_message("Marks work again. Press the key again.")
+
+
+class Continuing(SessionsPart):
+    """Actions that continue a session in a run, or go back to an earlier state of it."""
+
+    def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
+        super().__init__(screen)
+        self._live = live
+
+    def can(self, action: str) -> bool:
+        """Return whether an action is available; without a session, only a new run is."""
+        return action == "new_run" or self.screen.chosen is not None
+
+    def action_new_run(self) -> None:
+        summary = self.screen.chosen
+        folder = None if summary is None else _folder_of(summary)
+        message = NewRunRequested(folder or self.screen.start.project or current_folder())
+        self.screen.post_message(message)
+
+    @dialog
+    async def action_go_on(self) -> None:
+        """Continue the chosen session in the run pane.
+
+        If the session exists only in the vault (gemtui's own copies), it is restored first, if the
+        user agrees.
+        """
+        if (summary := self.screen.chosen) is not None:
+            await self._go_on(summary)
+
+    @dialog
+    async def action_review(self) -> None:
+        """Let the user review the session's changes hunk by hunk.
+
+        Comments that the user writes there become the next prompt.
+        """
+        from gemtui.ui.review.screen import review_session
+
+        if (summary := self.screen.chosen) is not None:
+            title = named(summary, self.screen.marks.marks).title
+            review = review_session(summary, title)
+            if text := await self.screen.gemtui.push_screen_wait(review):
+                await self._go_on(summary, text)
+
+    async def _go_on(self, summary: Summary, prompt: str = "") -> None:
+        gemtui, live = self.screen.gemtui, self._live.of(summary)
+        if live is not None and live.state not in GONE:
+            gemtui.show_message(f"Process {live.pid} has this session open. Close it there first.")
+            return
+        if live is not None:  # recently written, but its process has ended
+            summary = replace(summary, flags=summary.flags - {Flag.LIVE})
+        back: Summary | None = summary
+        if Flag.KEPT in summary.flags:
+            from gemtui.ui.kit.put_back import put_back
+
+            back = await put_back(gemtui, summary, "Restore this session and continue?")
+            self.screen.store.reload()
+        if back is not None:
+            self.screen.post_message(ContinueRequested(back, prompt))
+
+    # --- going back to a prompt ----------------------------------------------------------------
+
+    @dialog
+    async def action_undo_to(self) -> None:
+        """Undo the prompt at the cursor and all later ones, in the files and the chat.
+
+        In the list of sessions, this applies to the session's last prompt.
+        """
+        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
+
+        gemtui, store = self.screen.gemtui, self.screen.store
+        summary = self._main_session()
+        live = None if summary is None else self._live.of(summary)
+        if live is not None and live.state in (LiveState.WORKING, LiveState.WAITING):
+            gemtui.show_message(f"Process {live.pid} is working in this session. Wait for it, or stop it there.")
+        elif summary is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            request = UndoRequest(folder=folder, home=store.home, find=lambda: summary, number=number)
+            await gemtui.push_screen_wait(UndoScreen(request))
+            store.reload()
+
+    @dialog
+    async def action_redo(self) -> None:
+        from gemtui.ui.undo.undo_screen import UndoRequest, UndoScreen
+
+        if (summary := self.screen.chosen) is not None:
+            request = UndoRequest(folder=_folder_of(summary), home=self.screen.store.home)
+            await self.screen.gemtui.push_screen_wait(UndoScreen(request))
+
+    @dialog
+    async def action_fork(self) -> None:
+        """Start a new chat that branches off just before the prompt at the cursor.
+
+        In the list of sessions, this applies to the session's last prompt.
+        """
+        from gemtui.ui.undo.undo_screen import show_fork
+
+        store = self.screen.store
+        if (summary := self._main_session()) is not None:
+            number, folder = self._prompt_number(), _folder_of(summary)
+            await show_fork(self.screen.gemtui, lambda: summary, number, folder, store.home)
+            store.reload()
+
+    def _main_session(self) -> Summary | None:
+        """Return the chosen session, or None if it is a subagent's.
+
+        In the latter case, a message tells the user to open the parent session.
+        """
+        summary = self.screen.chosen
+        if summary is not None and summary.kind is SessionKind.SUBAGENT:
+            words = "This session belongs to a subagent. Open the session that called it."
+            self.screen.gemtui.show_message(words)
+            return None
+        return summary
+
+    def _prompt_number(self) -> Number:
+        """Return a function that finds the number of the prompt at the cursor.
+
+        In the list of sessions, it finds the number of the session's last prompt.
+        """
+        view = self.screen.pane.view
+        return prompt_at(view.page.transcript, view.index) if self.screen.reading else len
+
+
+def _folder_of(summary: Summary) -> Path | None:
+    return None if summary.project is None else Path(summary.project)

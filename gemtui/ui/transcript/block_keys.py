@@ -1,24 +1,67 @@
-"""Keys for a transcript's current block (copy, open, show raw) and its prompts."""
+"""Keys for a transcript's current block (copy, open, show raw) and its prompts.
+
+Images, sounds, videos and PDFs are opened in the desktop's viewers.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, assert_never, cast
 
-from gemtui.text import Clean, clean_line, ellipsis
-from gemtui.transcript.media import stored_images
-from gemtui.transcript.model import Outline, ToolCall
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+
+from gemtui.calls.paths import asked_path
+from gemtui.errors import GemtuiError
+from gemtui.files import write_new
+from gemtui.processes import FOLDER, find_program
+from gemtui.text import Clean, clean, clean_line, ellipsis, visible
+from gemtui.transcript.call_text import output_text
+from gemtui.transcript.media import MediaDamaged, file_name_of, image_bytes, image_words, media_type, stored_images
+from gemtui.transcript.model import (
+    Attachment,
+    Block,
+    DiffDisplay,
+    Image,
+    Message,
+    Notice,
+    Outline,
+    Text,
+    Thought,
+    ToolCall,
+    excerpt,
+)
+from gemtui.transcript.search import block_text
+from gemtui.transcript.tools import ToolKind, kind_of, target
 from gemtui.ui.draw.formats import format_time
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look
-from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested, RawRequested
+from gemtui.ui.kit.app_base import DialogScreen
+from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.messages import CopyRequested, FileRequested, HistoryRequested
 from gemtui.ui.kit.screens import KeyPart
-from gemtui.ui.transcript.copy import Copy, CopyScreen, copies_of_block, copy_of_message, file_of
 from gemtui.ui.transcript.cursor import Cursor
-from gemtui.ui.transcript.search_bar import SearchedView
+from gemtui.ui.transcript.message import Fence
+from gemtui.ui.transcript.search import SearchedView
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
+
+FIRST = 40
+"""Maximum width in cells of the first line of what can be copied."""
+_PATIENCE = 3.0
+"""Seconds to wait for an opener to fail; after that, it counts as successful."""
 PROMPT_ROOM = 50
 """Maximum width in cells of a prompt in the list of prompts."""
 
@@ -51,8 +94,6 @@ class BlockKeys(KeyPart):
     def action_open_file(self) -> None:
         """Open an attached image in a viewer, or a tool call's file in the editor."""
         if images := stored_images(self._view.page.block):
-            from gemtui.ui.transcript.media import open_one
-
             open_one(cast("AppBase", self._view.app), images)
         elif (file := self._file()) is not None:
             self._view.post_message(FileRequested(*file))
@@ -73,8 +114,24 @@ class BlockKeys(KeyPart):
         return file
 
     def action_raw(self) -> None:
-        if (spoken := self._view.page.current_message) is not None:
-            self._view.post_message(RawRequested(spoken, self._view.page.block))
+        """Show the message's stored record or, on a tool call, only the part for that call."""
+        from gemtui.jsonout import indented
+        from gemtui.ui.kit.text_view import show_text
+
+        message, block = self._view.page.current_message, self._view.page.block
+        app = cast("AppBase", self._view.app)
+        if message is None:
+            return
+        if (record := message.original) is None:
+            app.show_message("There is no stored record of this block.")
+            return
+        if isinstance(block, ToolCall):
+            calls = record.get("toolCalls")
+            for call in calls if isinstance(calls, list) else ():
+                if isinstance(call, dict) and call.get("id") == block.id:
+                    show_text(app, f"{block.name}, as stored", indented(call), what="the tool call")
+                    return
+        show_text(app, f"Record {message.id}", indented(record), what="the record")
 
     def action_copy_block(self) -> None:
         """Copy the block under the cursor, or a piece of code in it."""
@@ -101,3 +158,210 @@ def _prompt_words(prompt: Outline, look: Look) -> tuple[Clean, Clean]:
     words = ellipsis(clean_line(prompt.excerpt), PROMPT_ROOM, mark=look.glyphs.ellipsis)
     when = "" if prompt.time is None else format_time(prompt.time, look)
     return words or own("(no words)"), own(when)
+
+
+# --- copying ------------------------------------------------------------------------------------
+
+
+class Copy(NamedTuple):
+    """Sanitized text for the clipboard, and a name for it."""
+
+    text: str
+    what: str
+
+
+def copies_of_block(block: Block, fences: Sequence[Fence]) -> tuple[Copy, ...]:
+    """Return what can be copied from a block, most likely choice first.
+
+    For text that contains code, these are the pieces of code and, if there are several, the whole
+    text. For a shell command with output, they are the output and the command; if the command
+    failed, it comes first, because the user may want to run it again.
+    """
+    if isinstance(block, ToolCall) and kind_of(block.name) is ToolKind.SHELL and _output(block):
+        both = (copy_of_block(block), _copy(visible(target(block)), "command"))
+        return both[::-1] if block.failed else both
+    if not isinstance(block, Text) or not fences:
+        return (copy_of_block(block),)
+    codes = tuple(_code(fence) for fence in fences)
+    return codes if len(codes) == 1 else (*codes, copy_of_block(block))
+
+
+def copy_of_block(block: Block) -> Copy:
+    """Return the text to copy for a block.
+
+    For a tool call, this is its output or, if there is none, its request.
+    """
+    match block:
+        case ToolCall():
+            if output := _output(block):
+                diff = isinstance(block.display, DiffDisplay) and not block.error
+                return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
+            return _copy(visible(target(block)), f"call to {block.name}")
+        case Image():
+            return _copy(block_text(block), "file name")
+        case Text() | Thought() | Notice() | Attachment():
+            return _copy(block_text(block), type(block).__name__.lower())
+        case _:
+            assert_never(block)
+
+
+def _code(fence: Fence) -> Copy:
+    return _copy(fence.code, f"{fence.language} code" if fence.language else "code")
+
+
+def copy_of_message(message: Message) -> Copy:
+    """Return the text to copy for a message: all its blocks, separated by empty lines."""
+    texts = (_text(block).strip("\n") for block in message.blocks)
+    return _copy("\n\n".join(text for text in texts if text), "message")
+
+
+def _text(block: Block) -> Clean:
+    """Return a block's text, with control characters replaced by visible ones."""
+    if isinstance(block, ToolCall):
+        return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
+    return clean(block_text(block))
+
+
+def _output(call: ToolCall) -> Clean:
+    cleaned = visible if isinstance(call.display, DiffDisplay) else clean
+    return cleaned(output_text(call))
+
+
+def _copy(text: str, what: str) -> Copy:
+    text = clean(text)
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return Copy(text, clean_line(what if lines == 1 else f"{what}, {lines} lines"))
+
+
+def file_of(call: ToolCall) -> tuple[str, int | None] | None:
+    """Return the path of a call's file, and the number of its first changed line.
+
+    The number is None if it is unknown. Returns None if the call has no file.
+    """
+    if isinstance(call.display, DiffDisplay):
+        return call.display.path or call.display.name, first_line(call.display.diff)
+    path = asked_path(call.args)
+    return (path, None) if path else None
+
+
+def first_line(diff: str) -> int | None:
+    """Return the number of a diff's first changed line, as counted in the new file.
+
+    Returns None if the diff has no hunks.
+    """
+    new: int | None = None
+    for line in diff.splitlines():
+        if line.startswith("@@"):
+            new = _hunk_start(line)
+        elif new is not None and line.startswith(("+", "-")):
+            return max(1, new)
+        elif new is not None:
+            new += 1
+    return new
+
+
+def _hunk_start(line: str) -> int | None:
+    """Return the new file's line number in a hunk header: 5 in "@@ -3,4 +5,6 @@"."""
+    start = next((word[1:] for word in line.split() if word.startswith("+")), "")
+    number = start.partition(",")[0]
+    return int(number) if number.isascii() and number.isdigit() else None
+
+
+class CopyScreen(DialogScreen[Copy | None]):
+    """A dialog to choose what to copy; returns the chosen `Copy`, or None."""
+
+    BINDINGS = bindings(Where.DIALOG)
+
+    def __init__(self, copies: Sequence[Copy]) -> None:
+        super().__init__()
+        self._copies = copies
+
+    def compose(self) -> ComposeResult:
+        """Show the choices, each with the first line of its text."""
+        with Dialog(own("Copy"), own("enter copy   esc close")):
+            yield OptionList(*(Option(_row(copy)) for copy in self._copies))
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss(self._copies[event.option_index])
+
+
+def _row(copy: Copy) -> Content:
+    first = ellipsis(clean_line(excerpt(copy.text)), FIRST)
+    return Content.assemble(clean_line(copy.what), "  ", (first, "dim"))
+
+
+# --- attachments --------------------------------------------------------------------------------
+
+
+def open_one(app: AppBase, images: Sequence[Image]) -> None:
+    """Open the only image, or the one the user chooses, in the desktop's viewer."""
+    if len(images) == 1:
+        app.run_worker(_open(app, images[0]))
+        return
+    from gemtui.ui.kit.dialogs import Choice, ChooseScreen  # slow, so not imported earlier
+
+    choices = [Choice(str(place), image_words(image)) for place, image in enumerate(images)]
+
+    def chosen(place: str | None) -> None:
+        if place is not None:
+            app.run_worker(_open(app, images[int(place)]))
+
+    app.push_screen(ChooseScreen(Clean("Which attachment?"), (), choices), chosen)
+
+
+async def _open(app: AppBase, image: Image) -> None:
+    """Open the content in a viewer; if its type isn't supported, show why not."""
+    try:
+        content = await asyncio.to_thread(image_bytes, image)
+        if media_type(content) is None:
+            raise NoViewer("Not opened, because it is not an image, sound, video or PDF")
+        await asyncio.to_thread(open_content, file_name_of(image), content)
+    except (MediaDamaged, NoViewer, OSError) as error:
+        app.show_message(f"{error}.", problem=True)
+
+
+class NoViewer(GemtuiError):
+    """Raised if no program can show a file, or the program has failed."""
+
+
+def opener(environ: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
+    """Return the path of the system's program for opening files.
+
+    Raises NoViewer if there is no such program or no display. Without a display, `xdg-open` could
+    start a program in this terminal.
+    """
+    mac = platform == "darwin"
+    remote = "SSH_CONNECTION" in environ
+    if remote if mac else not (environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")):
+        raise NoViewer(f"There is no display to show it on{' over ssh' if remote else ''}")
+    name = "open" if mac else "xdg-open"
+    if (program := find_program(name, environ)) is None:
+        raise NoViewer(f"{name}, which opens files, was not found on PATH")
+    return program
+
+
+def open_content(name: str, content: bytes) -> None:
+    """Write a file to a private folder and open it; the folder is deleted on exit.
+
+    `name`: a safe file name with the right suffix for `content`. Waits up to three seconds for the
+    opener to fail. Raises NoViewer and OSError.
+    """
+    program = opener()
+    path = Path(tempfile.mkdtemp(dir=_folder().name)) / name
+    write_new(path, content)
+    nothing = subprocess.DEVNULL
+    started = subprocess.Popen(
+        [program, str(path)], stdin=nothing, stdout=nothing, stderr=nothing, cwd=FOLDER, start_new_session=True
+    )
+    try:
+        code = started.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
+        return
+    if code:
+        raise NoViewer(f"{Path(program).name} could not open it (exit code {code})")
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="gemtui-", ignore_cleanup_errors=True)

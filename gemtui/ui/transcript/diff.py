@@ -7,17 +7,64 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.style import Style
 
-from gemtui.text import Clean
-from gemtui.ui.draw.code import highlight
-from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, lay_out, own, prefixed, tabless
+from gemtui.text import Clean, visible
+from gemtui.transcript.model import DiffDisplay
+from gemtui.ui.draw.bounds import LINES, bounded_excerpt
+from gemtui.ui.draw.code import highlight, language_of
+from gemtui.ui.draw.gutter_rows import Body, left_out_line, text_rows
+from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, flat, lay_out, own, prefixed, tabless
 from gemtui.ui.draw.theme import Look, Role
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")
 GAP = "@"
 _ALIKE = 0.5
 """Minimum share of equal characters in two lines whose differing words are marked."""
+_FOLDED = 6
+"""Maximum number of changed lines that a folded diff shows."""
+
+
+def draw_diff(display: DiffDisplay, look: Look, *, folded: bool) -> Body:
+    """Render a file's changed lines with their context, or a few of them if folded."""
+    facts = change_counts(display.added, display.removed, look)
+    some = bounded_excerpt(display.diff, head=LINES, tail=0, cleaned=visible)
+    changes = read_diff(some.head)
+    if not changes and not any(map(_says, some.head)):
+        empty = not display.new and (display.is_new or not display.original)
+        return Body(facts=facts, note=own("empty file" if empty else "no changes"))
+    if not changes:
+        return replace(text_rows(display.diff, look, folded=folded, head=_FOLDED), facts=facts)
+    language = language_of(flat((display.name or display.path)[-200:]))
+    if folded:
+        shown = first_changes(changes, _FOLDED)
+        lines = tuple(draw_changes(shown, look, language=language, whole=False))
+        hidden = len(changes) + some.left_out - len(shown)
+        cut = sum(line.pieces[-1].text.endswith(look.glyphs.ellipsis) for line in lines)
+        return Body(lines=lines, hidden=hidden, cut=cut, more=hidden + cut > 0, facts=facts)
+    lines = tuple(draw_changes(changes, look, language=language))
+    if some.left_out:
+        lines = (*lines, left_out_line(some.left_out, look))
+    return Body(lines=lines, facts=facts)
+
+
+def _says(line: str) -> bool:
+    """Return whether a line of a diff has content, and isn't part of a header."""
+    return bool(line.strip()) and not line.startswith(("Index: ", "=====", "--- ", "+++ "))
+
+
+def change_counts(added: int | None, removed: int | None, look: Look, *, front: str = "") -> tuple[Piece, ...]:
+    """Return the numbers of added and removed lines, such as `+6 −2`, if known.
+
+    `front`: spaces to put before the number of added lines.
+    """
+    pieces = []
+    if added is not None:
+        pieces.append(Piece(own(f"{front}{look.glyphs.added}{added}"), look[Role.ADDED]))
+    if removed:
+        pieces.append(Piece(own(f" {look.glyphs.removed}{removed}"), look[Role.REMOVED]))
+    return tuple(pieces)
 
 
 class Change(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from gemtui.transcript.model import Outline
 from gemtui.ui.transcript.cursor import LAST, Cursor
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
+from gemtui.ui.transcript.message import Drawn, DrawnBlock
 
 
 class Heights:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from msgspec import Struct
+from rich.style import Style
+from textual.strip import Strip
 
 from gemtui.text import BLANKS, Clean, counted
 from gemtui.transcript.call_text import only_reason
@@ -23,16 +25,30 @@ from gemtui.transcript.model import (
     Thought,
     TodosDisplay,
     ToolCall,
+    Usage,
 )
 from gemtui.ui.draw.bounds import line_count
+from gemtui.ui.draw.formats import format_time, short_count
 from gemtui.ui.draw.gutter_rows import text_rows
-from gemtui.ui.draw.lines import BLANK, Code, Line, Piece, Pieces, Strips, cut, flat, own, prefixed, wrap
+from gemtui.ui.draw.lines import (
+    BLANK,
+    Code,
+    Line,
+    Piece,
+    Pieces,
+    Strips,
+    cut,
+    flat,
+    own,
+    prefixed,
+    spread,
+    width_of,
+    wrap,
+)
 from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
 from gemtui.ui.draw.prose import draw_prose
-from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.transcript.card import draw_card
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock, Fence
-from gemtui.ui.transcript.head import author_bar, draw_head, draw_image
+from gemtui.ui.draw.theme import BOLD, Look, Role
+from gemtui.ui.transcript.card import draw_card, draw_image
 
 _SHORT_TEXT = 12
 _KEPT_TEXT = 3
@@ -43,6 +59,64 @@ Only text blocks with more than `_SHORT_TEXT` lines can be folded.
 _SHORT_FAILURE = 40
 _RECORD = 500
 """Estimated size in bytes of a record without its text: ids, times, token counts."""
+_LEVELS = {NoticeLevel.INFO: Role.MUTED, NoticeLevel.WARNING: Role.WARNING, NoticeLevel.ERROR: Role.ERROR}
+
+
+class DrawnBlock(Struct, frozen=True, kw_only=True):
+    """The lines of a rendered message that show one block.
+
+    They are the lines from `start` to `end` (exclusive). `block`: the block's index in the message,
+    or None for the head line. `foldable`: whether folding changes what is shown. `opens`: whether
+    it is a subagent's call, whose session can be opened. `media`: whether an image or other binary
+    content is stored in it.
+    """
+
+    block: int | None
+    start: int
+    end: int
+    foldable: bool = False
+    folded: bool = False
+    opens: bool = False
+    media: bool = False
+
+
+class Fence(Struct, frozen=True, kw_only=True):
+    """A piece of code in a rendered message, which can be copied.
+
+    `start`, `end`: its lines, `end` excluded. `code`: the complete code, even if some of its lines
+    aren't shown.
+    """
+
+    block: int
+    start: int
+    end: int
+    code: Clean
+    language: Clean
+
+
+class Drawn(Struct, frozen=True, kw_only=True):
+    """A rendered message: lines that fit the width, without trailing spaces.
+
+    `strips`: the lines; the last one is empty, to separate the message from the next one. `parts`:
+    which of the lines show which block. `fences`: the code in the message. The other fields have
+    one item per line and are used for selecting text. `margins`: the number of cells at the left
+    that belong to the frame (bar, border or line number) and not to the text. `joints`: for a line
+    that continues the wrapped line above it, the text to put between the two, which is "" or a
+    space; None for all other lines. `grounds`: the background of the rest of the line, up to the
+    frame at its right; None for the usual one.
+    """
+
+    strips: Sequence[Strip]
+    parts: tuple[DrawnBlock, ...]
+    margins: tuple[int, ...]
+    joints: tuple[str | None, ...]
+    fences: tuple[Fence, ...] = ()
+    grounds: tuple[Style | None, ...]
+
+    @property
+    def height(self) -> int:
+        """The number of lines, including the empty one at the end."""
+        return len(self.strips)
 
 
 def draw_message(message: Message, look: Look, *, folded: Callable[[int], bool | None] = lambda _: None) -> Drawn:
@@ -159,8 +233,6 @@ def _fences(lines: list[Line], offset: int, block: int) -> Iterator[Fence]:
 
 # --- blocks --------------------------------------------------------------------------------------
 
-_LEVELS = {NoticeLevel.INFO: Role.MUTED, NoticeLevel.WARNING: Role.WARNING, NoticeLevel.ERROR: Role.ERROR}
-
 
 def _apart(before: Block, block: Block) -> bool:
     """Return whether to put an empty line between two consecutive blocks.
@@ -245,3 +317,69 @@ def _notice(block: Notice, look: Look) -> list[Line]:
         return list(lines)
     first = wrap((*before, *lines[0].pieces), look.width)
     return [*first, *lines[1:]]
+
+
+def draw_head(message: Message, look: Look) -> Line:
+    """Return a message's head line.
+
+    If there isn't enough room, some of the facts on the right are left out.
+    """
+    who, role = {
+        Author.USER: ("You", Role.ACCENT),
+        Author.MODEL: ("Gemini", Role.MODEL),
+        Author.SYSTEM: ("Gemini CLI", Role.MUTED),
+    }[message.author]
+    left = [*author_bar(message, look), Piece(own(who), look[role] + BOLD)]
+    if message.time is not None:
+        left.append(Piece(own(f"  {format_time(message.time, look)}"), look[Role.MUTED]))
+    if message.checkpoint:
+        left.append(Piece(own(f"  {look.glyphs.undo} checkpoint"), look[Role.MUTED]))
+    if message.dropped is not None:
+        left.append(Piece(own(f"  {message.dropped.word}"), look[Role.WARNING]))
+    front = cut(tuple(left), look)
+    room = look.width - width_of(front) - 2
+    end: Pieces = next((end for end in _ends(message, look) if width_of(end) <= room), ())
+    blank = Piece(own(" "), look[Role.MUTED])
+    return Line(spread(front, end, look.width, blank) if end else front, 2)
+
+
+def _ends(message: Message, look: Look) -> Iterator[Pieces]:
+    """Yield the model and token counts in several versions, the longest first."""
+    model = flat((message.model or "")[:100]).removeprefix("gemini-")
+    total, details = _tokens(message.usage, look)
+    named = (Piece(own(model), look[Role.MUTED]),) if model else ()
+    for groups in ((named, details, total), (named, total), (total,), (named,)):
+        pieces = [piece for group in filter(None, groups) for piece in (*group, _gap(look))]
+        yield tuple(pieces[:-1])
+
+
+def _gap(look: Look) -> Piece:
+    return Piece(own("  "), look[Role.MUTED])
+
+
+def _tokens(usage: Usage | None, look: Look) -> tuple[Pieces, Pieces]:
+    """Return the total number of tokens, and the numbers that add up to it.
+
+    If they don't add up, the total is marked.
+    """
+    if usage is None or usage == Usage():
+        return (), ()
+    muted = look[Role.MUTED]
+    total = "tokens unknown" if usage.total is None else f"{short_count(usage.total)} tokens"
+    pieces = [Piece(own(total), muted)]
+    if not usage.adds_up:
+        mark = own(f"{look.glyphs.warning} tokens don't add up  ")
+        pieces.insert(0, Piece(mark, look[Role.WARNING]))
+    known = [("in", usage.input), ("out", usage.output), ("thoughts", usage.thoughts)]
+    words = [
+        f"{name} {'unknown' if number is None else short_count(number)}"
+        for name, number in known
+        if number != 0 or name != "thoughts"
+    ]
+    return tuple(pieces), (Piece(own(f" {look.glyphs.dot} ".join(words)), muted),)
+
+
+def author_bar(message: Message, look: Look) -> Pieces:
+    """Return the bar at the left of a message's lines, in its author's colour."""
+    role = {Author.USER: Role.ACCENT, Author.MODEL: Role.MODEL, Author.SYSTEM: Role.MUTED}
+    return (Piece(own(f"{look.glyphs.bar} "), look[role[message.author]]),)

@@ -14,8 +14,8 @@ from textual.strip import Strip
 
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.keys import BY_ID
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import LayoutLine
+from gemtui.ui.transcript.message import Drawn, DrawnBlock
 from gemtui.ui.transcript.viewport import Viewport
 
 LINES = 1 << 24

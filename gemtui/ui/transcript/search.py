@@ -1,24 +1,47 @@
-"""A search in one transcript: its hits and their places in rendered messages."""
+"""The search in a transcript: its hits, their places in rendered messages, and its field."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import monotonic
+from typing import ClassVar, NamedTuple
 
 from msgspec import Struct
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.widget import Widget
+from textual.worker import get_current_worker
 
-from gemtui.transcript.search import TranscriptHit
+from gemtui.text import visible_line
+from gemtui.transcript.model import Transcript
+from gemtui.transcript.search import TranscriptHit, find
+from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
+from gemtui.ui.kit.clean_widgets import Input, Static
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.layout import LayoutLine
+from gemtui.ui.transcript.message import Drawn, DrawnBlock
 from gemtui.ui.transcript.row_strip import StyledSpan
+from gemtui.ui.transcript.viewport import Viewport
 
 MOST = 10_000
 """Maximum number of hits to record in a search."""
 KNOWN = 256
 """Maximum number of rendered messages to cache hits for."""
+
+PAUSE = 0.05
+"""Seconds between two progress reports of a search."""
 
 
 class MatchSpan(NamedTuple):
@@ -231,3 +254,310 @@ class HitMarker:
             found = {block: list(match_spans(drawn, part, self._pattern)) for block, part in parts if block is not None}
             known = self._known[message] = drawn, found
         return known[1]
+
+
+@dataclass
+class HitsFound(Message, bubble=False):
+    """Posted by a background thread whose search has found hits.
+
+    `request`: the thread's number. `done`: whether the search is complete.
+    """
+
+    request: int
+    hits: Sequence[TranscriptHit]
+    done: bool
+
+
+class Finder:
+    """The search in a transcript view.
+
+    Each search runs on a background thread, which has a number, so that results from earlier ones
+    can be ignored. When the transcript changes, everything from the first change on is searched
+    again, once the current search has finished.
+    """
+
+    def __init__(self, view: SearchedView) -> None:
+        self._view = view
+        self._search: TranscriptSearch | None = None
+        self._marker: HitMarker | None = None
+        self._request = 0
+        self._again: int | None = None
+        self._moves = False
+
+    @property
+    def marks(self) -> Callable[[LayoutLine, Look], Sequence[StyledSpan]] | None:
+        """A function that marks the hits on a line, or None if there is no search."""
+        return None if self._marker is None else self._marker.marks
+
+    def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
+        """Search for a query from where the previous search started, or from the cursor.
+
+        If the query is empty, the search ends. `wanted`: the query as a pattern; None derives the
+        pattern from the query.
+        """
+        if not (query := query.strip()):
+            self.clear()
+            return
+        here = self._here() if self._search is None else self._search.origin
+        self._search = TranscriptSearch(query, here, wanted)
+        self._marker = HitMarker(self._search)
+        self._again, self._moves = None, True
+        self._view.word = ""
+        self._start(0)
+        self._say()
+
+    def clear(self) -> None:
+        """End the search."""
+        if self._search is not None:
+            self._request += 1
+            self._view.workers.cancel_group(self._view, "find")
+            self._search = self._marker = None
+            self._view.word = ""
+            self._say()
+
+    def changed(self, same: int) -> None:
+        """Search again from message `same` on, because the transcript has changed there."""
+        if self._search is not None:
+            self._again = same if self._again is None else min(same, self._again)
+            self._go_on()
+
+    def step(self, step: int) -> None:
+        """Move to the next (1) or previous (-1) hit from the cursor."""
+        if self._search is None:
+            return
+        self._moves = False
+        if self._search.step(step, self._here()) is not None:
+            self._reveal()
+        wrapped = self._search.wrapped
+        self._view.word = f"search continued from the {wrapped}" if wrapped else ""
+        self._say()
+
+    def add_hits(self, message: HitsFound) -> None:
+        """Add the hits that a search thread has found, unless a newer one is running."""
+        if message.request != self._request or self._search is None:
+            return
+        self._search.add(message.hits, done=message.done)
+        self._go_on()
+        if self._moves and self._reveal():
+            self._moves = False
+        self._say()
+
+    def _here(self) -> tuple[int, int]:
+        message, block = self._view.page.cursor
+        return message, -1 if block is None else block
+
+    def _go_on(self) -> None:
+        """Once a search is complete, search what has changed in the meantime."""
+        if self._search is not None and self._search.done and self._again is not None:
+            first, self._again = self._again, None
+            self._search.remove_from(first)
+            self._start(first)
+
+    def _start(self, first: int) -> None:
+        assert self._search is not None
+        self._request += 1
+        look_through = partial(
+            self._look_through,
+            self._request,
+            self._search.wanted or self._search.query,
+            _from(self._view.page.transcript, first),
+            first,
+        )
+        self._view.run_worker(look_through, thread=True, exclusive=True, group="find")
+
+    def _look_through(self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int) -> None:
+        """Search a transcript on a background thread, posting hits as they are found.
+
+        `request`: the thread's number. `first`: the index in the view of the transcript's first
+        message.
+        """
+        worker, post = get_current_worker(), self._view.post_message
+        hits: list[TranscriptHit] = []
+        count, reported = 0, monotonic()
+        for hit in find(transcript, query, cancelled=lambda: worker.is_cancelled):
+            hits.append(hit._replace(message=hit.message + first))
+            if (count := count + 1) >= MOST:
+                break
+            if monotonic() - reported > PAUSE:
+                post(HitsFound(request, hits, done=False))
+                hits, reported = [], monotonic()
+        post(HitsFound(request, hits, done=True))
+
+    def _reveal(self) -> bool:
+        """Scroll to the current hit, unfolding its block if necessary.
+
+        Returns False if there is no current hit, or if the transcript has changed there since it
+        was found.
+        """
+        if self._search is None or (hit := self._search.current_hit()) is None:
+            return False
+        if self._again is not None and hit.message >= self._again:
+            return False
+        page, marker = self._view.page, self._marker
+        assert marker is not None
+        page.go(Cursor(hit.message, hit.block))
+        if not marker.shown(hit.message, page.sheet.drawn(hit.message)):
+            page.fold(False)
+        spots = marker.current(hit.message, page.sheet.drawn(hit.message))
+        if spots:
+            page.go(Cursor(hit.message, hit.block), line=spots[0].line)
+        return True
+
+    def _say(self) -> None:
+        self._view.found = NOTHING if self._search is None else self._search.found
+        self._view.refresh_page()
+
+
+def _from(transcript: Transcript, first: int) -> Transcript:
+    """Return the transcript without the messages before index `first`."""
+    if not first:
+        return transcript
+    read = transcript.read
+    return replace(transcript, outlines=transcript.outlines[first:], read=lambda index: read(index + first))
+
+
+class SearchedView(ScrollView, inherit_bindings=False):
+    """A transcript view with a search.
+
+    The `/` key starts the search, and n and N move between hits. `finder`: the search. `page`: the
+    visible part of the transcript. `word`: a note for the status line on what the last key did.
+    """
+
+    finder: Finder
+    page: Viewport
+    word: str
+    found: var[SearchState] = var(NOTHING)
+    """How far the search has got."""
+
+    _bar: FindBar | None = None
+
+    @property
+    def total(self) -> int:
+        """The transcript's number of messages."""
+        raise NotImplementedError
+
+    def refresh_page(self) -> None:
+        """Redraw the visible part of the transcript."""
+        raise NotImplementedError
+
+    def act(self, act: Callable[[], object], word: str = "") -> None:
+        """Run an action on the visible part of the transcript, and redraw that.
+
+        If the action returns False because there is nothing to do, the note `word` is shown.
+        """
+        self.word = word if act() is False else ""
+        self.refresh_page()
+
+    def find(self, query: str, wanted: re.Pattern[str] | None = None) -> None:
+        """Mark the matches of a query, and go to the first one below the cursor.
+
+        An empty query ends the search. `wanted`: the query as a pattern; None derives the pattern
+        from the query.
+        """
+        self.finder.find(query, wanted)
+
+    async def action_find(self) -> None:
+        assert isinstance(self.parent, Widget)
+        if self._bar is None or not self._bar.is_attached:
+            self._bar = FindBar(self)
+            await self.parent.mount(self._bar, after=self)
+        else:
+            self._bar.focus_input()
+
+    def close_find(self) -> None:
+        """End the search and remove its field."""
+        self.finder.clear()
+        if self._bar is not None and self._bar.is_attached:
+            self._bar.remove()
+
+    async def handle_key(self, event: events.Key) -> bool:
+        """Show a note if n or N is pressed without a search.
+
+        The keys are not passed on, because they may mean something else to the screen.
+        """
+        if event.key in ("n", "N") and not self.found.query:
+            event.stop()
+            self.word = f"no search to continue; press {BY_ID['transcript.find'].footer()} to start one"
+            self.refresh_page()
+            return True
+        return await super().handle_key(event)
+
+    def watch_found(self, before: SearchState, found: SearchState) -> None:
+        """Enable the keys for the next and previous hit only during a search."""
+        if bool(before.query) != bool(found.query):
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action is available right now."""
+        del parameters
+        return action != "match" or bool(self.found.query)
+
+    def action_match(self, step: int) -> None:
+        """Move to the next hit (`step` 1) or the previous one (-1)."""
+        self.finder.step(step)
+
+    @on(HitsFound)
+    def _hits_found(self, message: HitsFound) -> None:
+        message.stop()
+        self.finder.add_hits(message)
+
+
+class FindBar(Horizontal):
+    """A field that searches its transcript on every key press and counts the hits.
+
+    The transcript view mounts the bar below itself. Closing the bar doesn't end the search, so n
+    and N still work.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.FIND)
+    DEFAULT_CSS = """
+    FindBar {
+        height: 1;
+        & > Static { width: auto; padding: 0 1; color: $text-muted; }
+        & > .slash { color: $text-accent; }
+        & > Input { width: 1fr; }
+    }
+    """
+
+    def __init__(self, view: SearchedView) -> None:
+        super().__init__()
+        self._view = view
+
+    def compose(self) -> ComposeResult:
+        yield Static(own("/"), classes="slash")
+        yield Input(visible_line(self._view.found.query), placeholder=own("find in this transcript"))
+        yield Static(classes="count")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+        self.watch(self._view, "found", self._say)
+
+    def _say(self, found: SearchState) -> None:
+        words = str(found) if found.query else ""
+        again = f"wrapped to the {found.wrapped}  " if found.wrapped else ""
+        self.query_one(".count", Static).update(visible_line(again + words))
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value.strip() != self._view.found.query:
+            self._view.find(event.value)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_close()
+
+    def focus_input(self) -> None:
+        """Focus the input with its text selected."""
+        text = self.query_one(Input)
+        text.focus()
+        text.select_all()
+
+    def action_match(self, step: int) -> None:
+        """Move to the next hit (`step` 1) or the previous one (-1)."""
+        self._view.action_match(step)
+
+    def action_close(self) -> None:
+        self._view.focus()
+        self.remove()

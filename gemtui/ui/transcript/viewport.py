@@ -8,9 +8,8 @@ from functools import partial
 from gemtui.transcript.model import Block, Message, Outline, Transcript
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.transcript.cursor import LAST, Cursor, Folds, cursor_order
-from gemtui.ui.transcript.drawing import Drawn, DrawnBlock
 from gemtui.ui.transcript.layout import Anchor, Layout, LayoutLine, Stops
-from gemtui.ui.transcript.message import draw_message, estimate
+from gemtui.ui.transcript.message import Drawn, DrawnBlock, draw_message, estimate
 
 EMPTY = Transcript.of(())
 GUESS_WIDTH = 80

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gemtui.text import cells
 from gemtui.ui.draw.theme import ASCII, UNICODE
-from gemtui.ui.sessions.stats_drawing import bar, shade
+from gemtui.ui.sessions.stats_screen import bar, shade
 
 NUMBERS = st.floats(min_value=0, max_value=1e12)
 

@@ -10,8 +10,7 @@ from gemtui.text import Clean
 from gemtui.transcript.model import Author, Text
 from gemtui.ui.draw.lines import Piece, fit, fit_end, plain, wrap, wrap_anywhere
 from gemtui.ui.draw.theme import Role, plain_look
-from gemtui.ui.transcript.drawing import Drawn
-from gemtui.ui.transcript.message import draw_message
+from gemtui.ui.transcript.message import Drawn, draw_message
 from tests.ui.transcript.samples import NOW, body, drawn, look, said
 
 

@@ -31,7 +31,7 @@ from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.screen import RunScreen
 from gemtui.ui.run.side import WriteList
-from gemtui.ui.sessions.history_screen import HistoryScreen
+from gemtui.ui.sessions.files_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE
 from tests.runs.test_listing import add_run

@@ -9,7 +9,7 @@ import pytest
 from gemtui.marks import MarkEdit, Marks
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.history_screen import HistoryScreen, WriteRow
+from gemtui.ui.sessions.files_screen import HistoryScreen, WriteRow
 from gemtui.ui.transcript.cursor import Cursor
 from tests.sessions import logs
 from tests.sessions.stores import append, marker, session, talk, uuid

@@ -15,7 +15,7 @@ from gemtui.extension.content import write
 from gemtui.extension.live import LiveSession
 from gemtui.paths import extension_dir, gemini_home, live_dir
 from gemtui.ui.draw.theme import ASCII, UNICODE
-from gemtui.ui.sessions.live_feed import follow_live
+from gemtui.ui.sessions.live import follow_live
 from tests.extension.live_files import hook_input, process, write_live
 from tests.extension.test_status import link
 from tests.hostile import ATTACK, CONTROLS
@@ -225,7 +225,7 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
 
 
 def test_no_two_states_have_the_same_sign() -> None:
-    from gemtui.ui.sessions.live_words import WORDS, live_glyph
+    from gemtui.ui.sessions.live import WORDS, live_glyph
 
     for glyphs in (UNICODE, ASCII):
         assert len({live_glyph(state, glyphs) for state in WORDS}) == len(WORDS)

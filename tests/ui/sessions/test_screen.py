@@ -12,7 +12,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.transcript.model import ToolCall, Transcript
 from gemtui.ui.kit.keys import acting
 from gemtui.ui.kit.text_view import RawScreen
-from gemtui.ui.sessions.loader import SessionLoader
+from gemtui.ui.sessions.read_pane import SessionLoader
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, copy_store, person
 

@@ -12,8 +12,7 @@ import pytest
 from gemtui.paths import config_file
 from gemtui.stats.activity import activities
 from gemtui.ui.sessions import stats_screen
-from gemtui.ui.sessions.stats_drawing import number
-from gemtui.ui.sessions.stats_screen import StatsScreen
+from gemtui.ui.sessions.stats_screen import StatsScreen, number
 from tests.patience import PATIENCE
 from tests.ui.people import NARROW, WIDE, copy_store, person
 

@@ -12,7 +12,7 @@ from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.listing import SessionRow
 from gemtui.sessions.catalog.summary import Flag
 from gemtui.sessions.catalog.vault_files import COPIES, in_tree
-from gemtui.ui.sessions import vault_feed
+from gemtui.ui.sessions import keeping
 from tests.sessions import logs
 from tests.sessions.stores import append, hashed, marker, session, talk, uuid
 from tests.ui.people import NARROW, Person, person
@@ -200,7 +200,7 @@ async def test_what_can_not_be_kept_is_said(chat: Path, other_file_system: Path)
 
 
 async def test_what_is_quiet_while_the_app_runs_is_copied(chat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vault_feed, "_AGAIN", 1.5)
+    monkeypatch.setattr(keeping, "_AGAIN", 1.5)
     monkeypatch.setattr(vault, "QUIET", 1)
     turn_on()
     async with person(chat.parents[3]) as me:

@@ -36,8 +36,7 @@ from gemtui.transcript.model import (
     Usage,
 )
 from gemtui.ui.draw.theme import UNICODE, Glyphs, Look, plain_look
-from gemtui.ui.transcript.drawing import Drawn
-from gemtui.ui.transcript.message import draw_message
+from gemtui.ui.transcript.message import Drawn, draw_message
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 AT = datetime(2026, 11, 21, 12, 4, tzinfo=UTC)

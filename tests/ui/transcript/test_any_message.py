@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from gemtui.text import clean
 from gemtui.transcript.model import Message, Text, ToolCall, ToolStatus
 from gemtui.ui.draw.theme import ASCII, UNICODE, Glyphs
-from gemtui.ui.transcript.drawing import Drawn
-from gemtui.ui.transcript.message import draw_message
+from gemtui.ui.transcript.message import Drawn, draw_message
 from tests.deep import some_of
 from tests.hostile import ATTACK, CONTROLS
 from tests.ui.transcript import anything

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from gemtui.transcript.model import Block, DiffDisplay, Image, Notice, NoticeLevel, Text, TextDisplay, ToolStatus
-from gemtui.ui.transcript.copy import copies_of_block, copy_of_block, copy_of_message, file_of, first_line
+from gemtui.ui.transcript.block_keys import copies_of_block, copy_of_block, copy_of_message, file_of, first_line
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, thought, tool
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemtui.transcript.model import Outline
-from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.layout import Anchor, Layout
+from gemtui.ui.transcript.message import Drawn
 from tests.ui.talks import outlines, plain_drawing
 
 SCREEN = 10

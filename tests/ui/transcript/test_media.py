@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gemtui.ui.transcript.media import NoViewer, opener
+from gemtui.ui.transcript.block_keys import NoViewer, opener
 from tests.sessions import logs, stores
 from tests.transcript.pictures import inline, png
 from tests.ui.people import NARROW, Person, person

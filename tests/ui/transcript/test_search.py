@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gemtui.transcript.search import find
-from gemtui.ui.transcript.drawing import Drawn
 from gemtui.ui.transcript.layout import LayoutLine
+from gemtui.ui.transcript.message import Drawn
 from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, match_spans, rendered_pattern
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, thought, tool

@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace as message_with
+from typing import Any
 
 from msgspec.structs import replace
 from rich.style import Style
@@ -16,18 +17,13 @@ from textual.message import Message
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
+from gemtui.jsonout import indented
 from gemtui.transcript.model import DiffDisplay, Transcript
 from gemtui.ui.draw.theme import ASCII, THEMES, UNICODE, Glyphs
-from gemtui.ui.kit.keys import Where, keys_of
-from gemtui.ui.kit.messages import (
-    BackRequested,
-    CopyRequested,
-    DroppedRequested,
-    FileRequested,
-    RawRequested,
-    SubagentRequested,
-)
-from gemtui.ui.transcript.search_bar import FindBar
+from gemtui.ui.kit.key_table import Where
+from gemtui.ui.kit.keys import keys_of
+from gemtui.ui.kit.messages import BackRequested, CopyRequested, DroppedRequested, FileRequested, SubagentRequested
+from gemtui.ui.transcript.search import FindBar
 from gemtui.ui.transcript.view import TranscriptView
 from tests.ui.talks import NOW, Talk, answer, long_talk, paragraphs, prompt, thought, tool
 
@@ -40,6 +36,7 @@ class Reading(App[None]):
         self.glyphs = glyphs
         self.clock = lambda: NOW
         self.said: list[Message] = []
+        self.shown: list[tuple[str, str]] = []
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = "gemtui-dark"
@@ -52,13 +49,19 @@ class Reading(App[None]):
         return self.screen_stack[0].query_one(TranscriptView)
 
     @on(CopyRequested)
-    @on(RawRequested)
     @on(FileRequested)
     @on(SubagentRequested)
     @on(BackRequested)
     @on(DroppedRequested)
     def keep(self, message: Message) -> None:
         self.said.append(message)
+
+    def show_message(self, text: str) -> None:
+        self.shown.append((text, ""))
+
+    def show_text(self, title: str, text: str, *, what: str) -> None:
+        del what
+        self.shown.append((title, text))
 
     def lines(self) -> list[str]:
         """The transcript's rows, without the scroll bar."""
@@ -472,20 +475,28 @@ async def test_of_several_pieces_of_code_one_is_chosen() -> None:
 # --- what it asks for --------------------------------------------------------------------------
 
 
-async def test_raw_file_subagent_and_dropped_are_asked_for() -> None:
+async def test_file_subagent_and_dropped_are_asked_for() -> None:
     change = DiffDisplay(diff="@@ -1 +7 @@\n-a\n+b\n", path="/src/a.py", name="a.py")
     talk = Talk(answer("a", replace(tool("t"), display=change), replace(tool("u"), agent_id="sub-1")))
     async with reading(talk) as (app, pilot):
-        await pilot.press("v", "o", "j", "enter", "full_stop", "o")
-        raw, file, agent, dropped = app.said
-        assert isinstance(raw, RawRequested)
-        assert (raw.spoken.id, raw.block) == ("a", talk.messages[0].blocks[0])
+        await pilot.press("o", "j", "enter", "full_stop", "o")
+        file, agent, dropped = app.said
         assert isinstance(file, FileRequested)
         assert (file.path, file.line) == ("/src/a.py", 7)
         assert isinstance(agent, SubagentRequested)
         assert agent.agent_id == "sub-1"
         assert isinstance(dropped, DroppedRequested)
         assert app.view.word == "no file here"
+
+
+async def test_the_record_of_a_message_or_a_call_is_shown_as_stored() -> None:
+    record: dict[str, Any] = {"id": "a", "toolCalls": [{"id": "t", "name": "ls"}]}
+    stored = message_with(answer("a", "world", tool("t"), tool("u")), original=record)
+    async with reading(Talk(prompt("p", "hello"), stored)) as (app, pilot):
+        await pilot.press("v", "j", "v", "j", "v", "j", "v")
+    whole = ("Record a", indented(record))
+    call = (f"{tool('t').name}, as stored", indented({"id": "t", "name": "ls"}))
+    assert app.shown == [("There is no stored record of this block.", ""), whole, call, whole]
 
 
 async def test_the_keys_of_a_search_act_only_in_a_search() -> None:

@@ -1,19 +1,30 @@
-"""Words and symbols for what sessions are doing."""
+"""What sessions in all terminals are doing: a watch on it, and its words and symbols."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing, suppress
+from pathlib import Path, PurePath
 
 from textual.content import Content
 from textual.style import Style
 
-from gemtui.extension.live import LiveSession, LiveState
+from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.notify import Notification
+from gemtui.paths import make_own_folder
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.ui.draw.theme import Glyphs, Role
 from gemtui.ui.kit.keys import BY_ID
+
+TICK = 2.0
+"""Seconds between checks that are made even without changes.
+
+They find processes that were killed, which changes no file.
+"""
+_STEP, _GATHER = 50, 200
+"""Milliseconds without changes before they are reported, and the longest delay."""
 
 WORDS = {
     LiveState.WAITING: ("waiting", Role.WARNING),
@@ -25,6 +36,55 @@ WORDS = {
 _NAME = 30
 """Maximum width of a project's name in cells."""
 _JUMP = "sessions.waiting"
+
+
+async def follow_live(show: Callable[[tuple[LiveSession, ...]], None]) -> None:
+    """Call `show` with all live sessions now and after each change, until cancelled.
+
+    A live session is one that a Gemini CLI process has open. `show` is called in the event loop.
+    """
+    folder = LiveFolder()
+    await asyncio.to_thread(_prepare, folder)
+    shown: tuple[LiveSession, ...] | None = None
+    async with aclosing(_stirs(folder.folder)) as stirs:
+        async for _ in stirs:
+            live = await asyncio.to_thread(folder.read)
+            if live != shown:
+                shown = live
+                show(live)
+
+
+def _prepare(live: LiveFolder) -> None:
+    """Create the folder to watch, and delete old files from it."""
+    with suppress(OSError):
+        make_own_folder(live.folder)
+    live.clear()
+
+
+async def _stirs(folder: Path) -> AsyncGenerator[None]:
+    """Yield right away, after every change in the folder, and every `TICK` seconds."""
+    from watchfiles import awatch  # slow, so not imported before the first rows are shown
+
+    yield
+    stop = asyncio.Event()
+    with suppress(OSError, RuntimeError, ValueError):  # watchfiles raises RuntimeError
+        async with aclosing(
+            awatch(
+                folder,
+                watch_filter=None,
+                recursive=False,
+                step=_STEP,
+                debounce=_GATHER,
+                rust_timeout=round(TICK * 1000),
+                yield_on_timeout=True,
+                stop_event=stop,
+            )
+        ) as changes:
+            async for _ in changes:
+                yield
+    while True:  # the folder can't be watched
+        await asyncio.sleep(TICK)
+        yield
 
 
 def live_glyph(state: LiveState, glyphs: Glyphs) -> str:

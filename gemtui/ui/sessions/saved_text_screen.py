@@ -13,7 +13,7 @@ from gemtui.ui.kit.dialogs import AskScreen, new_file_path, problem_of
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 
 
-class MadeTextScreen(FullScreen[None]):
+class SavedTextScreen(FullScreen[None]):
     """A screen that shows generated text and can save it to a file.
 
     `home`: Gemini CLI's folder, where gemtui must not write.

@@ -1,15 +1,18 @@
-"""The base class of the full-text search and the file list: search field and rows."""
+"""The scope and period of screens about many sessions, and those with a search field."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
+from textual.content import Content
 
-from gemtui.text import clean_line
+from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
@@ -18,27 +21,58 @@ from gemtui.ui.kit.screens import FullScreen
 Answer = TypeVar("Answer")
 
 
-class Typed(Protocol):
+class Period(NamedTuple):
+    """A period of time that ends now.
+
+    `days`: its length; None means all time.
+    """
+
+    words: str
+    days: int | None
+
+
+SPANS = (Period("all time", None), Period("30 days", 30), Period("7 days", 7), Period("24 hours", 1))
+
+
+def since(span: int, now: datetime) -> datetime | None:
+    """Return the start of the period with this index in `SPANS`, or None for all time."""
+    days = SPANS[span].days
+    return None if days is None else now - timedelta(days=days)
+
+
+def scope_parts(title: str, project: Path | None, span: int | None = None) -> list[Content]:
+    """Return the parts of a header: a title, the scope and the period.
+
+    `project`: the folder that the scope is limited to; None for all projects. `span`: the period's
+    index in `SPANS`; None for no period.
+    """
+    where = own("all projects") if project is None else short_path(project)
+    period = [] if span is None else [Content(SPANS[span].words)]
+    return [Content.styled(title, "bold"), Content(where), *period]
+
+
+@dataclass(slots=True)
+class ScreenState:
     """The state of such a screen, which a later screen restores.
 
     `text`: the search text. `everywhere`: whether all projects are in scope. `chosen`: the key of
     the row with the cursor.
     """
 
-    text: str
-    everywhere: bool
-    chosen: object
+    text: str = ""
+    everywhere: bool = True
+    chosen: object = None
 
 
-class TypedSearch(SteersRows, FullScreen[Answer]):
+class SearchedScreen(SteersRows, FullScreen[Answer]):
     """A screen with a search field above its rows.
 
-    `typed`: the state in which an earlier screen was left, to be restored. `project`: the project
+    `state`: the state in which an earlier screen was left, to be restored. `project`: the project
     that the rows can be limited to, or None.
     """
 
     AUTO_FOCUS = "Input"
-    typed: Typed
+    state: ScreenState
     project: Path | None
 
     @property
@@ -52,7 +86,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         `placeholder`: shown in the empty field. `complete`: suggests a completion for the text
         typed so far (see `Input`).
         """
-        line = clean_line(self.typed.text)
+        line = clean_line(self.state.text)
         yield from self.framed(
             Horizontal(
                 Static(own("/")), Input(line, placeholder=clean_line(placeholder), complete=complete), id="search-line"
@@ -65,7 +99,7 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         raise NotImplementedError
 
     def scope_changed(self) -> None:
-        """Search in the new scope, because `typed.everywhere` has changed."""
+        """Search in the new scope, because `state.everywhere` has changed."""
         raise NotImplementedError
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -82,24 +116,24 @@ class TypedSearch(SteersRows, FullScreen[Answer]):
         raise NotImplementedError
 
     def action_scope(self) -> None:
-        self.typed.everywhere = not self.typed.everywhere
+        self.state.everywhere = not self.state.everywhere
         self.scope_changed()
 
     def action_close(self) -> None:
         """Clear the search or, if there is none, go back to the sessions."""
-        if self.typed.text:
+        if self.state.text:
             self.query_one(Input).value = ""
         else:
             self.dismiss(None)
 
     def key_label(self, action: str) -> str | None:
         """Return "clear" for the key that would clear the search, or None for any other."""
-        return "clear" if action == "close" and self.typed.text else None
+        return "clear" if action == "close" and self.state.text else None
 
     @on(Input.Changed)
     def _search_typed(self, event: Input.Changed) -> None:
         event.stop()
-        if event.value != self.typed.text:
-            self.typed.text, self.typed.chosen = event.value, None
+        if event.value != self.state.text:
+            self.state.text, self.state.chosen = event.value, None
             self.find()
         self.refresh_bindings()

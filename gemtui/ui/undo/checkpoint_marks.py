@@ -1,0 +1,207 @@
+"""Checkpoints on the screen: which sessions, prompts and calls have some.
+
+The core's module about undo takes 0.2 s to import, so it is imported only when it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace as message_with
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from gemtui.errors import GemtuiError, UndoError
+from gemtui.paths import checkpoints_dir
+from gemtui.sessions.catalog.summary import Summary
+from gemtui.text import counted, relative
+from gemtui.transcript.model import Block, Message, Outline, ToolCall, Transcript
+from gemtui.transcript.tools import may_write
+
+if TYPE_CHECKING:
+    from gemtui.runs.undo.undo import Checkpointed, Prompt
+    from gemtui.ui.kit.app_base import AppBase
+
+_FILES = (".sqlite3", ".sqlite3-wal")
+"""The suffixes of the files that checkpoints are stored in."""
+
+
+class CheckpointMarks(NamedTuple):
+    """What to mark in a transcript.
+
+    `prompts`: the 1-based numbers of prompts before which there is a checkpoint. `calls`: the ids
+    of calls whose changes are in a checkpoint.
+    """
+
+    prompts: frozenset[int] = frozenset()
+    calls: frozenset[str] = frozenset()
+
+
+class MarkedTranscript:
+    """Marks the prompts and calls in a transcript that have checkpoints.
+
+    The outline of an unchanged message stays the same object, because views use its identity to
+    tell which messages have changed.
+    """
+
+    def __init__(self) -> None:
+        self.marks = CheckpointMarks()
+        self._outlines: dict[str, tuple[Outline, Outline]] = {}
+
+    def replace(self, marks: CheckpointMarks) -> bool:
+        """Set what to mark; return False if it is the same as before."""
+        if marks == self.marks:
+            return False
+        self.marks, self._outlines = marks, {}
+        return True
+
+    def mark(self, transcript: Transcript) -> Transcript:
+        """Return a transcript in which the prompts and calls are marked."""
+        if self.marks == CheckpointMarks():
+            return transcript
+        prompts, outlines, number = set[int](), list[Outline](), 0
+        for place, outline in enumerate(transcript.outlines):
+            if _counts(outline):
+                number += 1
+                if number in self.marks.prompts:
+                    prompts.add(place)
+            changed = place in prompts or self._may_mark(outline)
+            outlines.append(self._outline(outline) if changed else outline)
+
+        def read(place: int) -> Message:
+            message = transcript.read(place)
+            if place in prompts:
+                return message_with(message, checkpoint=True)
+            if self._may_mark(transcript.outlines[place]):
+                return message_with(message, blocks=tuple(map(self._block, message.blocks)))
+            return message
+
+        return Transcript(outlines=outlines, read=read, revision=transcript.revision)
+
+    def _may_mark(self, outline: Outline) -> bool:
+        return bool(self.marks.calls) and any(map(may_write, outline.tools))
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, ToolCall) and block.id in self.marks.calls:
+            return replace(block, checkpoint=True)
+        return block
+
+    def _outline(self, outline: Outline) -> Outline:
+        known = self._outlines.get(outline.id)
+        if known is None or known[0] is not outline:
+            known = self._outlines[outline.id] = outline, replace(outline)
+        return known[1]
+
+
+def read_checkpoints(session: Summary) -> Checkpointed:
+    """Return which of a session's prompts and calls have checkpoints.
+
+    If the checkpoints can't be read, the result is empty. Blocking: reads files.
+    """
+    from gemtui.runs.undo.undo import Checkpointed, checkpointed
+
+    try:
+        return checkpointed(session)
+    except (GemtuiError, OSError):
+        return Checkpointed()
+
+
+def shown_checkpoints(app: AppBase, session: str, transcript: Transcript) -> CheckpointMarks:
+    """Return which prompts and calls in a transcript have checkpoints.
+
+    `session`: the id of the stored session; the transcript may show only a part of it. If the
+    checkpoints can't be read, the result is empty. Blocking: reads files.
+    """
+    from gemtui.runs.undo.undo import prompts_of
+
+    try:
+        summary = find_stored(app, session)
+        first = prompt_at(transcript, 0)(prompts_of(summary))
+    except (GemtuiError, OSError):
+        return CheckpointMarks()
+    before, found = first - 1, read_checkpoints(summary)
+    prompts = frozenset(each - before for each in found.prompts if each > before)
+    return CheckpointMarks(prompts, found.calls)
+
+
+class CheckpointedSessions:
+    """The ids of sessions with checkpoints, read again only if the files have changed."""
+
+    def __init__(self) -> None:
+        self._seen: Mapping[Path, int] | None = None
+
+    def read(self) -> frozenset[str] | None:
+        """Return the ids, or None if they are the same as before or can't be read.
+
+        Blocking: call this on a background thread.
+        """
+        from gemtui.runs.undo.undo import sessions_with_checkpoints
+
+        try:
+            files = (each for each in checkpoints_dir().glob("*/*") if not each.is_dir())
+            seen = {each: each.stat().st_mtime_ns for each in files if each.suffix in _FILES}
+            if seen == self._seen:
+                return None
+            self._seen = seen
+            return sessions_with_checkpoints()
+        except OSError:
+            return None
+
+
+def undo_words(session: Summary, now: datetime) -> str:
+    """Return words that say how a session's changes can be undone.
+
+    They are shown among the facts about the session. Blocking: call this on a background thread.
+    """
+    found = read_checkpoints(session)
+    if found.newest is not None:
+        words = f"{counted(found.total, 'checkpoint')}, the newest {relative(found.newest, now)}"
+        return f"files and chat; {words}"
+    if session.files_written:
+        return "chat, and files written by file tools (not by shell commands)"
+    return "chat only; no written files are known"
+
+
+Number = Callable[[Sequence["Prompt"]], int]
+"""A function that chooses one of a session's prompts; returns its 1-based number.
+
+It may raise UndoError.
+"""
+
+
+def prompt_at(transcript: Transcript, message: int) -> Number:
+    """Return a function that finds the prompt to which a message belongs.
+
+    A message before the first prompt belongs to the first one. `message`: the message's index in
+    the transcript. The returned function takes all of the session's prompts and returns the
+    prompt's number. It looks for the transcript's prompts among them, from the end, because the
+    transcript may show only a part of the session.
+    """
+    shown = [(place, outline) for place, outline in enumerate(transcript.outlines) if _counts(outline)]
+    words = [outline.excerpt for _, outline in shown]
+    at = max(0, sum(place <= message for place, _ in shown) - 1)
+
+    def number(prompts: Sequence[Prompt]) -> int:
+        stored = [each.text for each in prompts]
+        for first in reversed(range(len(stored) - len(words) + 1)):
+            if words and stored[first : first + len(words)] == words:
+                return first + at + 1
+        if words and stored.count(words[at]) == 1:
+            return stored.index(words[at]) + 1
+        raise UndoError("this prompt is not in the stored session")
+
+    return number
+
+
+def _counts(outline: Outline) -> bool:
+    """Return whether a message is a prompt that is still part of the conversation."""
+    return outline.prompt and outline.dropped is None
+
+
+def find_stored(app: AppBase, session: str) -> Summary:
+    """Return the stored session with this id. Raises GemtuiError, OSError."""
+    from gemtui.sessions.catalog.index import Index
+
+    return Index(app.start.home, cache=app.start.cache).find(session)
