@@ -33,6 +33,7 @@ from gemtui.agent.run_folder import (
     Abort,
     About,
     Exit,
+    Limit,
     Owner,
     ProcessId,
     Request,
@@ -40,7 +41,7 @@ from gemtui.agent.run_folder import (
     open_private,
 )
 from gemtui.agent.settings import settings_problems, settings_unread, system_settings
-from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.trust import folder_settings
 from gemtui.agent.wire import parse_line
 from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
@@ -132,7 +133,7 @@ class GeminiRun:
         if self.folder.exit() is not None:
             return True
         if self._supervisor is None:
-            lives = self.folder.is_starting() or owner_lives(self.folder.owner())
+            lives = is_supervised(self.folder)
         else:  # the guardian, which is the supervisor's parent
             lives = self._supervisor.poll() is None or owner_lives(self.folder.owner())
         return lives or self.folder.exit() is not None
@@ -255,16 +256,16 @@ class GeminiRun:
         return Ending(
             code=ended.code,
             aborted=ended.aborted,
-            limit=Limit.of(ended.limit),
+            limit=ended.limit,
             limit_seconds=self._limit_seconds(ended.limit),
             limit_words=ended.limit_words,
             stderr=last_words(self.folder.stderr),
             problem=ended.problem,
         )
 
-    def _limit_seconds(self, limit: str | None) -> float:
+    def _limit_seconds(self, limit: Limit | None) -> float:
         request = self.request
-        return (request.idle_timeout if limit == "idle" else request.timeout) or 0
+        return (request.idle_timeout if limit is Limit.IDLE else request.timeout) or 0
 
     async def wait(self) -> Exit:
         """Wait until the run has ended, and return how it ended."""
@@ -283,6 +284,11 @@ def owner_lives(owner: Owner | None) -> bool:
     if owner is None:
         return False
     return bool(process_tree.still_running((ProcessId(pid=owner.pid, began=owner.began),)))
+
+
+def is_supervised(folder: RunFolder) -> bool:
+    """Return whether a run's supervisor is alive, or may not have been recorded yet."""
+    return folder.is_starting() or owner_lives(folder.owner())
 
 
 class UnguardedAdapter:
@@ -342,12 +348,27 @@ class UnguardedAdapter:
         May take seconds, because it runs the CLI. Raises CliNotFound if there is no usable CLI.
         """
         found = self.detect()
-        cli, version = found.program(), found.version
+        return self._machine(found.program(), found.capabilities, found.version, cwd)
+
+    def planned_machine(self, cwd: Path | None = None) -> tuple[Machine, str]:
+        """Return what a command in `cwd` depends on, and a note if no CLI is usable.
+
+        Without a usable CLI, the newest known version is assumed; with one, the note is "". May
+        take seconds, because it runs the CLI.
+        """
+        try:
+            return self.machine(cwd), ""
+        except CliNotFound as error:
+            why = "no Gemini CLI is installed" if str(error) == NOT_FOUND else str(error)
+            note = f"{why}: these options are for version {CHECKED_AGAINST}"
+            return self._machine(Path("gemini"), NEWEST, CHECKED_AGAINST, cwd), note
+
+    def _machine(self, cli: Path, capabilities: Capabilities, version: str | None, cwd: Path | None) -> Machine:
         folder = cwd or current_folder()
         settings = folder_settings(folder, self._environ, for_run=True)
         return Machine(
             cli=cli,
-            capabilities=found.capabilities,
+            capabilities=capabilities,
             environ=self._environ,
             user_policies=settings.user_policies(folder),
             settings=settings,
@@ -562,29 +583,3 @@ def _supervise(folder: RunFolder, environ: Mapping[str, str], guard: Guard | Non
         )
     finally:
         os.close(words)
-
-
-def planned_machine(
-    adapter: UnguardedAdapter, cwd: Path | None = None, environ: Mapping[str, str] = os.environ
-) -> tuple[Machine, str]:
-    """Return what a command in `cwd` depends on, and a note if no CLI is usable.
-
-    Without a usable CLI, the newest known version is assumed; with one, the note is "". May take
-    seconds, because it runs the CLI.
-    """
-    try:
-        return adapter.machine(cwd), ""
-    except CliNotFound as error:
-        folder = cwd or current_folder()
-        settings = folder_settings(folder, environ, for_run=True)
-        machine = Machine(
-            cli=Path("gemini"),
-            capabilities=NEWEST,
-            environ=environ,
-            user_policies=settings.user_policies(folder),
-            settings=settings,
-            system_settings=system_settings(environ, version=CHECKED_AGAINST),
-            settings_unread=settings_unread(adapter.runs / SETTINGS, version=CHECKED_AGAINST),
-        )
-        why = "no Gemini CLI is installed" if str(error) == NOT_FOUND else str(error)
-        return machine, f"{why}: these options are for version {CHECKED_AGAINST}"

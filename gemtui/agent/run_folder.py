@@ -60,6 +60,31 @@ class Abort(StrEnum):
     """SIGKILL to the whole tree at once."""
 
 
+class Limit(StrEnum):
+    """gemtui's own limits that can end a run, as exit records name them."""
+
+    TIMEOUT = "timeout"
+    IDLE = "idle"
+    """The run printed nothing for too long."""
+    TURNS = "turns"
+    """The turn limit, which gemtui enforces if the CLI won't do so itself."""
+    BUDGET = "budget"
+    """The run's or the day's budget is used up."""
+
+    @property
+    def code(self) -> str:
+        """The code of the error event that reports the limit."""
+        return _CODES[self]
+
+
+_CODES = {
+    Limit.TIMEOUT: "GEMINI_TIMEOUT",
+    Limit.IDLE: "GEMINI_IDLE_TIMEOUT",
+    Limit.TURNS: "GEMINI_MAX_TURNS",
+    Limit.BUDGET: "GEMINI_BUDGET",
+}
+
+
 class About(TypedDict, total=False):
     """Facts about a run, for the list of runs and for screens that attach to the run."""
 
@@ -154,7 +179,7 @@ class Exit:
     * `code`: as in `Popen.returncode`, where a negative number is a signal. None if the process was
       not started or its end was not observed; then `problem` says why.
     * `aborted`: whether the run was asked to end. `killed`: whether SIGKILL was needed.
-    * `limit`: "timeout", "idle", "turns" or "budget" if a limit ended the run.
+    * `limit`: the limit that ended the run, if any.
     * `limit_words`: for a budget, what was used up, as text for the user.
     * `ended_others`: the number of left-over processes that were ended.
     * `left`: the processes that could not be ended.
@@ -165,7 +190,7 @@ class Exit:
     ended: datetime | None
     aborted: bool = False
     killed: bool = False
-    limit: str | None = None
+    limit: Limit | None = None
     limit_words: str = ""
     problem: str | None = None
     ended_others: int = 0

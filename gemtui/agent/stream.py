@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from gemtui.agent import wire
@@ -31,6 +30,7 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.output import Malformed, Parsed, TurnLimit
+from gemtui.agent.run_folder import Limit
 from gemtui.policy.model.tool_catalog import is_known
 from gemtui.transcript import tool_output
 from gemtui.transcript.parts import Part, mapping, string
@@ -45,23 +45,6 @@ _SHELL = 128
 """The number that a shell adds to a signal's number to get an exit code."""
 _HANDED_OVER = re.compile(r"Agent execution blocked: (.*)", re.DOTALL)
 _FIRST_HTTP = 400 - 256
-
-
-class Limit(StrEnum):
-    """gemtui's own limits that can end a run."""
-
-    TIMEOUT = "GEMINI_TIMEOUT"
-    IDLE = "GEMINI_IDLE_TIMEOUT"
-    TURNS = "GEMINI_MAX_TURNS"
-    """The turn limit, which gemtui enforces if the CLI won't do so itself."""
-    BUDGET = "GEMINI_BUDGET"
-    """The run's or the day's budget is used up."""
-
-    @classmethod
-    def of(cls, word: str | None) -> Limit | None:
-        """Return the limit named in an exit record; None if the word names no limit."""
-        words = {"timeout": cls.TIMEOUT, "idle": cls.IDLE, "turns": cls.TURNS, "budget": cls.BUDGET}
-        return words.get(word or "")
 
 
 _FAILURES = (Limit.TIMEOUT, Limit.IDLE, Limit.BUDGET)
@@ -344,8 +327,8 @@ class Stream:
             yield ErrorSaid(message=ending.problem, code="GEMINI_STREAM_ERROR", recoverable=False)
         elif ending.aborted or self._cut_at_turn(ending):
             return
-        elif ending.limit in _FAILURES:
-            yield ErrorSaid(message=_limit_words(ending), code=ending.limit, recoverable=False)
+        elif ending.limit is not None and ending.limit in _FAILURES:
+            yield ErrorSaid(message=_limit_words(ending), code=ending.limit.code, recoverable=False)
         elif self._result is not None:
             yield from self._result_error(self._result, ending)
         elif ending.code == 0:

@@ -31,7 +31,7 @@ import psutil
 
 from gemtui.agent import process_tree
 from gemtui.agent.output import TurnWatch
-from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Owner, Request, RunFolder, open_private
+from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Limit, Owner, Request, RunFolder, open_private
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
@@ -154,7 +154,7 @@ class Supervisor:
         self._keeper: RunKeeper | None = None
         self._trouble: str | None = None
         self._asked: Abort | None = None
-        self._limit: str | None = None
+        self._limit: Limit | None = None
         self._limit_words = ""
         self._killed = False
         self._ended_others = 0
@@ -329,11 +329,11 @@ class Supervisor:
             return True
         timeout, idle = self.request.timeout, self.request.idle_timeout
         if timeout is not None and elapsed >= timeout:
-            self._limit = "timeout"
+            self._limit = Limit.TIMEOUT
         elif idle is not None and self._silence() >= idle:
-            self._limit = "idle"
+            self._limit = Limit.IDLE
         elif self._turns.last_is_over():
-            self._limit = "turns"
+            self._limit = Limit.TURNS
         else:
             self._look_at_budget()
         return self._limit is not None
@@ -348,7 +348,7 @@ class Supervisor:
             self._write_down(error)
             words = f"The cost of this run can't be determined: {error}"
         if words is not None:
-            self._limit, self._limit_words = "budget", words
+            self._limit, self._limit_words = Limit.BUDGET, words
 
     def _how(self) -> Abort | None:
         """Return how to end the run; None if its end has not been requested.

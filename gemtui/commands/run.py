@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from gemtui.agent.command import Command, command_of
-from gemtui.agent.gemini import GeminiRun, UnguardedAdapter, planned_machine, unstarted
+from gemtui.agent.gemini import GeminiRun, UnguardedAdapter, unstarted
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import tail
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, stdout_encoding
@@ -458,7 +458,7 @@ def flags(name: str, **words: Any) -> int:
     policies = (name, *given.options.get("policies", ()))
     options = options_of({**given.options, "policies": policies})
     adapter = UnguardedAdapter()
-    machine, missing = planned_machine(adapter, options.cwd)
+    machine, missing = adapter.planned_machine(options.cwd)
     folder, cwd = adapter.runs / str(uuid.uuid4()), options.cwd or current_folder()
     command = command_of("", options, machine, folder=folder, session_id=None)
     command = replace(command, notes=(*([missing] if missing else []), *command.notes))

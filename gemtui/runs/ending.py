@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.stream import Limit
+from gemtui.agent.run_folder import Limit
 
 
 class RunState(StrEnum):
@@ -75,13 +75,12 @@ _OF_LIMIT: Mapping[Limit | None, Status] = {
 }
 
 
-def status_of(done: DoneStatus, *, complete: bool, limit: str | None) -> Status:
+def status_of(done: DoneStatus, *, complete: bool, limit: Limit | None) -> Status:
     """Return how a run ended, judging only by the last event of its output.
 
-    `complete`: whether the run reported a result. `limit`: the limit that ended the run, as
-    `Limit.of` reads it.
+    `complete`: whether the run reported a result. `limit`: the limit that ended the run, if any.
     """
-    if (status := _OF_LIMIT.get(Limit.of(limit))) is not None:
+    if (status := _OF_LIMIT.get(limit)) is not None:
         return status
     if done is DoneStatus.SUCCESS and not complete:
         return Status.INCOMPLETE

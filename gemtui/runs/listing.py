@@ -25,11 +25,11 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.approval import GateFolder
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import GeminiRun, owner_lives
+from gemtui.agent.gemini import GeminiRun, is_supervised
 from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import Exit, RunFolder
-from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.stream import Ending, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
 from gemtui.kept.resume_guard import ResumeGuard
@@ -463,7 +463,7 @@ def _made(folder: RunFolder) -> datetime | None:
 
 
 def _state(folder: RunFolder) -> RunState:
-    if folder.is_starting() or owner_lives(folder.owner()):
+    if is_supervised(folder):
         return RunState.RUNNING
     return RunState.ENDED if folder.exit() is not None else RunState.LOST
 
@@ -477,7 +477,7 @@ def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, b
     for line in _edges(folder.stdout):
         for _ in stream.feed(line):
             pass
-    ending = Ending(code=ended.code, aborted=ended.aborted, limit=Limit.of(ended.limit), problem=ended.problem)
+    ending = Ending(code=ended.code, aborted=ended.aborted, limit=ended.limit, problem=ended.problem)
     *_, done = stream.finish(ending)
     assert isinstance(done.payload, Done)
     return done.payload.status, bool((done.metadata or {}).get("complete"))

@@ -27,8 +27,7 @@ from gemtui.agent.approval import SAID_NO
 from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, ResultStatus, TextSaid, ToolResult, ToolUse
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.output import meaningful_lines
-from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.agent.stream import Limit
+from gemtui.agent.run_folder import Limit, Request, RunFolder
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
 from gemtui.files import changed_at, read_small
@@ -357,9 +356,9 @@ def _turn_limit(progress: RunProgress) -> RunOutcome:
 def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
     fatal = [error for error in progress.errors if not error.recoverable]
     last = fatal[-1] if fatal else None
-    if last is not None and last.code in (Limit.TIMEOUT, Limit.IDLE):
+    if last is not None and last.code in (Limit.TIMEOUT.code, Limit.IDLE.code):
         return _timed_out(last, stderr)
-    if last is not None and last.code == Limit.BUDGET:
+    if last is not None and last.code == Limit.BUDGET.code:
         return _over_budget(last)
     said = last.message if last else ""
     cause = cause_of(said, meaningful_lines(stderr), progress.exit_code)
@@ -381,7 +380,7 @@ def _failed(progress: RunProgress, stderr: str) -> RunOutcome:
 
 
 def _timed_out(error: ErrorSaid, stderr: str) -> RunOutcome:
-    idle = error.code == Limit.IDLE
+    idle = error.code == Limit.IDLE.code
     limit = "the idle timeout" if idle else "the timeout"
     return RunOutcome(
         status=Status.TIMEOUT,

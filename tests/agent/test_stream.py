@@ -25,7 +25,8 @@ from gemtui.agent.events import (
     ToolUse,
 )
 from gemtui.agent.output import NdjsonReader, Parsed
-from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.run_folder import Limit
+from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.wire import WireDelta, parse_line
 
 STREAMS = Path(__file__).parent.parent / "data" / "streams"
@@ -212,8 +213,8 @@ def test_nothing_after_the_result_counts() -> None:
         (Ending(code=53), DoneStatus.MAX_TURNS, None),
         (Ending(code=-15), DoneStatus.INTERRUPTED, None),
         (Ending(code=0, aborted=True), DoneStatus.INTERRUPTED, None),
-        (Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10), DoneStatus.ERROR, Limit.TIMEOUT),
-        (Ending(code=-15, limit=Limit.IDLE, limit_seconds=60), DoneStatus.ERROR, Limit.IDLE),
+        (Ending(code=-15, limit=Limit.TIMEOUT, limit_seconds=10), DoneStatus.ERROR, Limit.TIMEOUT.code),
+        (Ending(code=-15, limit=Limit.IDLE, limit_seconds=60), DoneStatus.ERROR, Limit.IDLE.code),
         (Ending(code=None, problem="spawn gemini ENOENT"), DoneStatus.ERROR, "GEMINI_STREAM_ERROR"),
     ],
 )

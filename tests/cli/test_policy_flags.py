@@ -77,6 +77,16 @@ def test_without_a_cli_the_words_are_those_of_the_newest(no_cli: None, gemtui: G
     assert f"--policy={policies}/careful.toml < prompt.txt" in answer.out
 
 
+def test_without_a_cli_settings_that_can_t_be_read_are_named(
+    no_cli: None, gemtui: Gemtui, policies: Path, tmp_path: Path
+) -> None:
+    settings = tmp_path / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{")
+    answer = gemtui("policy", "flags", "careful", "-C", tmp_path)
+    assert f"{settings} can't be read" in answer.out
+
+
 def test_the_script_can_be_run_as_it_is(fake_cli: FakeCli, gemtui: Gemtui, policies: Path, tmp_path: Path) -> None:
     fake_cli("stdin")
     project = tmp_path / "it's a project"

@@ -120,6 +120,12 @@ def test_copied_lines_ask_nobody_and_are_free_to_nothing(tmp_path: Path) -> None
     assert GATE not in rerun_line(request, folder)
 
 
+@pytest.mark.parametrize(("value", "corrects"), [(None, False), (True, False), (False, True), (0, True)])
+def test_a_model_may_rewrite_texts_wherever_the_check_says_so(value: object, corrects: bool) -> None:
+    setup = Setup(workspace=Path("/nowhere"), settings={"tools": {"disableLLMCorrection": value}})
+    assert GatePolicy(Policy(), setup, ApprovalMode.DEFAULT).corrects is corrects
+
+
 def gate(text: str, mode: ApprovalMode = ApprovalMode.DEFAULT) -> GatePolicy:
     return GatePolicy(Policy.parse(text), Setup(workspace=Path("/nowhere")), mode)
 

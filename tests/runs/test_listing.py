@@ -17,7 +17,7 @@ import pytest
 from gemtui.agent.approval import ApprovalRequest, GateFolder
 from gemtui.agent.events import DoneStatus
 from gemtui.agent.gemini import UnguardedAdapter
-from gemtui.agent.run_folder import RUN_TAG, About, Exit, Owner, Request, RunFolder
+from gemtui.agent.run_folder import RUN_TAG, About, Exit, Limit, Owner, Request, RunFolder
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
 
@@ -81,7 +81,7 @@ def test_what_a_folder_tells(tmp_path: Path) -> None:
         (INIT + OK, Exit(code=53, started=BEGAN, ended=BEGAN), "max_turns", True),
         (INIT, Exit(code=41, started=BEGAN, ended=BEGAN), "error", False),
         (INIT + OK, Exit(code=0, started=BEGAN, ended=BEGAN, aborted=True), "interrupted", False),
-        (INIT, Exit(code=-9, started=BEGAN, ended=BEGAN, limit="idle"), "error", False),
+        (INIT, Exit(code=-9, started=BEGAN, ended=BEGAN, limit=Limit.IDLE), "error", False),
         ("", Exit(code=None, started=None, ended=None, problem="spawn"), "error", False),
         (INIT + "x" * 300_000 + "\n" + OK, None, "success", True),
         (INIT + '{"a":"' + "x" * 70_000 + '"}\n' + OK, None, "success", True),

@@ -14,8 +14,8 @@ import pytest
 from gemtui.agent.approval import ALTERED, MOVED, PASSED, UNGATED
 from gemtui.agent.fold import Fold
 from gemtui.agent.output import NdjsonReader
-from gemtui.agent.run_folder import About, Request
-from gemtui.agent.stream import Ending, Limit, Stream
+from gemtui.agent.run_folder import About, Limit, Request
+from gemtui.agent.stream import Ending, Stream
 from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.ending import Status
 from gemtui.runs.outcome import RunOutcome, RunProgress, plain_message, refusal_words, retry_words

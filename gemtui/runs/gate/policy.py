@@ -21,7 +21,7 @@ from gemtui.calls import later_files, paths
 from gemtui.calls.effect import EDIT, SHELL, WRITE, Effect, EffectKind
 from gemtui.calls.git_repository import why_not_searched
 from gemtui.calls.later_files import agents_that_start, is_program, starts_it
-from gemtui.calls.setting_effects import BROWSER_AGENT
+from gemtui.calls.setting_effects import BROWSER_AGENT, lets_model_correct
 from gemtui.calls.shell import unasked
 from gemtui.files import resolved
 from gemtui.paths import gemini_home, setting_paths
@@ -120,8 +120,7 @@ class GatePolicy:
         self._searched = tuple(map(resolved, roots_of(setup))) or self._folders
         self._settings = setup.settings
         self._rule_places = (*map(resolved, policies), *self._named_policies())
-        tools = setup.settings.get("tools")
-        self.corrects = isinstance(tools, Mapping) and tools.get("disableLLMCorrection") is False
+        self.corrects = lets_model_correct(at(setup.settings, "tools", "disableLLMCorrection"))
         """Whether the CLI may let another model correct text before it is written."""
         self._asked = Engine(for_everybody(policy), mode=mode, interactive=True, setup=setup)
         self._unasked = Engine(policy, mode=mode, setup=setup)

@@ -444,8 +444,8 @@ def _goes_on(run: str) -> bool:
     The modules that know this are imported here, because a supervisor needs them only to remove old
     checkpoints, and they would double the number of its imports.
     """
-    from gemtui.agent.gemini import owner_lives
+    from gemtui.agent.gemini import is_supervised
     from gemtui.runs.listing import runs_dir
 
     folder = RunFolder(runs_dir() / run)
-    return folder.exit() is None and (folder.is_starting() or owner_lives(folder.owner()))
+    return folder.exit() is None and is_supervised(folder)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemtui.agent.command import Machine
-from gemtui.agent.gemini import planned_machine
 from gemtui.errors import GemtuiError
 from gemtui.policy.check.pitfalls import mode_findings
 from gemtui.policy.edit.store import Origin, PolicyFile
@@ -73,7 +72,7 @@ class PolicyEditor:
                 self._app.show_message(problem, problem=True)
         if found != draft.around:
             draft.set_context(found)
-        self._machine = await asyncio.to_thread(planned_machine, self._app.adapter, self.folder)
+        self._machine = await asyncio.to_thread(self._app.adapter.planned_machine, self.folder)
         self._changed()
 
     def preview(self) -> CommandPreview:

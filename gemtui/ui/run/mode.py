@@ -322,12 +322,12 @@ def _waiting(place: Path) -> int:
         return 0
     if not runs:
         return 0
-    from gemtui.agent.gemini import owner_lives
+    from gemtui.agent.gemini import is_supervised
     from gemtui.agent.prompt_queue import PromptQueue
     from gemtui.agent.run_folder import RunFolder
 
     folders = map(RunFolder, runs)
-    ended = (run for run in folders if not run.is_starting() and not owner_lives(run.owner()))
+    ended = (run for run in folders if not is_supervised(run))
     return sum(PromptQueue.of(run).undelivered() for run in ended)
 
 
