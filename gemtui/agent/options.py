@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import Enum, StrEnum, auto
+from enum import Enum, auto
 from functools import cache
 from math import inf
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from gemtui.agent.approval import Approve, Away
 from gemtui.errors import OptionError
@@ -63,7 +62,7 @@ def _never(_value: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class RunOption:
     """The declaration of a run option.
 
@@ -80,8 +79,7 @@ class RunOption:
     * `kept`: where the value is saved.
     * `dangerous`: returns whether a value lets commands run unasked, or trusts a folder that the
       user hasn't trusted. `danger`: a description of such a value.
-    * `name`, `default`, `values`: derived from the field. `kind` is derived from the field's type
-      unless it is given.
+    * `name`: the field's name. `kind`, `default`, `values`: given by the kinds of options below.
     """
 
     help: str
@@ -100,36 +98,210 @@ class RunOption:
     dangerous: Callable[[Any], bool] = _never
     danger: str = ""
     name: str = ""
-    kind: OptionKind = OptionKind.OBJECT
-    default: Any = None
-    values: tuple[str, ...] = ()
+    kind: ClassVar[OptionKind] = OptionKind.OBJECT
+    default: ClassVar[Any] = None
+    values: ClassVar[tuple[str, ...]] = ()
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError for a value of the right type that can't be used."""
 
 
-def option_kind(wanted: Any, about: object = None) -> tuple[OptionKind, tuple[str, ...]]:
-    """Return the kind of option that a field holds and, for a choice, its values.
+Given = TypeVar("Given")
+Value = TypeVar("Value")
+AnyPath = str | os.PathLike[str]
 
-    `wanted`: the field's type. `about`: its declaration, which may name the kind itself.
+
+@dataclass(kw_only=True, eq=False)
+class _Field(RunOption, Generic[Given, Value]):
+    """A field of `AgentOptions`: accepts values of type `Given` and keeps them as `Value`.
+
+    It is a descriptor, so that the constructor that a type checker sees accepts what the field
+    accepts. `types`: the types that a given value may have; None is always accepted.
     """
-    if isinstance(about, RunOption) and about.kind is not OptionKind.OBJECT:
-        return about.kind, ()
-    kinds = get_args(wanted) if isinstance(wanted, UnionType) else (wanted,)
-    for kind in kinds:
-        if kind in _KINDS:
-            return _KINDS[kind], ()
-        if isinstance(kind, type) and issubclass(kind, StrEnum):
-            return OptionKind.CHOICE, tuple(kind)
-    return OptionKind.OBJECT, ()
+
+    types: ClassVar[tuple[type, ...]] = (object,)
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, options: object | None, _owner: type) -> Value:
+        found: Value = self.default if options is None else options.__dict__[self.name]
+        return found
+
+    def __set__(self, options: object, value: Given) -> None:
+        _require(self.name, value, self.types)
+        options.__dict__[self.name] = self.kept_as(value)
+
+    def kept_as(self, value: Given) -> Value:
+        """Convert a value to the type of the field, or raise OptionError."""
+        return cast(Value, value)
 
 
-_KINDS: Mapping[Any, OptionKind] = {
-    bool: OptionKind.SWITCH,
-    int: OptionKind.NUMBER,
-    float: OptionKind.SECONDS,
-    str: OptionKind.TEXT,
-    Path: OptionKind.PATH,
-    tuple[str, ...]: OptionKind.NAMES,
-    tuple[Path, ...]: OptionKind.PATHS,
-}
+class TextOption(_Field[str | None, str | None]):
+    """A text."""
+
+    kind = OptionKind.TEXT
+    types = (str,)
+
+
+class NumberOption(_Field[int | None, int | None]):
+    """An integer that isn't negative."""
+
+    kind = OptionKind.NUMBER
+    types = (int,)
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError for a negative number."""
+        if value < 0:
+            raise _wrong(self.name, f"must be 0 or more, not {value}")
+
+
+class SecondsOption(_Field[float | None, float | None]):
+    """A time limit of more than 0 seconds."""
+
+    kind = OptionKind.SECONDS
+    types = (int, float)
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError for a time limit that isn't more than 0 seconds."""
+        if not value > 0:
+            raise _wrong(self.name, f"must be more than 0 seconds, not {value}")
+
+
+class DollarsOption(_Field[float | None, float | None]):
+    """An amount of more than 0 US dollars."""
+
+    kind = OptionKind.DOLLARS
+    types = (int, float)
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError for an amount that isn't more than 0 dollars."""
+        if not 0 < value < inf:
+            raise _wrong(self.name, f"must be more than 0 dollars, not {value}")
+
+
+class SwitchOption(_Field[bool, bool]):
+    """A switch, which is off by default."""
+
+    kind = OptionKind.SWITCH
+    types = (bool,)
+    default = False
+
+
+class ModeOption(_Field[ApprovalMode | str | None, ApprovalMode | None]):
+    """An approval mode, which may be given by its name."""
+
+    kind = OptionKind.CHOICE
+    types = (str,)
+    values = tuple(ApprovalMode)
+
+    def kept_as(self, value: ApprovalMode | str | None) -> ApprovalMode | None:
+        """Return the mode with this name."""
+        return None if value is None else approval_mode(value)
+
+
+class AwayOption(_Field[Away | str, Away]):
+    """How to treat questions while nobody is there."""
+
+    kind = OptionKind.CHOICE
+    types = (str,)
+    values = tuple(Away)
+    default = Away.WAIT
+
+    def kept_as(self, value: Away | str) -> Away:
+        """Return the value with this name."""
+        try:
+            return Away(value)
+        except ValueError:
+            raise OptionError(f"away must be one of {', '.join(Away)}, not {value!r}") from None
+
+
+class PathOption(_Field[AnyPath | None, Path | None]):
+    """A path, which may be given as a string, where `~` is the home directory."""
+
+    kind = OptionKind.PATH
+    types = (str, os.PathLike)
+
+    def kept_as(self, value: AnyPath | None) -> Path | None:
+        """Return the path."""
+        return None if value is None else typed_path(value)
+
+
+class PathsOption(_Field[Iterable[AnyPath], tuple[Path, ...]]):
+    """Paths, which may be given as strings."""
+
+    kind = OptionKind.PATHS
+    default = ()
+
+    def kept_as(self, value: Iterable[AnyPath]) -> tuple[Path, ...]:
+        """Return the paths."""
+        items = _items(self.name, value)
+        for at, path in enumerate(items):
+            _require(f"{self.name}[{at}]", path, PathOption.types)
+        return tuple(map(typed_path, items))
+
+
+class NamesOption(_Field[Iterable[str], tuple[str, ...]]):
+    """Names, such as those of tools."""
+
+    kind = OptionKind.NAMES
+    default = ()
+
+    def kept_as(self, value: Iterable[str]) -> tuple[str, ...]:
+        """Return the names."""
+        return _names(self.name, value)
+
+
+class AllOrNamesOption(_Field[Iterable[str] | None, tuple[str, ...] | None]):
+    """Names of tools; None means all tools, () means none."""
+
+    kind = OptionKind.NAMES
+
+    def kept_as(self, value: Iterable[str] | None) -> tuple[str, ...] | None:
+        """Return the names."""
+        return None if value is None else _names(self.name, value)
+
+
+class VariablesOption(_Field[Mapping[str, str] | None, Mapping[str, str]]):
+    """Environment variables."""
+
+    types = (Mapping,)
+
+    def kept_as(self, value: Mapping[str, str] | None) -> Mapping[str, str]:
+        """Return a copy of the variables."""
+        for pair in (found := dict(value or {})).items():
+            if not all(isinstance(word, str) for word in pair):
+                raise OptionError(f"{self.name} must map strings to strings, not {pair!r}")
+        return found
+
+
+class CallbackOption(_Field[Approve | None, Approve | None]):
+    """A function that answers questions."""
+
+    def kept_as(self, value: Approve | None) -> Approve | None:
+        """Return the function."""
+        if value is not None and not callable(value):
+            raise OptionError(f"{self.name} must be a function, not {value!r}")
+        return value
+
+
+class EventOption(_Field[asyncio.Event | None, asyncio.Event | None]):
+    """An event."""
+
+
+@dataclass(kw_only=True, eq=False)
+class LevelsOption(_Field[PermissionPolicy | None, PermissionPolicy | None]):
+    """Permission levels, each of which is an option of its own."""
+
+    levels: tuple[RunOption, ...]
+    types = (PermissionPolicy,)
+
+
+class LevelOption(RunOption):
+    """One permission level."""
+
+    kind = OptionKind.CHOICE
+    values = tuple(Level)
 
 
 def _is_yolo(mode: ApprovalMode | None) -> bool:
@@ -140,22 +312,22 @@ def _is_allow(level: Level | None) -> bool:
     return level is Level.ALLOW
 
 
-_TOOLS, _ENDS = "Permissions", "Limits"
-"""The headings of the option groups in the dialog."""
 _LEVELS = {
     "": "set by the mode (ask if none)",
     Level.ALLOW: "allow",
     Level.ASK: "ask (denied unless “Ask me” is on)",
     Level.DENY: "deny",
 }
+_TOOLS, _ENDS = "Permissions", "Limits"
+"""The headings of the option groups in the dialog."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AgentOptions:
     """The options of one run. None, or an empty value, leaves the choice to the CLI.
 
-    Each option is declared only here, with its type, its default, and the labels and rules of its
-    `RunOption`. A mode may be given by its name, a path as a string (where `~` is the home
+    Each option is declared only here, with its kind, its labels and its rules. Its kind says which
+    values are accepted: a mode may be given by its name, a path as a string (where `~` is the home
     directory), and a sequence as any iterable except a string. Raises OptionError for any other
     value.
 
@@ -164,111 +336,88 @@ class AgentOptions:
     once; if it raises an exception, the call is denied.
     """
 
-    model: Annotated[
-        str | None,
-        RunOption(
-            help="Model, as Gemini CLI names it: auto, pro, flash, ...",
-            flags=("-m", "--model"),
-            metavar="M",
-            label="Model",
-            hint="auto, pro, flash, or a full name",
-            empty="Gemini CLI's own choice",
-        ),
-    ] = None
-    cwd: Annotated[
-        Path | None,
-        RunOption(
-            help="Work in DIR.",
-            flags=("-C", "--cwd"),
-            metavar="DIR",
-            label="Folder",
-            hint="working folder",
-            kept=Kept.NOWHERE,
-        ),
-    ] = None
-    include_directories: Annotated[
-        tuple[Path, ...],
-        RunOption(
-            help="Another folder that tools may use; repeatable.",
-            flags=("--include-directory",),
-            metavar="DIR",
-            label="More folders",
-            hint="more folders for the tools, separated by commas",
-            empty="only the working folder",
-            brief="{}",
-            unit="more folder",
-        ),
-    ] = ()
-    worktree: Annotated[
-        bool,
-        RunOption(
-            help="Work in a new git worktree outside the repository, on its own branch.",
-            flags=("--worktree",),
-            label="Worktree",
-            hint="your files are not changed; F7 lists worktrees and applies their changes",
-            tick="in a new git worktree",
-            brief="worktree",
-        ),
-    ] = False
-    resume: Annotated[
-        str | None,
-        RunOption(
-            help="Continue this session; accepts the same IDs as `gemtui show`.",
-            flags=("--resume",),
-            metavar="ID",
-            label="Session",
-            hint="full id of the session to continue",
-            empty="new session",
-            kept=Kept.NOWHERE,
-        ),
-    ] = None
-    approval_mode: Annotated[
-        ApprovalMode | None,
-        RunOption(
-            help="What tools may do without asking; plan: read only; yolo: everything.",
-            flags=("--approval-mode",),
-            group=_TOOLS,
-            label="Mode",
-            hint="what tools may do without asking; the rest is denied or asked about",
-            choices={
-                "": "Gemini CLI's default",
-                ApprovalMode.DEFAULT: "default: writes and commands need approval",
-                ApprovalMode.AUTO_EDIT: "auto_edit: file edits are allowed",
-                ApprovalMode.PLAN: "plan: read-only, no changes",
-                ApprovalMode.YOLO: "yolo: everything is allowed",
-            },
-            dangerous=_is_yolo,
-            danger="yolo",
-        ),
-    ] = None
-    ask: Annotated[
-        bool,
-        RunOption(
-            help="Ask in this terminal before each call that needs approval. Requires gemtui's extension.",
-            flags=("--ask",),
-            group=_TOOLS,
-            label="Ask me",
-            hint="requires gemtui's extension; deny rules still apply; less reliable for MCP tools",
-            tick="before each call that needs approval",
-            brief="asks me",
-        ),
-    ] = False
-    away: Annotated[
-        Away,
-        RunOption(
-            help="How to handle an approval request while nobody is there to answer it.",
-            group=_TOOLS,
-            label="When I'm away",
-            hint="how to handle approval requests while gemtui is closed",
-            choices={Away.WAIT: "wait for my answer, for days if necessary", Away.REFUSE: "deny the call"},
-            needs="ask",
-            brief="denies requests while I'm away",
-        ),
-    ] = Away.WAIT
-    permissions: Annotated[
-        PermissionPolicy | None,
-        {
-            "file_write": RunOption(
+    model: TextOption = TextOption(
+        help="Model, as Gemini CLI names it: auto, pro, flash, ...",
+        flags=("-m", "--model"),
+        metavar="M",
+        label="Model",
+        hint="auto, pro, flash, or a full name",
+        empty="Gemini CLI's own choice",
+    )
+    cwd: PathOption = PathOption(
+        help="Work in DIR.",
+        flags=("-C", "--cwd"),
+        metavar="DIR",
+        label="Folder",
+        hint="working folder",
+        kept=Kept.NOWHERE,
+    )
+    include_directories: PathsOption = PathsOption(
+        help="Another folder that tools may use; repeatable.",
+        flags=("--include-directory",),
+        metavar="DIR",
+        label="More folders",
+        hint="more folders for the tools, separated by commas",
+        empty="only the working folder",
+        brief="{}",
+        unit="more folder",
+    )
+    worktree: SwitchOption = SwitchOption(
+        help="Work in a new git worktree outside the repository, on its own branch.",
+        flags=("--worktree",),
+        label="Worktree",
+        hint="your files are not changed; F7 lists worktrees and applies their changes",
+        tick="in a new git worktree",
+        brief="worktree",
+    )
+    resume: TextOption = TextOption(
+        help="Continue this session; accepts the same IDs as `gemtui show`.",
+        flags=("--resume",),
+        metavar="ID",
+        label="Session",
+        hint="full id of the session to continue",
+        empty="new session",
+        kept=Kept.NOWHERE,
+    )
+    approval_mode: ModeOption = ModeOption(
+        help="What tools may do without asking; plan: read only; yolo: everything.",
+        flags=("--approval-mode",),
+        group=_TOOLS,
+        label="Mode",
+        hint="what tools may do without asking; the rest is denied or asked about",
+        choices={
+            "": "Gemini CLI's default",
+            ApprovalMode.DEFAULT: "default: writes and commands need approval",
+            ApprovalMode.AUTO_EDIT: "auto_edit: file edits are allowed",
+            ApprovalMode.PLAN: "plan: read-only, no changes",
+            ApprovalMode.YOLO: "yolo: everything is allowed",
+        },
+        dangerous=_is_yolo,
+        danger="yolo",
+    )
+    ask: SwitchOption = SwitchOption(
+        help="Ask in this terminal before each call that needs approval. Requires gemtui's extension.",
+        flags=("--ask",),
+        group=_TOOLS,
+        label="Ask me",
+        hint="requires gemtui's extension; deny rules still apply; less reliable for MCP tools",
+        tick="before each call that needs approval",
+        brief="asks me",
+    )
+    away: AwayOption = AwayOption(
+        help="How to handle an approval request while nobody is there to answer it.",
+        group=_TOOLS,
+        label="When I'm away",
+        hint="how to handle approval requests while gemtui is closed",
+        choices={Away.WAIT: "wait for my answer, for days if necessary", Away.REFUSE: "deny the call"},
+        needs="ask",
+        brief="denies requests while I'm away",
+    )
+    permissions: LevelsOption = LevelsOption(
+        help="What groups of tools may do.",
+        levels=(
+            LevelOption(
+                name="file_write",
                 help="Whether tools may write and edit files.",
                 flags=("--file-write",),
                 group=_TOOLS,
@@ -276,7 +425,8 @@ class AgentOptions:
                 choices=_LEVELS,
                 brief="write {}",
             ),
-            "shell_execute": RunOption(
+            LevelOption(
+                name="shell_execute",
                 help="Whether tools may run shell commands.",
                 flags=("--shell",),
                 group=_TOOLS,
@@ -286,7 +436,8 @@ class AgentOptions:
                 dangerous=_is_allow,
                 danger="the allowed commands",
             ),
-            "network_access": RunOption(
+            LevelOption(
+                name="network_access",
                 help="Whether tools may search the web and fetch pages.",
                 flags=("--network",),
                 group=_TOOLS,
@@ -294,241 +445,138 @@ class AgentOptions:
                 choices=_LEVELS,
                 brief="net {}",
             ),
-        },
-    ] = None
-    policies: Annotated[
-        tuple[Path, ...],
-        RunOption(
-            help="A policy file, or the name of one of gemtui's policies; repeatable.",
-            flags=("--policy",),
-            metavar="NAME|FILE",
-            group=_TOOLS,
-            label="Policy",
-            hint="policy files; edit them in pane 3",
-            empty="only Gemini CLI's own policies",
-            brief="policy {}",
         ),
-    ] = ()
-    only_tools: Annotated[
-        tuple[str, ...] | None,
-        RunOption(
-            help="Make only this tool available, such as read_file; repeatable.",
-            flags=("--only-tool",),
-            metavar="T",
-            group=_TOOLS,
-            label="Only tools",
-            hint="the only tools available; separated by commas",
-            empty="every tool",
-            brief="only {}",
-            unit="tool",
-        ),
-    ] = None
-    approved_tools: Annotated[
-        tuple[str, ...],
-        RunOption(
-            help="Allow this tool without confirmation; repeatable.",
-            flags=("--allow-tool",),
-            metavar="T",
-            group=_TOOLS,
-            label="Allowed tools",
-            hint="tools that need no confirmation; separated by commas",
-            empty="decided by mode and policy",
-            brief="{} allowed",
-            unit="tool",
-            dangerous=bool,
-            danger="the allowed tools",
-        ),
-    ] = ()
-    disallowed_tools: Annotated[
-        tuple[str, ...],
-        RunOption(
-            help="Deny this tool; repeatable.",
-            flags=("--deny-tool",),
-            metavar="T",
-            group=_TOOLS,
-            label="Denied tools",
-            hint="tools that are denied; separated by commas",
-            empty="none",
-            brief="{} denied",
-            unit="tool",
-        ),
-    ] = ()
-    sandbox: Annotated[
-        bool,
-        RunOption(
-            help="Run in Gemini CLI's sandbox.",
-            flags=("--sandbox",),
-            group=_TOOLS,
-            label="Sandbox",
-            hint="requires docker, podman or sandbox-exec",
-            tick="in Gemini CLI's own sandbox",
-            brief="sandbox",
-        ),
-    ] = False
-    trust: Annotated[
-        bool,
-        RunOption(
-            help="Trust the folder for this run only.",
-            flags=("--trust",),
-            group=_TOOLS,
-            label="Trust",
-            hint="enables this folder's settings, hooks and MCP servers",
-            tick="this folder, for one run",
-            brief="trust",
-            dangerous=bool,
-            danger="trust",
-        ),
-    ] = False
-    max_turns: Annotated[
-        int | None,
-        RunOption(
-            help="Stop after N model turns.",
-            flags=("--max-turns",),
-            metavar="N",
-            group=_ENDS,
-            label="Max turns",
-            hint="the run stops after this many model turns",
-            empty="no limit",
-            brief="{}",
-            unit="turn",
-        ),
-    ] = None
-    timeout: Annotated[
-        float | None,
-        RunOption(
-            help="Stop the run after this time: seconds, or a value such as 90s, 10m or 2h.",
-            flags=("--timeout",),
-            metavar="S",
-            group=_ENDS,
-            label="Time limit",
-            hint="the run is stopped after this time: seconds, or 90s, 10m, 2h",
-            empty="no limit",
-            brief="timeout {}",
-        ),
-    ] = None
-    idle_timeout: Annotated[
-        float | None,
-        RunOption(
-            help=("Stop the run if it prints nothing for this long: seconds, or a value such as 90s, 10m or 2h."),
-            flags=("--idle-timeout",),
-            metavar="S",
-            group=_ENDS,
-            label="Silence limit",
-            hint="the run is stopped after this long without output: seconds, or 90s, 10m",
-            empty="no limit",
-            brief="silence {}",
-        ),
-    ] = None
-    budget: Annotated[
-        float | None,
-        RunOption(
-            help="Once the run has cost USD dollars, stop it before its next model call.",
-            flags=("--budget",),
-            metavar="USD",
-            kind=OptionKind.DOLLARS,
-            group=_ENDS,
-            label="Budget",
-            hint="US dollars at list prices; once spent, no more model calls are made",
-            empty="no limit",
-            brief="budget {}",
-        ),
-    ] = None
-    wait_for_quota: Annotated[
-        bool,
-        RunOption(
-            help=(
-                "If the quota is used up, wait until it is renewed and continue, provided the renewal time is known."
-            ),
-            flags=("--wait-for-quota",),
-            group=_ENDS,
-            label="Quota",
-            hint="only if Gemini CLI or Google says when the quota will be renewed",
-            tick="wait for the quota to reset, then continue",
-            brief="waits for the quota",
-        ),
-    ] = False
-    extensions: Annotated[tuple[str, ...], RunOption(help="The extensions to enable.", kept=Kept.QUEUE)] = ()
-    mcp_servers: Annotated[tuple[str, ...], RunOption(help="The MCP servers to enable.", kept=Kept.QUEUE)] = ()
-    environment: Annotated[
-        Mapping[str, str], RunOption(help="Environment variables to add to the process.", kept=Kept.NOWHERE)
-    ] = field(default_factory=dict)
-    prompt_in_argv: Annotated[
-        bool,
-        RunOption(
-            help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on stdin.",
-            kept=Kept.QUEUE,
-        ),
-    ] = False
-    approve: Annotated[
-        Approve | None, RunOption(help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE)
-    ] = None
-    abort: Annotated[
-        asyncio.Event | None, RunOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE)
-    ] = None
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
-            cwd: AnyPath | None = None,
-            model: str | None = None,
-            max_turns: int | None = None,
-            approval_mode: ApprovalMode | str | None = None,
-            permissions: PermissionPolicy | None = None,
-            only_tools: Iterable[str] | None = None,
-            approved_tools: Iterable[str] = (),
-            disallowed_tools: Iterable[str] = (),
-            policies: Iterable[AnyPath] = (),
-            include_directories: Iterable[AnyPath] = (),
-            worktree: bool = False,
-            sandbox: bool = False,
-            extensions: Iterable[str] = (),
-            mcp_servers: Iterable[str] = (),
-            resume: str | None = None,
-            timeout: float | None = None,
-            idle_timeout: float | None = None,
-            budget: float | None = None,
-            wait_for_quota: bool = False,
-            environment: Mapping[str, str] = ...,
-            trust: bool = False,
-            prompt_in_argv: bool = False,
-            ask: bool = False,
-            approve: Approve | None = None,
-            away: Away | str = Away.WAIT,
-            abort: asyncio.Event | None = None,
-        ) -> None: ...
+    )
+    policies: PathsOption = PathsOption(
+        help="A policy file, or the name of one of gemtui's policies; repeatable.",
+        flags=("--policy",),
+        metavar="NAME|FILE",
+        group=_TOOLS,
+        label="Policy",
+        hint="policy files; edit them in pane 3",
+        empty="only Gemini CLI's own policies",
+        brief="policy {}",
+    )
+    only_tools: AllOrNamesOption = AllOrNamesOption(
+        help="Make only this tool available, such as read_file; repeatable.",
+        flags=("--only-tool",),
+        metavar="T",
+        group=_TOOLS,
+        label="Only tools",
+        hint="the only tools available; separated by commas",
+        empty="every tool",
+        brief="only {}",
+        unit="tool",
+    )
+    approved_tools: NamesOption = NamesOption(
+        help="Allow this tool without confirmation; repeatable.",
+        flags=("--allow-tool",),
+        metavar="T",
+        group=_TOOLS,
+        label="Allowed tools",
+        hint="tools that need no confirmation; separated by commas",
+        empty="decided by mode and policy",
+        brief="{} allowed",
+        unit="tool",
+        dangerous=bool,
+        danger="the allowed tools",
+    )
+    disallowed_tools: NamesOption = NamesOption(
+        help="Deny this tool; repeatable.",
+        flags=("--deny-tool",),
+        metavar="T",
+        group=_TOOLS,
+        label="Denied tools",
+        hint="tools that are denied; separated by commas",
+        empty="none",
+        brief="{} denied",
+        unit="tool",
+    )
+    sandbox: SwitchOption = SwitchOption(
+        help="Run in Gemini CLI's sandbox.",
+        flags=("--sandbox",),
+        group=_TOOLS,
+        label="Sandbox",
+        hint="requires docker, podman or sandbox-exec",
+        tick="in Gemini CLI's own sandbox",
+        brief="sandbox",
+    )
+    trust: SwitchOption = SwitchOption(
+        help="Trust the folder for this run only.",
+        flags=("--trust",),
+        group=_TOOLS,
+        label="Trust",
+        hint="enables this folder's settings, hooks and MCP servers",
+        tick="this folder, for one run",
+        brief="trust",
+        dangerous=bool,
+        danger="trust",
+    )
+    max_turns: NumberOption = NumberOption(
+        help="Stop after N model turns.",
+        flags=("--max-turns",),
+        metavar="N",
+        group=_ENDS,
+        label="Max turns",
+        hint="the run stops after this many model turns",
+        empty="no limit",
+        brief="{}",
+        unit="turn",
+    )
+    timeout: SecondsOption = SecondsOption(
+        help="Stop the run after this time: seconds, or a value such as 90s, 10m or 2h.",
+        flags=("--timeout",),
+        metavar="S",
+        group=_ENDS,
+        label="Time limit",
+        hint="the run is stopped after this time: seconds, or 90s, 10m, 2h",
+        empty="no limit",
+        brief="timeout {}",
+    )
+    idle_timeout: SecondsOption = SecondsOption(
+        help=("Stop the run if it prints nothing for this long: seconds, or a value such as 90s, 10m or 2h."),
+        flags=("--idle-timeout",),
+        metavar="S",
+        group=_ENDS,
+        label="Silence limit",
+        hint="the run is stopped after this long without output: seconds, or 90s, 10m",
+        empty="no limit",
+        brief="silence {}",
+    )
+    budget: DollarsOption = DollarsOption(
+        help="Once the run has cost USD dollars, stop it before its next model call.",
+        flags=("--budget",),
+        metavar="USD",
+        group=_ENDS,
+        label="Budget",
+        hint="US dollars at list prices; once spent, no more model calls are made",
+        empty="no limit",
+        brief="budget {}",
+    )
+    wait_for_quota: SwitchOption = SwitchOption(
+        help=("If the quota is used up, wait until it is renewed and continue, provided the renewal time is known."),
+        flags=("--wait-for-quota",),
+        group=_ENDS,
+        label="Quota",
+        hint="only if Gemini CLI or Google says when the quota will be renewed",
+        tick="wait for the quota to reset, then continue",
+        brief="waits for the quota",
+    )
+    extensions: NamesOption = NamesOption(help="The extensions to enable.", kept=Kept.QUEUE)
+    mcp_servers: NamesOption = NamesOption(help="The MCP servers to enable.", kept=Kept.QUEUE)
+    environment: VariablesOption = VariablesOption(
+        help="Environment variables to add to the process.", kept=Kept.NOWHERE
+    )
+    prompt_in_argv: SwitchOption = SwitchOption(
+        help="Pass the prompt as a command-line argument, where `ps` shows it, instead of on stdin.", kept=Kept.QUEUE
+    )
+    approve: CallbackOption = CallbackOption(
+        help="A function that is asked for approval before tool calls.", kept=Kept.NOWHERE
+    )
+    abort: EventOption = EventOption(help="An event that aborts the run when it is set.", kept=Kept.NOWHERE)
 
     def __post_init__(self) -> None:
-        """Convert the values to the types of their fields, or raise OptionError.
-
-        A string is rejected where a list of names is expected, because its characters would be
-        treated as tool names and nothing would be denied. So is the name of a tool that is known to
-        be a mistake.
-        """
-        taken: dict[str, object] = {}
-        for name, kind in _kinds():
-            value = getattr(self, name)
-            _require(name, value, _TAKEN.get(kind, (object,)))
-            if kind is OptionKind.NAMES:
-                taken[name] = _texts(name, value)
-            elif kind is OptionKind.PATHS:
-                taken[name] = _paths(name, value)
-        _require("permissions", self.permissions, (PermissionPolicy,))
-        _require("environment", self.environment, (Mapping,))
-        taken["environment"] = environment = dict(self.environment or {})
-        for pair in environment.items():
-            if not all(isinstance(word, str) for word in pair):
-                raise OptionError(f"environment must map strings to strings, not {pair!r}")
-        if self.approve is not None and not callable(self.approve):
-            raise OptionError(f"approve must be a function, not {self.approve!r}")
-        if self.cwd is not None:
-            taken["cwd"] = typed_path(self.cwd)
-        if self.approval_mode is not None:
-            taken["approval_mode"] = approval_mode(self.approval_mode)
-        taken["away"] = _away(self.away)
-        for name, value in taken.items():
-            object.__setattr__(self, name, value)
+        """Raise OptionError for the name of a tool that is known to be a mistake."""
         check_tools(self.tools)
 
     @property
@@ -552,14 +600,9 @@ class AgentOptions:
 
         The contents of policy files are checked later, when the command is built.
         """
-        for name, kind in _kinds():
-            value = getattr(self, name)
-            if kind is OptionKind.SECONDS and value is not None and not value > 0:
-                raise _wrong(name, f"must be more than 0 seconds, not {value}")
-            if kind is OptionKind.DOLLARS and value is not None and not 0 < value < inf:
-                raise _wrong(name, f"must be more than 0 dollars, not {value}")
-            if kind is OptionKind.NUMBER and value is not None and value < 0:
-                raise _wrong(name, f"must be 0 or more, not {value}")
+        for each in _declared():
+            if (value := getattr(self, each.name)) is not None:
+                each.check(value)
         if self.cwd is not None and not is_folder(self.cwd):
             raise _wrong("cwd", f"{self.cwd} is not a folder", ": ")
         for path in self.include_directories:
@@ -576,32 +619,15 @@ def run_options() -> tuple[RunOption, ...]:
 
     The command line, the dialog and the summary of a run all use this order.
     """
-    return tuple(_declared())
-
-
-def _declared() -> Iterator[RunOption]:
-    defaults = AgentOptions()
-    for name, (wanted, about) in _annotated():
-        if isinstance(about, RunOption):
-            kind, values = option_kind(wanted, about)
-            default = getattr(defaults, name)
-            yield replace(about, name=name, kind=kind, default=default, values=values)
-        else:
-            for level, each in about.items():
-                yield replace(each, name=level, kind=OptionKind.CHOICE, values=tuple(Level))
-
-
-def _annotated() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield each field's name, with the field's type and declaration."""
-    hints = get_type_hints(AgentOptions, include_extras=True)
-    for each in fields(AgentOptions):
-        wanted, about = get_args(hints[each.name])
-        yield each.name, (wanted, about)
+    found: list[RunOption] = []
+    for each in _declared():
+        found += each.levels if isinstance(each, LevelsOption) else [each]
+    return tuple(found)
 
 
 @cache
-def _kinds() -> tuple[tuple[str, OptionKind], ...]:
-    return tuple((name, option_kind(*declared)[0]) for name, declared in _annotated())
+def _declared() -> tuple[RunOption, ...]:
+    return tuple(vars(AgentOptions)[each.name] for each in fields(AgentOptions))
 
 
 def option_value(options: AgentOptions, name: str) -> Any:
@@ -665,27 +691,6 @@ def dollars(text: str) -> float:
     return float(found[1])
 
 
-AnyPath = str | os.PathLike[str]
-_PATH = (str, os.PathLike)
-_TAKEN: Mapping[OptionKind, tuple[type, ...]] = {
-    OptionKind.TEXT: (str,),
-    OptionKind.NUMBER: (int,),
-    OptionKind.SECONDS: (int, float),
-    OptionKind.DOLLARS: (int, float),
-    OptionKind.SWITCH: (bool,),
-    OptionKind.CHOICE: (str,),
-    OptionKind.PATH: _PATH,
-}
-"""The types accepted for each kind of option; lists are checked item by item."""
-
-
-def _away(word: str) -> Away:
-    try:
-        return Away(word)
-    except ValueError:
-        raise OptionError(f"away must be one of {', '.join(Away)}, not {word!r}") from None
-
-
 def _require(name: str, value: object, kinds: tuple[type, ...]) -> None:
     number = isinstance(value, bool) and int in kinds  # bool is a subclass of int
     if value is not None and (number or not isinstance(value, kinds)):
@@ -699,23 +704,14 @@ def _items(name: str, value: object) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def _texts(name: str, value: object) -> tuple[str, ...] | None:
-    """Return an option's value, a list of names, as a tuple.
+def _names(name: str, value: object) -> tuple[str, ...]:
+    """Return names as a tuple. Raises OptionError for anything but a list of strings.
 
-    `name`: the option's name. None is valid only for `only_tools`. Raises OptionError for any other
-    value that is not a list of strings.
+    A string is rejected, because its characters would be treated as names, and nothing would be
+    denied. `name`: the option's name.
     """
-    if value is None and name == "only_tools":
-        return None
     items = _items(name, value)
     bad = next((at for at, each in enumerate(items) if not isinstance(each, str)), None)
     if bad is not None:
         raise OptionError(f"{name}[{bad}] must be a name, not {items[bad]!r}")
     return items
-
-
-def _paths(name: str, value: object) -> tuple[Path, ...]:
-    items = _items(name, value)
-    for at, path in enumerate(items):
-        _require(f"{name}[{at}]", path, _PATH)
-    return tuple(map(typed_path, items))
