@@ -57,3 +57,25 @@ def find_program(name: str, environ: Mapping[str, str] = os.environ) -> str | No
     entries = environ.get("PATH", os.defpath).split(os.pathsep)
     absolute = os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())
     return shutil.which(name, path=absolute) if absolute else None
+
+
+def git_command(git: str, folder: Path) -> list[str]:
+    """Return the beginning of a git command that starts no hook, monitor or helper.
+
+    A repository's configuration can name programs for git to run. Filters are not disabled, so the
+    command that follows must be one that runs none. Start it with `git_environ`. `git`: the
+    program. `folder`: where git works.
+    """
+    settings = (
+        "core.hooksPath=/dev/null", "core.fsmonitor=false", "safe.bareRepository=explicit", "protocol.allow=never",
+    )  # fmt: skip
+    return [git, "--no-pager", *(word for each in settings for word in ("-c", each)), "-C", str(folder.absolute())]
+
+
+def git_environ() -> dict[str, str]:
+    """Return the environment for `git_command`.
+
+    It lacks variables that lead git to another repository, as in a shell that git has started.
+    """
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return {**own, "LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}

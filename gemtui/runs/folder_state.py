@@ -28,7 +28,7 @@ from typing import NamedTuple
 from watchfiles import Change, DefaultFilter, awatch
 
 from gemtui.files import SMALL, changed_at, is_folder, read_small, resolved
-from gemtui.processes import FOLDER, find_program
+from gemtui.processes import FOLDER, find_program, git_command, git_environ
 
 _MOST, _SECONDS = 20_000, 2.0
 """The limits on listing a folder: number of entries, and seconds."""
@@ -85,7 +85,7 @@ class FolderState:
         """Return a file's contents before the run; None if unknown. Reads the disk."""
         name = str(path)
         if name not in self._contents and (blob := self._blobs.get(name)) is not None:
-            found = ask_git(self._folder, "cat-file", "blob", blob, most=SMALL)
+            found = _ask_git(self._folder, "cat-file", "blob", blob, most=SMALL)
             same = found is not None and len(found) == self._files[name].size
             self._contents[name] = found if same else None
         return self._contents.get(name)
@@ -128,7 +128,7 @@ class FolderState:
         leaves out files whose contents git has converted (for example, their line endings), because
         the size then differs.
         """
-        listing = ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
+        listing = _ask_git(self._folder, "ls-files", "-s", "--debug", "-z", most=_LARGEST_INDEX)
         for entry in _INDEXED.finditer(listing or b""):
             name = f"{self._folder}/{os.fsdecode(entry['name'])}"
             facts = self._files.get(name)
@@ -281,7 +281,7 @@ def kept(folder: Path, paths: Iterable[Path]) -> list[Path]:
     files = list(paths)
     given = b"\0".join(bytes(path) for path in files)
     words = ("check-ignore", "--no-index", "--stdin", "-z")
-    output = ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
+    output = _ask_git(folder, *words, given=given, most=len(given) + 1) if files else None
     ignored = set((output or b"").split(b"\0"))
     return [path for path in files if bytes(path) not in ignored]
 
@@ -290,35 +290,24 @@ _LIMIT = 5.0
 """The time limit of a git command, in seconds."""
 _ANSWERED = (0, 1)
 """The exit codes that don't count as failures; 1 is git's way of answering “no”."""
-_NO_COMMANDS = (
-    "--no-pager",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "safe.bareRepository=explicit",
-    "-c",
-    "protocol.allow=never",
-)
 
 
-def ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
+def _ask_git(folder: Path, *words: str, given: bytes = b"", most: int) -> bytes | None:
     """Return the output of a git command in a folder; None if it fails.
 
     Exit code 1 does not count as a failure. `given`: the command's input. `most`: the largest
-    output in bytes; None is returned if there is more. A repository's own settings can name
-    programs for git to run. Programs that detect changed files or fetch objects are disabled here,
-    but `words` must be a git command that runs no filters or hooks.
+    output in bytes; None is returned if there is more. `words` must be a git command that runs no
+    filters.
     """
     git = find_program("git")
     if git is None:
         return None
-    command = [git, *_NO_COMMANDS, "-C", str(folder.absolute()), *words]
-    environ = {**os.environ, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"}
+    command = [*git_command(git, folder), *words]
     with suppress(OSError), TemporaryFile() as stdin:
         stdin.write(given)
         stdin.seek(0)
         with subprocess.Popen(
-            command, cwd=FOLDER, env=environ, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command, cwd=FOLDER, env=git_environ(), stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as process:
             return _answer(process, most)
     return None

@@ -25,15 +25,11 @@ from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import ABSENT, FILE, LINK, digest_of
 from gemtui.errors import WorktreeError
 from gemtui.files import make_folder, path_exists, resolved, write_new
-from gemtui.processes import FOLDER, find_program
+from gemtui.processes import FOLDER, find_program, git_command, git_environ
 from gemtui.text import counted
 
 _LIMIT = 600.0
 """The time limit of one git command, in seconds."""
-_NO_PROGRAMS = (
-    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-    "-c", "safe.bareRepository=explicit", "-c", "protocol.allow=never",
-)  # fmt: skip
 _SUBMODULE = b"160000"
 _SHA256 = 64
 """The length of SHA-256 object ids, in hexadecimal digits."""
@@ -206,19 +202,11 @@ def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, gi
     git = find_program("git")
     if git is None:
         raise WorktreeError("git is not installed")
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
-            [git, "--no-pager", *_NO_PROGRAMS, "-C", str(folder.absolute()), *words],
+            [*git_command(git, folder), *words],
             cwd=FOLDER,
-            env={
-                **own,
-                "LC_ALL": "C",
-                "GIT_NO_LAZY_FETCH": "1",
-                "GIT_OPTIONAL_LOCKS": "0",
-                "GIT_TERMINAL_PROMPT": "0",
-                **(environ or {}),
-            },
+            env={**git_environ(), **(environ or {})},
             input=given,
             capture_output=True,
             timeout=_LIMIT,

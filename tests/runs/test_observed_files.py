@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.runs.folder_state import seen_files, too_large
+from gemtui.runs.folder_state import kept, seen_files, too_large
 from tests.foreign_folder import ForeignFolder
 from tests.patience import PATIENCE
 
@@ -40,6 +40,16 @@ async def _touch(path: Path) -> None:
 async def test_what_changes_is_seen_without_hidden_and_kept_files(tmp_path: Path) -> None:
     names = await after(tmp_path, wanted="made.txt")
     assert set(names) <= {"made.txt", "out.log"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_folder_s_own_repository_is_asked_even_inside_of_another_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "none"))
+    assert kept(tmp_path, [tmp_path / "a.log", tmp_path / "a.txt"]) == [tmp_path / "a.txt"]
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
