@@ -17,14 +17,20 @@ from weakref import WeakKeyDictionary
 import pytest
 import textual.app
 from textual._compositor import Compositor
-from textual.app import App
-from textual.pilot import Pilot
+from textual.app import App, ScreenStackError
+from textual.message_pump import MessagePump
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.screen import Screen
+
+from tests.patience import PATIENCE
 
 _GRAIN, _REST = 0.004, 0.0006
 """Seconds of one look at the process, and of computing in them that count as none."""
 _LONGEST = 1.0
 """Seconds after which a pause ends though the process still computes, as Textual's does."""
+
+_EAGER = 50
+"""Looks at the app's messages until the next ones leave it a moment: a handler waits for a thread."""
 
 _render_update = Compositor.render_update
 _frames = WeakKeyDictionary[Compositor, int]()
@@ -53,6 +59,31 @@ def _has_to_update(screen: Screen[Any]) -> bool:
         or screen._dirty_widgets
         or screen._callbacks
     )
+
+
+def _is_busy(pump: MessagePump) -> bool:
+    """Return whether a widget, a screen or the app has a message to handle, or handles one."""
+    if pump._closing or pump._closed:
+        return False
+    queue: Any = pump._message_queue
+    return bool(queue.values) or not queue.ready_event._waiters
+
+
+async def _wait_for_screen(self: Pilot[Any], timeout: float = PATIENCE) -> bool:
+    """Look whether all messages are handled; Textual's pilot sends each widget one more to know it."""
+    app, looks, end = self.app, 0, monotonic() + timeout
+    try:
+        pumps = [app, *app.screen.walk_children(with_self=True)]
+    except ScreenStackError:
+        return False
+    while any(map(_is_busy, pumps)):
+        if app._exception_event.is_set():
+            return False
+        if monotonic() > end:
+            raise WaitForScreenTimeout("the app has not handled all messages")
+        looks += 1
+        await asyncio.sleep(0 if looks < _EAGER else 0.001)
+    return True
 
 
 async def _rest() -> None:
@@ -106,6 +137,7 @@ def quick_pilots() -> Iterator[None]:
     """Let every pilot be quick."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Compositor, "render_update", _keep_for_pause)
+        patch.setattr(Pilot, "_wait_for_screen", _wait_for_screen)
         patch.setattr(Pilot, "pause", _pause)
         patch.setattr(Pilot, "press", _press)
         patch.setattr(textual.app, "wait_for_idle", _no_wait)
