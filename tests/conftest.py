@@ -9,8 +9,10 @@ import signal
 import subprocess
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
@@ -21,7 +23,8 @@ from tests.deep import some_of
 
 pytest_plugins = ["tests.fake_cli", "tests.foreign_folder", "tests.real_cli", "tests.real_stories"]
 
-DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "tests/data"
 A_WHILE = 600
 _NUMBERS = count()
 """Of the tests' places: looking for a free number costs more with each of thousands of tests."""
@@ -42,6 +45,23 @@ def pytest_configure() -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     gc.set_threshold(100_000)  # it looks seldom, as it does in the app
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Of several workers, let each import other modules first: none compiles what others have done.
+
+    What fails here is imported again, and fails, when its tests are collected.
+    """
+    own, workers = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
+    folders = [Path(word) for word in session.config.args if Path(word).is_dir()]
+    modules = sorted(path for folder in folders for path in folder.resolve().rglob("test_*.py"))
+    if int(workers) > 1:
+        for path in modules[int(own.removeprefix("gw")) :: int(workers)]:
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            with warnings.catch_warnings(), suppress(Exception, pytest.skip.Exception):
+                warnings.simplefilter("error")
+                import_module(name)
 
 
 def pytest_collection_finish() -> None:
