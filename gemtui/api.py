@@ -61,7 +61,7 @@ class Session:
             "session": self.session.to_dict(),
             "messages": list(self.records),
             "dropped": [each.to_dict() for each in self.dropped],
-            "problems": [problem_dict(each) for each in self.problems],
+            "problems": [each.to_dict() for each in self.problems],
         }
 
 
@@ -103,14 +103,6 @@ def load_session(
     with SessionLog(summary.path) as log:
         log.refresh()
         return _session(log, summary)
-
-
-def problem_dict(problem: Problem) -> dict[str, Any]:
-    """Return a problem as `{"file", "line", "what"}`, for `gemtui show --format json`.
-
-    `line` is null if the problem concerns the whole file.
-    """
-    return {"file": str(problem.path), "line": problem.line, "what": problem.what}
 
 
 def _folder(project: str | os.PathLike[str] | None) -> Path | None:

@@ -252,9 +252,9 @@ def _open(path: Path | None, session: str | None, demo: bool, ascii: bool) -> in
     for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
         if stream is None or not stream.isatty():
             raise click.UsageError(f"{name} is not a terminal: without one, use gemtui sessions and gemtui show ID")
-    from gemtui.commands import app
+    from gemtui.commands.app import open_app
 
-    return app.run(path, session=session, demo=demo, ascii=ascii)
+    return open_app(path, session=session, demo=demo, ascii=ascii)
 
 
 @click.group(cls=LaterGroup, invoke_without_command=True)

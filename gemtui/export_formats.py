@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any, assert_never
 
-from gemtui.api import DroppedRecord, problem_dict
+from gemtui.api import DroppedRecord
 from gemtui.jsonout import encode, encode_array
 from gemtui.redact.redactor import Redactor
 from gemtui.sessions.catalog.redacted import redacted_summary
@@ -74,7 +74,7 @@ def _json(log: SessionLog, summary: Summary, redactor: Redactor | None) -> Itera
     yield from encode_array(records_of(log), head=head)
     dropped = (DroppedRecord(why=why, record=record).to_dict() for why, record in dropped_of(log))
     yield from encode_array(dropped, head=b',"dropped":')
-    problems = (apply(problem_dict(each)) for each in log.problems)
+    problems = (apply(each.to_dict()) for each in log.problems)
     yield from encode_array(problems, head=b',"problems":', tail=b"}\n")
 
 

@@ -11,16 +11,17 @@ from pathlib import Path
 import click
 from msgspec.structs import replace
 
+from gemtui.commands.shared_options import existing_folder_here
 from gemtui.config import Config, Scope, load_config
 from gemtui.files import resolved
-from gemtui.paths import cache_dir, config_file, folder_here, gemini_home
+from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.sessions.catalog.preload import StorePreload
 
 _ENDING = 10.0
 """How many seconds to wait for the demo's runs to end after they have been killed."""
 
 
-def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
+def open_app(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> int:
     """Open the app, and return its exit code.
 
     `path`: the folder whose sessions to show first; None means the current folder. `session`: the
@@ -34,10 +35,8 @@ def run(path: Path | None, *, session: str | None, demo: bool, ascii: bool) -> i
         if path is not None:
             raise click.UsageError("--demo uses its own sample projects: leave PATH out")
         return _demo(session, config)
-    folder = path or folder_here()
-    if folder is None:
-        raise click.UsageError("the current folder has been deleted: change to another one")
-    return _app(gemini_home(), cache_dir(), resolved(folder), session, config)
+    folder = resolved(path or existing_folder_here())
+    return _app(gemini_home(), cache_dir(), folder, session, config)
 
 
 def _demo(session: str | None, config: Config) -> int:

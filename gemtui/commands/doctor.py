@@ -26,7 +26,6 @@ import click
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.api import problem_dict
 from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
 from gemtui.checkpoints.prune import CheckpointsUsage
 from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
@@ -286,7 +285,7 @@ def _store_dict(store: _StoreReport) -> dict[str, Any]:
         "files": store.files,
         "sessions": store.sessions,
         "hidden": dict(store.hidden),
-        "unreadable": [problem_dict(each) for each in store.unreadable],
+        "unreadable": [each.to_dict() for each in store.unreadable],
         "bytes": store.bytes,
     }
 

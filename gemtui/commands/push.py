@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from gemtui.api import problem_dict
 from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, progress
 from gemtui.commands.session_choice import index_of_user
 from gemtui.commands.shared_options import json_option, since_option
 from gemtui.paths import typed_path
-from gemtui.push.folder import open_folder
+from gemtui.push.folder import open_push_folder
 from gemtui.push.push import push_sessions, pushed_sessions
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.summary import iso
@@ -39,7 +38,7 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
     """
     path = typed_path(dir)
     with index_of_user() as index:
-        held = open_folder(path, home=index.home, redact=redact, waiting=_say_waiting)
+        held = open_push_folder(path, home=index.home, redact=redact, waiting=_say_waiting)
         with held as target:
             sessions = pushed_sessions(read_store(index).sessions, since)
             done = push_sessions(target, sessions, progress=progress("pushing", len(sessions)))
@@ -51,7 +50,7 @@ def push(dir: Path, since: datetime | None, redact: bool, as_json: bool) -> int:
             "redact": redact,
             "since": iso(since),
             **done.to_dict(),
-            "problems": [problem_dict(each) for each in done.problems],
+            "problems": [each.to_dict() for each in done.problems],
         }
         json_to_stdout(report)
     else:

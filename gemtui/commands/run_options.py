@@ -22,11 +22,11 @@ from gemtui.agent.options import AgentOptions, OptionKind, RunOption, dollars, p
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
-from gemtui.commands.shared_options import session_ids
+from gemtui.commands.shared_options import existing_folder_here, session_ids
 from gemtui.errors import OptionError
 from gemtui.files import is_folder, resolved
 from gemtui.kept.restoring import put_back_first
-from gemtui.paths import folder_here, gemini_home
+from gemtui.paths import gemini_home
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.undo.fork import fork_session
 from gemtui.sessions.catalog.selection import LATEST
@@ -207,9 +207,7 @@ def options_of(given: Mapping[str, Any]) -> AgentOptions:
     SessionNotFound, SessionAmbiguous, PolicyNotFound.
     """
     typed = given.get("cwd")
-    folder = folder_here() if typed is None else Path(typed)
-    if folder is None:
-        raise click.UsageError("the current folder has been deleted: change to another one")
+    folder = existing_folder_here() if typed is None else Path(typed)
     if not is_folder(folder):
         raise click.UsageError(f"{folder} is not a folder: give another one with --cwd")
     folder = resolved(folder)

@@ -119,6 +119,16 @@ def completions(offered: Iterable[tuple[str, str]], begun: str) -> list[Completi
     return [CompletionItem(word, help=help) for word, help in offered if word.startswith(begun)]
 
 
+def existing_folder_here() -> Path:
+    """Return the current folder. Raises click.UsageError if it has been deleted."""
+    from gemtui.paths import folder_here
+
+    here = folder_here()
+    if here is None:
+        raise click.UsageError("the current folder has been deleted: change to another one")
+    return here
+
+
 def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a session's id, or a file if no id matches."""
     from gemtui.errors import GemtuiError

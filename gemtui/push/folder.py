@@ -75,7 +75,7 @@ class Sources(Struct, frozen=True, kw_only=True):
 
 
 class PushFolder:
-    """A folder to push to. Use `open_folder` to create one."""
+    """A folder to push to. Use `open_push_folder` to create one."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -188,7 +188,7 @@ class PushFolder:
 
 
 @contextmanager
-def open_folder(path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]) -> Iterator[PushFolder]:
+def open_push_folder(path: Path, *, home: Path, redact: bool, waiting: Callable[[], None]) -> Iterator[PushFolder]:
     """Open and lock a folder to push to, creating it if necessary.
 
     `home`: Gemini CLI's folder, which must not contain this folder. `waiting`: called if another

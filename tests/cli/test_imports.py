@@ -94,7 +94,7 @@ def run_app(start, config):
     return 0
 
 ui.run_app, loaded = run_app, set()
-assert command.run(None, session=None, demo=False, ascii=False) == 0
+assert command.open_app(None, session=None, demo=False, ascii=False) == 0
 for name in set(sys.modules) - loaded:
     del sys.modules[name]
 """

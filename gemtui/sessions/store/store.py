@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -329,6 +329,10 @@ class Problem(Struct, frozen=True, kw_only=True):
     line: int | None
     what: str
     too_large: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as JSON values: the keys are `file`, `line` and `what`."""
+        return {"file": str(self.path), "line": self.line, "what": self.what}
 
 
 def refused(path: Path, error: OSError) -> Problem:
