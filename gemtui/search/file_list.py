@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from msgspec import Struct
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 
-VERSION = 7
+VERSION = 8
 """The version of the list and the documents.
 
 Increase it when either changes, so that every index is rebuilt.
@@ -32,9 +32,15 @@ _APPLICATION = 0x67657300
 _WAIT = 2.0
 """Seconds to wait for another process, which locks the file for milliseconds."""
 _TABLES = """
-    create table file (path blob primary key, data blob, checksum integer) without rowid;
+    create table shelf (number integer primary key, paths blob, files blob, checksum integer);
     create table replaced (number integer primary key);
     create table index_name (name text);
+"""
+_SHELVES = 64
+"""Number of database rows over which the files are distributed.
+
+Few rows are fast to read. A single row would have to be written anew, all megabytes of it, whenever
+a session grows.
 """
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -158,16 +164,24 @@ class FileList:
 
         Raises Damaged or sqlite3.Error.
         """
-        paths: list[bytes] = []
-        files: list[IndexedFile] = []
-        decode = msgspec.msgpack.Decoder(IndexedFile).decode
-        for path, data, kept in self._database.execute("select path, data, checksum from file"):
-            if kept != crc32(data, crc32(path)):
+        return self._rows(range(_SHELVES))
+
+    def _rows(self, shelves: Collection[int]) -> dict[str, IndexedFile]:
+        rows: dict[str, IndexedFile] = {}
+        marks = ",".join("?" * len(shelves))
+        select = f"select paths, files, checksum from shelf where number in ({marks})"
+        for paths, files, kept in self._database.execute(select, [*shelves]):
+            if kept != crc32(files, crc32(paths)):
                 raise Damaged("a record has changed since it was saved")
-            paths.append(path)
-            files.append(decode(data))
-        names = os.fsdecode(b"\0".join(paths)).split("\0") if paths else ()
-        return dict(zip(names, files, strict=True))
+            rows.update(zip(os.fsdecode(paths).split("\0"), _decode(files), strict=True))
+        return rows
+
+    def _fill(self, number: int, rows: Mapping[str, IndexedFile]) -> None:
+        self._database.execute("delete from shelf where number = ?", [number])
+        if rows:
+            paths, files = os.fsencode("\0".join(rows)), _encode(list(rows.values()))
+            values = [number, paths, files, crc32(files, crc32(paths))]
+            self._database.execute("insert into shelf values (?,?,?,?)", values)
 
     def replaced(self) -> list[int]:
         """Return the document numbers that no file uses any more.
@@ -185,15 +199,17 @@ class FileList:
         document numbers that no longer belong to any file. `removed`: previously replaced numbers
         whose documents have been deleted.
         """
-        paths = [(os.fsencode(path),) for path in (*(place.name for place in taken), *gone)]
-        new = [_values(place, each) for place, each in taken.items()]
+        changes: dict[int, dict[str, IndexedFile | None]] = {}
+        for path, file in (*((path, None) for path in gone), *map(_row, taken.items())):
+            changes.setdefault(crc32(os.fsencode(path)) % _SHELVES, {})[path] = file
         execute, executemany = self._database.execute, self._database.executemany
         execute("begin immediate")
         try:
             executemany("delete from replaced where number = ?", [(each,) for each in removed])
             executemany("insert into replaced values (?)", [(each,) for each in replaced])
-            executemany("delete from file where path = ?", paths)
-            executemany("insert into file values (?,?,?)", new)
+            for number, changed in changes.items():
+                rows = self._rows([number]) | changed
+                self._fill(number, {path: file for path, file in rows.items() if file is not None})
             execute("commit")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -201,7 +217,10 @@ class FileList:
             raise
 
 
-def _values(place: ChatFile, file: Indexed) -> tuple[bytes, bytes, int]:
-    path, modified = os.fsencode(place.name), place.modified.timestamp()
-    data = _encode(IndexedFile(file.numbers, place.stamp, place.size, modified, file.session))
-    return path, data, crc32(data, crc32(path))
+def _row(taken: tuple[ChatFile, Indexed]) -> tuple[str, IndexedFile]:
+    place, file = taken
+    modified = place.modified.timestamp()
+    return place.name, IndexedFile(file.numbers, place.stamp, place.size, modified, file.session)
+
+
+_decode = msgspec.msgpack.Decoder(list[IndexedFile]).decode
