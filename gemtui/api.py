@@ -100,8 +100,7 @@ def load_session(
     wanted = LATEST if session_id is None else session_id
     with closing(_index(home)) as index:
         summary = find_session(index, wanted, project=_folder(project), here=current_folder())
-    with SessionLog(summary.path) as log:
-        log.refresh()
+    with SessionLog.read(summary.path) as log:
         return _session(log, summary)
 
 

@@ -21,8 +21,14 @@ from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_cal
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem
-from gemtui.sessions.writes.patches import ProjectPatch, remarks
-from gemtui.sessions.writes.written_files import RecordedWrite, recorded_changes, recorded_writes, writes_by_file
+from gemtui.sessions.written_files import (
+    ProjectPatch,
+    RecordedWrite,
+    recorded_changes,
+    recorded_writes,
+    remarks,
+    writes_by_file,
+)
 from gemtui.text import Clean, clean_line, relative, short_path
 
 

@@ -39,7 +39,7 @@ from gemtui.sessions.catalog.selection import listed_sessions, sessions_with_cal
 from gemtui.sessions.catalog.summary import Summary, iso
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.writes.written_files import recorded_writes, writes_by_file
+from gemtui.sessions.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible
 from gemtui.transcript.export import message_lines
 
@@ -234,8 +234,7 @@ class SessionTools:
         """
         with index_of_user() as index:
             summary = find_session(index, given.session, project=self._project, here=None)
-        with SessionLog(summary.path) as log:
-            log.refresh()
+        with SessionLog.read(summary.path) as log:
             transcript = transcript_of(log)
             at, skip = _place(given.cursor)
             if given.message and not given.cursor:

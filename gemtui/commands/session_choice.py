@@ -16,7 +16,7 @@ from gemtui.errors import MarksUnreadable, SessionAmbiguous, SessionNotFound
 from gemtui.marks import Mark, Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.catalog.index import Index, find_session
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, id_start
 from gemtui.text import clean_line, relative
 
 _CANDIDATES = 20
@@ -95,7 +95,7 @@ def project_in_use(
 
 
 def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[str, str]:
-    """Map each id to its shortest unique prefix of at least eight characters.
+    """Map each id to its shortest unique prefix, which is at least its `id_start`.
 
     `shown`: the ids that the result must contain; None means all. Naming only a few saves time with
     thousands of sessions.
@@ -104,7 +104,7 @@ def short_ids(ids: Iterable[str], shown: Iterable[str] | None = None) -> dict[st
         starts = {id[:_SHORT] for id in shown}
         ids = [id for id in ids if id[:_SHORT] in starts]
     ordered = sorted(set(ids))
-    lengths = dict.fromkeys(ordered, _SHORT)
+    lengths = {id: len(id_start(id)) for id in ordered}
     for one, other in pairwise(ordered):
         if one[:_SHORT] != other[:_SHORT]:
             continue

@@ -52,8 +52,7 @@ def show(
     if dropped and chosen is Format.UNIFIED:
         raise click.UsageError("--dropped: the unified format can't represent dropped messages: use --format json")
     summary = session_named(id, project=project)
-    with SessionLog(summary.path) as log:
-        log.refresh()
+    with SessionLog.read(summary.path) as log:
         redactor = find_secrets(log, summary) if redact else None
         if output is None:
             encoding = stdout_encoding()

@@ -38,7 +38,7 @@ from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start, iso
 from gemtui.text import clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
@@ -211,9 +211,7 @@ def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _about(session: Summary, now: datetime) -> str:
     title = ellipsis(clean_line(session.title), _TITLE)
-    named_by_file = session.id == session.path.stem  # the first eight characters don't identify it
-    id = session.id if named_by_file else session.id[:8]
-    return f"{clean_line(id)}  {relative(session.when, now):>3}  {title}"
+    return f"{clean_line(id_start(session.id))}  {relative(session.when, now):>3}  {title}"
 
 
 def restore_session(id: str, *, by_run: bool = False, as_json: bool) -> int:

@@ -25,7 +25,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_file, path_exists, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.kept.files import copy_file, replace_with_copy, restore_file, size_of
-from gemtui.sessions.catalog.summarise import read_file
+from gemtui.sessions.catalog.read_files import read_file
 from gemtui.sessions.catalog.summary import Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.read.versions import begins_with
@@ -280,8 +280,7 @@ def contains_copy(path: Path, copy: Path) -> bool:
 
 def _messages(path: Path) -> int:
     try:
-        with SessionLog(path) as log:
-            log.refresh()
+        with SessionLog.read(path) as log:
             return len(log.outlines)
     except (GemtuiError, OSError):
         return 0

@@ -24,7 +24,7 @@ from gemtui.sessions.catalog.redacted import redact, redacted_summary
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, problem_of
 from gemtui.transcript.model import Attachment, DiffDisplay, Message, Notice, Text, Thought, ToolCall, ToolStatus, Usage
 from gemtui.transcript.tools import WRITING, kind_of, named_file
 
@@ -103,14 +103,14 @@ def _push_day(folder: PushFolder, project: str, day: str, group: dict[str, Summa
             before = known.get(id)
             if before is not None and (before.size, before.modified) == (now.size, now.modified):
                 continue
-            _require_readable(summary)
+            SessionLog.read(summary.path).close()
             _require_plain_id(folder, summary)
             raw = None
             if not folder.manifest.redact:
                 raw, new = folder.keep_raw(summary.path)
                 done.raw += new
-        except (NotASession, SessionTooLarge, OSError) as error:
-            done.problems.append(Problem(path=summary.path, line=None, what=_words(error)))
+        except UNREADABLE as error:
+            done.problems.append(problem_of(summary.path, error))
             continue
         known[id] = PushedFile(size=now.size, modified=now.modified, rows=0, raw=raw)
         changed[id] = partial(_rows, folder, summary, raw, rows)
@@ -123,11 +123,6 @@ def _push_day(folder: PushFolder, project: str, day: str, group: dict[str, Summa
 def _state(summary: Summary) -> PushedFile:
     info = summary.path.stat()
     return PushedFile(size=info.st_size, modified=info.st_mtime_ns, rows=0)
-
-
-def _require_readable(summary: Summary) -> None:
-    with SessionLog(summary.path) as log:
-        log.refresh()
 
 
 def _require_plain_id(folder: PushFolder, summary: Summary) -> None:
@@ -158,10 +153,6 @@ def _rows(folder: PushFolder, summary: Summary, raw: str | None, rows: dict[str,
         for number, row in enumerate(_message_rows(log, about, raw=raw), 1):
             rows[summary.id] = number
             yield row
-
-
-def _words(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 # --- rows ----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from gemtui.calls.paths import asked_path, recorded_paths
+from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
     CallEvidence,
@@ -23,15 +24,13 @@ from gemtui.recover.rebuilt import (
     Whole,
     rebuild,
 )
-from gemtui.recover.shell_reads import shown_by
-from gemtui.sessions.catalog.index import never
-from gemtui.sessions.catalog.read_cached import read_log
+from gemtui.sessions.catalog.read_files import read_log
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import folder_names
-from gemtui.sessions.store.store import Problem, SessionKind
-from gemtui.sessions.writes.written_files import normalized_path
+from gemtui.sessions.store.store import Problem, SessionKind, never
+from gemtui.sessions.written_files import normalized_path
 from gemtui.transcript.displays import is_rebuilt
 from gemtui.transcript.model import DiffDisplay, Message, TextDisplay, ToolCall, ToolStatus
 from gemtui.transcript.tool_output import command_output, files_read, part_read
@@ -292,5 +291,72 @@ def _of_command(call: ToolCall, names: _Names) -> _Seen | None:
     if not isinstance(command, str) or call.exit_code or output.startswith(_CUT):
         return None
     place = folder if isinstance(folder, str) else ""
-    shown = shown_by(command, output, lambda word: names.literally(str(PurePath(place, word))))
+    shown = _shown_by(command, output, lambda word: names.literally(str(PurePath(place, word))))
     return None if shown is None else _Seen(shown=shown, certain=False)
+
+
+# --- a command's output --------------------------------------------------------------------------
+
+
+# Only commands without variables, substitutions and the like are considered, because only their
+# arguments are certain. A terminal changes tabs and trailing spaces, so the contents are never
+# certain.
+_LINES = re.compile(r"(\d{1,9})(?:,(\d{1,9}))?p")
+_COUNT = re.compile(r"-(?:n)?(\d{1,9})|--lines=(\d{1,9})")
+_DEFAULT = 10
+"""The number of lines that head and tail print by default."""
+
+
+def _shown_by(command: str, output: str, names: Callable[[str], bool]) -> Shown | None:
+    """Return the part of a file that a command's output shows; None if there is none.
+
+    `names`: returns whether a word of the command names the file, relative to the command's folder.
+    """
+    try:
+        (words,) = [[word.text for word in each] for each in plain_commands(command)]
+    except (Unclear, ValueError):
+        return None
+    if not output.strip() or len(words) < 2:
+        return None
+    lines = tuple(output.removesuffix("\n").split("\n"))
+    program, *rest = words
+    if program == "git":
+        return _of_git(rest, output, lines, names)
+    if not names(rest[-1]):
+        return None
+    options = rest[:-1]
+    match program:
+        case "cat" if not options:
+            return Whole(text="\n".join((*lines, "")))
+        case "head" if (many := _count(options)) is not None:
+            if len(lines) < many:
+                return Whole(text="\n".join((*lines, "")))
+            return RecordedLines(first=1, lines=lines)
+        case "tail" if (many := _count(options)) is not None:
+            if len(lines) < many:
+                return Whole(text="\n".join((*lines, "")))
+            return RecordedLines(first=0, lines=(*lines, ""))
+        case "sed" if len(options) == 2 and options[0] == "-n":
+            found = _LINES.fullmatch(options[1])
+            return None if found is None else RecordedLines(first=max(1, int(found[1])), lines=lines)
+    return None
+
+
+def _count(options: Sequence[str]) -> int | None:
+    """Return the number of lines that head or tail print; None for other options."""
+    if not options:
+        return _DEFAULT
+    text = "".join(options) if options[0] == "-n" and len(options) == 2 else options[0]
+    found = _COUNT.fullmatch(text) if len(options) == 1 or options[0] == "-n" else None
+    return None if found is None else int(found[1] or found[2])
+
+
+def _of_git(words: Sequence[str], output: str, lines: Sequence[str], names: Callable[[str], bool]) -> Shown | None:
+    match [*words]:
+        case ["show", wanted]:
+            _, colon, name = wanted.partition(":")
+            if colon and names(name.removeprefix("./")):
+                return Whole(text="\n".join((*lines, "")))
+        case ["diff", name] | ["diff", "--", name] if names(name):
+            return Diff(text=output.rstrip("\n") + "\n")
+    return None

@@ -27,8 +27,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Store
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Sums
-from gemtui.stats.spent import sums_of, sums_since
+from gemtui.stats.report import Sums, sums_of, sums_since
 from gemtui.transcript.model import Author, Outline
 
 _STEP = 0.05

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.policy.model.rules import Call, CallStatus, RecordedCall
-from gemtui.sessions.catalog.index import never
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.sessions.store.store import Problem, SessionKind
+from gemtui.sessions.store.store import UNREADABLE, Problem, SessionKind, never, problem_of
 from gemtui.transcript.model import ToolStatus
 from gemtui.transcript.parts import instant, mapping, string
 from gemtui.transcript.tools import UNKNOWN_TOOL, call_status, exit_code_of, stored_args
@@ -75,17 +73,12 @@ def _steps(
     step. `agents`: as in `_recorded`. `cancelled`: returns whether to stop.
     """
     try:
-        with SessionLog(session.path) as log:
-            log.refresh(cancelled=cancelled)
+        with SessionLog.read(session.path, cancelled=cancelled) as log:
             for calls in _batches(_recorded(log, session, agents)):
                 yield calls, None, False
             yield (), next(iter(log.problems), None), True
-    except (NotASession, SessionTooLarge) as error:
-        what = str(error).removeprefix(f"{session.path} ")
-        yield (), Problem(path=session.path, line=None, what=what), True
-    except OSError as error:
-        what = f"can't be read: {error.strerror}"
-        yield (), Problem(path=session.path, line=None, what=what), True
+    except UNREADABLE as error:
+        yield (), problem_of(session.path, error), True
 
 
 def _batches(calls: Iterable[tuple[RecordedCall, int]]) -> Iterator[tuple[RecordedCall, ...]]:

@@ -46,8 +46,7 @@ def stored_part(live: Sequence[Message], home: Path, session_id: str) -> tuple[M
     """
     try:
         path = Index(home, cache=None).find(session_id).path
-        with SessionLog(path) as log:
-            log.refresh()
+        with SessionLog.read(path) as log:
             transcript = transcript_of(log, in_flight=False)
             prompts = max(1, sum(message.prompt for message in live))
             found = (part for part in _parts(transcript, prompts) if _is_of(part, live))

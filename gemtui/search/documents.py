@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.search.words import parts
 from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
 from gemtui.transcript.search import block_text
@@ -21,10 +20,6 @@ from gemtui.transcript.tools import kind_of, named_file
 
 if TYPE_CHECKING:
     from gemtui.sessions.read.session_log import SessionLog
-
-UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
-"""Errors raised for a file that can't be read or holds no session."""
-
 
 _BLOCKS = 10
 """Number of low bits in `SearchDocument.order` that hold the block's index."""

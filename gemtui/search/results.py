@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from gemtui.files import open_regular
-from gemtui.search.documents import UNREADABLE, DocumentKind
+from gemtui.search.documents import DocumentKind
 from gemtui.search.words import similar_in, words
 from gemtui.sessions.catalog.query import Query, Term
 from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import UNREADABLE
 from gemtui.text import Clean, clean_line, either_form
 from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text

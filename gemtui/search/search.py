@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from gemtui.files import open_regular
 from gemtui.marks import Mark
-from gemtui.search.documents import UNREADABLE, documents_of
+from gemtui.search.documents import documents_of
 from gemtui.search.file_list import IndexedFile, NoIndex
 from gemtui.search.index import ReadIndex, report_damage
 from gemtui.search.matching import (
@@ -55,6 +55,7 @@ from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Query, Term, is_of_sessions
 from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.store.store import UNREADABLE
 from gemtui.text import Clean
 
 NO_MARKS: Mapping[str, Mark] = MappingProxyType({})
@@ -367,8 +368,7 @@ def words_of(
             break
         with suppress(*UNREADABLE):
             if only(file.path):
-                with SessionLog(file.path) as log:
-                    log.refresh(cancelled=cancelled)
+                with SessionLog.read(file.path, cancelled=cancelled) as log:
                     text.add(number, documents_of(log))
     text.commit()
     return SearchedIndex(text.reader(), {at: file.name for at, file in enumerate(files)}, len(files))

@@ -11,7 +11,7 @@ import msgspec.msgpack
 from msgspec import Struct
 
 from gemtui.sessions.catalog.cache import CachedRows
-from gemtui.sessions.catalog.read_cached import read_cached
+from gemtui.sessions.catalog.read_files import read_cached
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.conversation import calls_of
 from gemtui.sessions.read.session_log import SessionLog

@@ -1,9 +1,9 @@
-"""Sum up sessions' activity: in total, and by project, model, day, tool and hour."""
+"""Sum up the activity of sessions: in total and by group, or of one conversation with its context."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from pathlib import Path
@@ -11,13 +11,17 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from gemtui.errors import GemtuiError
+from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.catalog.summary import Summary, project_group
+from gemtui.sessions.read.conversation import transcript_of
+from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import ProjectFolders
 from gemtui.sessions.store.store import SessionKind
-from gemtui.sessions.writes.written_files import normalized_path
-from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity
+from gemtui.sessions.written_files import normalized_path
+from gemtui.stats.activity import EXIT_CODE, SLOT, UNKNOWN_TIME, Answers, FileActivity, activities, answers_of
 from gemtui.stats.prices import Prices
-from gemtui.transcript.model import ToolStatus, Usage, usage_sum
+from gemtui.transcript.model import Author, Outline, ToolStatus, Usage, usage_sum
 
 UNKNOWN_MODEL = "(unknown)"
 """The name under which answers of an unknown model are counted."""
@@ -201,3 +205,77 @@ def _counts(session: Summary) -> bool:
 
 def _rows(name: str, groups: Mapping[Any, Sums]) -> list[dict[str, Any]]:
     return [{name: key, **groups[key].to_dict()} for key in sorted(groups)]
+
+
+# --- one conversation ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """How many tokens of a model's context a conversation uses.
+
+    `limit`: the size of the context; None if unknown.
+    """
+
+    used: int
+    limit: int | None
+
+    @property
+    def percent(self) -> int | None:
+        """The part of the context that is used, as a percentage; None if unknown."""
+        return None if self.limit is None else round(100 * self.used / self.limit)
+
+
+def context_use(outlines: Sequence[Outline], prices: Prices) -> ContextUse | None:
+    """Return how much of the context the conversation will use with its next prompt.
+
+    This is at least the last answer and its input. Returns None if their tokens are unknown.
+    """
+    last = next((each for each in reversed(outlines) if each.author is Author.MODEL), None)
+    if last is None or last.usage is None or last.usage.input is None:
+        return None
+    used = last.usage.input + (last.usage.output or 0)
+    return ContextUse(used, prices.context(last.model or ""))
+
+
+def sums_since(sessions: Iterable[Summary], prices: Prices, start: datetime, *, home: Path, cache: Path | None) -> Sums:
+    """Return the tokens and cost of sessions since `start`. Blocking: reads files.
+
+    `home`, `cache`: as in `activities`. A session that can't be read is counted as one answer
+    without recorded tokens.
+    """
+    stats = Stats(prices, since=start, zone=None)
+    recent = [each for each in counted_sessions(sessions, None) if each.when >= start]
+    for session, found in activities(recent, home=home, cache=cache):
+        if isinstance(found, FileActivity):
+            stats.add(session, found)
+        else:
+            stats.total.unknown += 1
+    return stats.total
+
+
+def recorded_outlines(session: str, *, home: Path, cache: Path | None) -> Sequence[Outline]:
+    """Return the outlines of the messages that a session contains at the moment.
+
+    `session`: its id. `home`, `cache`: as in `Index`. Returns () if the session can't be found or
+    read. Blocking, because it reads files.
+    """
+    try:
+        path = Index(home, cache=cache).find(session).path
+        with SessionLog.read(path) as log:
+            return transcript_of(log, in_flight=False).outlines
+    except (GemtuiError, OSError):
+        return ()
+
+
+def sums_of(outlines: Iterable[Outline], prices: Prices, now: datetime) -> Sums:
+    """Return the tokens and cost of the answers in a conversation.
+
+    `outlines`: its messages. `now`: the time for answers without one. Subagents are not included,
+    because they have their own sessions.
+    """
+    sums = Sums()
+    for each in answers_of(tuple(outlines), now):
+        cost = prices.cost(each.model, each.usage, long=each.long)
+        sums.add_answers(each, each.model or UNKNOWN_MODEL, cost)
+    return sums

@@ -110,7 +110,7 @@ def test_a_list_in_json_does_without_the_reader(store: Path) -> None:
     words = ["sessions", "--everywhere", "--json"]
     code = f"from gemtui.cli import main\nassert main({words!r}) == 0"
     modules_after(code)
-    reader = {"gemtui.sessions.read.session_log", "gemtui.sessions.catalog.summarise", "gemtui.transcript.tools"}
+    reader = {"gemtui.sessions.read.session_log", "gemtui.sessions.catalog.read_files", "gemtui.transcript.tools"}
     rows = {"gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "sqlite3"}
     assert not modules_after(code) & (reader | LATER - rows)
 

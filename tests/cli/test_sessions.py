@@ -227,6 +227,18 @@ def test_short_ids_name_one_session_each(store: Path, gemtui: Gemtui) -> None:
         assert gemtui("show", short).code == 0, short
 
 
+def test_a_session_without_a_header_is_named_by_its_file(store: Path, gemtui: Gemtui) -> None:
+    before = add_session(store, "x", "my-run", "A prompt", minute=1)
+    for file in (before, before.with_name("session-2026-11-20T10-09-77777777.jsonl")):
+        file.write_text(before.read_text().partition("\n")[2] if file == before else before.read_text())
+        lines = gemtui("sessions", "--everywhere").out.splitlines()
+        shown = [line.split()[0] for line in lines if "A prompt" in line]
+        assert file.stem in shown
+        assert file.stem in [each["id"] for each in gemtui("sessions", "--everywhere", "--json").json["sessions"]]
+        for id in shown:
+            assert gemtui("show", id).code == 0, id
+
+
 def test_hostile_text_is_cleaned_in_the_table_and_escaped_in_json(store: Path, gemtui: Gemtui) -> None:
     evil = "\x1b]52;c;ZXZpbA==\x07 tit\u202ele \x9b31m\x7f\nsecond"
     add_session(store, "e\x1b[2Jvil", "22222222-\x1b[31mid", evil, project="/x/\x1b]0;owned\x07y")

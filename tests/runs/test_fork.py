@@ -19,7 +19,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import records_of, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem
-from gemtui.sessions.writes.written_files import recorded_writes
+from gemtui.sessions.written_files import recorded_writes
 from gemtui.stats.activity import FileActivity, activities
 from gemtui.transcript.model import Text, ToolCall
 from tests.sessions import logs

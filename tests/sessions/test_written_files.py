@@ -9,22 +9,23 @@ from contextlib import closing
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from gemtui.sessions.catalog import read_cached
+from gemtui.sessions.catalog import read_files
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store import readers
 from gemtui.sessions.store.store import Problem
-from gemtui.sessions.writes.patches import ProjectPatch, remarks
-from gemtui.sessions.writes.written_files import (
+from gemtui.sessions.written_files import (
+    ProjectPatch,
     RecordedWrite,
     change_of,
     recorded_changes,
     recorded_writes,
+    remarks,
     writes_by_file,
     wrote_first,
 )
@@ -71,13 +72,14 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     opened: list[Path] = []
 
     class Counted(SessionLog):
-        def __init__(self, path: Path) -> None:
+        @classmethod
+        def read(cls, path: Path, **options: Any) -> Self:
             opened.append(path)
-            super().__init__(path)
+            return super().read(path, **options)
 
     stored(tmp_path, 1, wrote(ROOT / "a.py", None, "a"))
     path = stored(tmp_path, 2, wrote(ROOT / "b.py", None, "b"))
-    monkeypatch.setattr(read_cached, "SessionLog", Counted)
+    monkeypatch.setattr(read_files, "SessionLog", Counted)
     cache = tmp_path / "cache"
     first = writes(tmp_path, cache=cache)
     assert len(opened) == len(first) == 2
@@ -100,7 +102,7 @@ def test_processes_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     elsewhere = writes(tmp_path, cache=cache)
     assert sorted(each.name for each in elsewhere) == sorted(each.name for each in here)
     assert {each.name: each for each in elsewhere} == {each.name: each for each in here}
-    monkeypatch.setattr(read_cached, "SessionLog", None)
+    monkeypatch.setattr(read_files, "SessionLog", None)
     assert len(writes(tmp_path, cache=cache)) == 5
 
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from gemtui.errors import ConfigError
-from gemtui.sessions.catalog import read_cached
+from gemtui.sessions.catalog import read_files
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import Problem
@@ -115,11 +115,12 @@ def test_only_what_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.Mon
     opened: list[Path] = []
 
     class Counted(SessionLog):
-        def __init__(self, path: Path) -> None:
+        @classmethod
+        def read(cls, path: Path, **options: Any) -> Self:
             opened.append(path)
-            super().__init__(path)
+            return super().read(path, **options)
 
-    monkeypatch.setattr(read_cached, "SessionLog", Counted)
+    monkeypatch.setattr(read_files, "SessionLog", Counted)
     first = stats_of(tmp_path, cache=cache).to_dict()
     assert sorted(opened) == sorted(paths)
     opened.clear()

@@ -21,7 +21,7 @@ from gemtui.files import make_folder, write_whole
 from gemtui.jsonout import encode, encode_array
 from gemtui.kept.vault import is_on, keep
 from gemtui.runs.undo.checkpointing import project_of
-from gemtui.sessions.catalog.summarise import is_resumable
+from gemtui.sessions.catalog.read_files import is_resumable
 from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records
@@ -70,8 +70,7 @@ def fork_session(session: Summary, home: Path, *, before: int | None = None, und
     Raises ForkFailed if there is no such prompt, or no project in which the CLI would look for the
     new session; NotASession, SessionTooLarge, OSError.
     """
-    with SessionLog(session.path) as log:
-        log.refresh()
+    with SessionLog.read(session.path) as log:
         entries = log.replay.entries
         prompts = [at for at, entry in enumerate(entries) if _is_prompt(entry)]
         before = len(prompts) + 1 if before is None else before

@@ -47,8 +47,7 @@ def placed_calls(session: Summary) -> list[PlacedCall]:
     (assets/gemini-cli.md#ghosts).
     """
     found, prompt = list[PlacedCall](), 0
-    with SessionLog(session.path) as log:
-        log.refresh()
+    with SessionLog.read(session.path) as log:
         transcript = transcript_of(log, dropped=True, in_flight=False)
         sessions = frozenset((session.id, string(log.metadata.get(FORKED_FROM)))) - {""}
         for at, outline in enumerate(transcript.outlines):

@@ -112,8 +112,7 @@ def prompts_of(session: Summary) -> list[Prompt]:
 
     Raises OSError.
     """
-    with SessionLog(session.path) as log:
-        log.refresh()
+    with SessionLog.read(session.path) as log:
         outlines = transcript_of(log, in_flight=False).outlines
         found = (each for each in outlines if each.prompt)
         return [Prompt(at, each.excerpt) for at, each in enumerate(found, 1)]

@@ -45,8 +45,9 @@ from gemtui.sessions.store.store import (
     StoreState,
     file_anywhere,
     name_of,
+    never,
     place_of,
-    refused,
+    problem_of,
 )
 
 if TYPE_CHECKING:
@@ -70,11 +71,6 @@ _PUBLISH = 0.25
 
 def _nothing() -> None:
     pass
-
-
-def never() -> bool:
-    """Return False; the default for `cancelled` arguments, which means never cancel."""
-    return False
 
 
 class Index:
@@ -314,11 +310,10 @@ class Index:
         place = place or file_anywhere(path)
         if place is None:
             raise SessionNotFound(f"{path} does not exist or is not a regular file", searched=(path,))
-        from gemtui.sessions.catalog.summarise import summarise
+        from gemtui.sessions.catalog.read_files import summarise
         from gemtui.sessions.read.session_log import SessionLog
 
-        with SessionLog(path) as log:
-            log.refresh()
+        with SessionLog.read(path) as log:
             summary = summarise(log, place)
         self._scan()
         alone = Catalog(self._projects)
@@ -438,7 +433,7 @@ class Index:
             place = place_of(path, self.home)
         except OSError as error:
             if (known_place := self._places.get(str(path))) is not None:
-                self._take(known_place, refused(path, error))
+                self._take(known_place, problem_of(path, error))
             return
         self._turn_to_kept(path)
         if place is None:
@@ -449,7 +444,7 @@ class Index:
             return
         if self._catalog.knows(place.name, place.stamp, whole=True):
             return  # the contents are the same, for example after a rename
-        from gemtui.sessions.catalog.summarise import read_file
+        from gemtui.sessions.catalog.read_files import read_file
         from gemtui.sessions.read.session_log import SessionLog
 
         log = self._logs.pop(place.name, None) or SessionLog(path)

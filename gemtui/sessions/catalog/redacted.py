@@ -29,8 +29,7 @@ def replaced_in(summary: Summary) -> Redactor:
     `Redactor.replaced` then returns the secrets that the file contains. Raises NotASession,
     SessionTooLarge, or OSError.
     """
-    with SessionLog(summary.path) as log:
-        log.refresh()
+    with SessionLog.read(summary.path) as log:
         redactor = _learned(log, summary)
         redactor.apply(summary.title)
         for record in _all_records(log):

@@ -198,6 +198,15 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
         }
 
 
+def id_start(id: str) -> str:
+    """Return the first eight characters of an id, which tell most sessions apart.
+
+    The id of a session without a header is derived from its file's name, and all of these begin
+    alike. So such an id is returned whole.
+    """
+    return id if id.startswith("session-") else id[:8]
+
+
 def project_group(session: Summary) -> str:
     """Return a key shared by all sessions of one project.
 

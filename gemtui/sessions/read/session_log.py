@@ -27,7 +27,7 @@ from gemtui.files import open_regular
 from gemtui.jsonin import loads, values_in
 from gemtui.sessions.read import legacy_json
 from gemtui.sessions.read.replay import RecordKind, Replay, ReplayedMessage, Slot, left_out_note
-from gemtui.sessions.store.store import Problem
+from gemtui.sessions.store.store import Problem, never
 from gemtui.transcript.model import Outline
 from gemtui.transcript.parts import objects
 
@@ -48,10 +48,6 @@ PROBLEMS = 100
 FORKED_FROM = "forkedFrom"
 """The header field in which a fork names its original; the CLI keeps the field."""
 _TAIL = 64
-
-
-def _never() -> bool:
-    return False
 
 
 class SessionLog:
@@ -97,7 +93,21 @@ class SessionLog:
 
     # --- reading -----------------------------------------------------------------------------
 
-    def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = _never) -> bool:
+    @classmethod
+    def read(cls, path: Path, *, keep: int = 0, cancelled: Callable[[], bool] = never) -> Self:
+        """Return the log of a session file, read to its end; use it in a `with` statement.
+
+        Raises the same errors as `refresh`; UNREADABLE lists them, and `problem_of` words them.
+        """
+        log = cls(path, keep=keep)
+        try:
+            log.refresh(cancelled=cancelled)
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def refresh(self, *, upto: int | None = None, cancelled: Callable[[], bool] = never) -> bool:
         """Read the new part of the file; return True if anything changed.
 
         Only a log's new bytes are read, but a legacy file is always read in full. A file that

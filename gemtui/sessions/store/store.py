@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from gemtui.errors import NotASession, SessionTooLarge
 from gemtui.files import open_folder
 from gemtui.sessions.store.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
@@ -335,9 +336,27 @@ class Problem(Struct, frozen=True, kw_only=True):
         return {"file": str(self.path), "line": self.line, "what": self.what}
 
 
-def refused(path: Path, error: OSError) -> Problem:
-    """Return a Problem that says why the system refuses to open a path."""
-    return Problem(path=path, line=None, what=f"can't be read: {error.strerror or error}")
+UNREADABLE = (NotASession, SessionTooLarge, OSError, RecursionError, MemoryError)
+"""Errors raised for a file that can't be read or holds no session."""
+
+
+def problem_of(path: Path, error: Exception) -> Problem:
+    """Return why a session file can't be read; `error` is one of UNREADABLE."""
+    match error:
+        case OSError():
+            what = f"can't be read: {error.strerror or error}"
+        case MemoryError():
+            what = "can't be read: out of memory"
+        case RecursionError():
+            what = "is nested too deeply to be read"
+        case _:
+            what = str(error).removeprefix(f"{path} ")
+    return Problem(path=path, line=None, what=what, too_large=isinstance(error, SessionTooLarge))
+
+
+def never() -> bool:
+    """Return False; the default for `cancelled` arguments, which means never cancel."""
+    return False
 
 
 # --- a session's other files ---------------------------------------------------------------------

@@ -15,7 +15,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
@@ -135,4 +135,4 @@ def _prompt(folder: RunFolder) -> str:
 
 def _row(app: AppBase, id: str, title: str, bytes: int) -> tuple[Clean, Clean]:
     label = ellipsis(clean_line(title), 36, mark=app.glyphs.ellipsis)
-    return label, clean_line(f"{id[:8]}  {size(bytes)}")
+    return label, clean_line(f"{id_start(id)}  {size(bytes)}")

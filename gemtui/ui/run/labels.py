@@ -27,8 +27,7 @@ from gemtui.paths import current_folder
 from gemtui.policy.model.rules import ApprovalMode, Call
 from gemtui.runs.ending import Status
 from gemtui.stats.prices import Prices
-from gemtui.stats.report import Sums
-from gemtui.stats.spent import context_use, sums_of
+from gemtui.stats.report import Sums, context_use, sums_of
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.model import Author, Block, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals

@@ -8,8 +8,7 @@ from functools import partial
 
 from gemtui.errors import ConfigError
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Sums
-from gemtui.stats.spent import recorded_outlines, sums_since
+from gemtui.stats.report import Sums, recorded_outlines, sums_since
 from gemtui.transcript.model import Outline
 from gemtui.ui.kit.screens import background
 from gemtui.ui.run.labels import spent_words

@@ -223,8 +223,7 @@ def _preview(summary: Summary) -> Preview:
 
 
 def _write(summary: Summary, chosen: Export, *, over: bool) -> None:
-    with SessionLog(summary.path) as log:
-        log.refresh()
+    with SessionLog.read(summary.path) as log:
         redactor = redact(log, summary) if chosen.redact else None
         data = pieces(log, summary, chosen.format, redactor=redactor)
         write_whole(chosen.path, data, durable=True, special=True, over=over)

@@ -24,7 +24,7 @@ from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem, SessionKind
-from gemtui.sessions.writes.written_files import RecordedWrite, change_of, recorded_writes, writes_by_file, wrote_first
+from gemtui.sessions.written_files import RecordedWrite, change_of, recorded_writes, writes_by_file, wrote_first
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time

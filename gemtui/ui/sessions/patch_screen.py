@@ -17,8 +17,7 @@ from textual.content import Content
 from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
-from gemtui.sessions.writes.patches import ProjectPatch, Remark, remarks
-from gemtui.sessions.writes.written_files import recorded_changes
+from gemtui.sessions.written_files import ProjectPatch, Remark, recorded_changes, remarks
 from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap

@@ -324,7 +324,7 @@ class SessionsScreen(SessionsPane):
 
     @on(HistoryRequested)
     def _history(self, event: HistoryRequested) -> None:
-        from gemtui.sessions.writes.written_files import normalized_path
+        from gemtui.sessions.written_files import normalized_path
 
         event.stop()
         summary = self.pane.summary

@@ -1,1 +1,0 @@
-"""The files that sessions have written, and patches made from those changes."""
