@@ -104,9 +104,9 @@ def lines_to_stdout(lines: Iterable[Clean]) -> None:
     to_stdout(f"{line}\n".encode(encoding, "replace") for line in lines)
 
 
-def fact_line(name: str, text: Clean) -> Clean:
-    """Return a line of a report on one thing: a short name, and what is known under it."""
-    return Clean(f"{name:<9} {text}".rstrip())
+def fact_line(name: str, text: Clean, *, width: int = 9) -> Clean:
+    """Return a line of a report on one thing: a name, padded to `width`, and a text."""
+    return Clean(f"{name:<{width}} {text}".rstrip())
 
 
 def columns(
@@ -221,7 +221,7 @@ def to_file(path: Path, pieces: Iterable[bytes], *, keep: Iterable[Path], force:
     try:
         write_whole(typed_path(path), pieces, durable=True, special=True, over=force)
     except FileExistsError as error:
-        raise click.UsageError(_there_already(path)) from error
+        raise click.UsageError(there_already(path)) from error
 
 
 def require_writable(path: Path, *, keep: Iterable[Path], force: bool) -> None:
@@ -235,12 +235,12 @@ def require_writable(path: Path, *, keep: Iterable[Path], force: bool) -> None:
     for kept in keep:
         if target.is_relative_to(resolved(kept)):
             raise click.UsageError(f"{path} belongs to Gemini CLI: name a file elsewhere")
-    broken_link = typed_path(path).is_symlink() and not path_exists(target)
-    if not force and (broken_link or is_file(target)):
-        raise click.UsageError(_there_already(path))
+    if not force and is_file(target):
+        raise click.UsageError(there_already(path))
 
 
-def _there_already(path: Path) -> str:
+def there_already(path: Path) -> str:
+    """Return what to say about a file that would be replaced without `--force`."""
     return f"{path} exists: name another file, or replace it with --force"
 
 

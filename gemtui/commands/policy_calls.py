@@ -17,13 +17,14 @@ from gemtui.commands.output import (
     note,
     require_writable,
     terminal_width,
+    there_already,
     to_file,
 )
 from gemtui.commands.policy_options import CallSelection, SelectedCalls, Situation, call_options, situation_options
 from gemtui.commands.shared_options import force_option, json_option, output_option
 from gemtui.jsonin import loads
 from gemtui.jsonout import encode
-from gemtui.paths import folder_here, gemini_home
+from gemtui.paths import folder_here, gemini_home, typed_path
 from gemtui.policy.engine.decide import Explanation
 from gemtui.policy.file.policy import of
 from gemtui.policy.model.rules import Call, Decision, Reference, Rule
@@ -337,6 +338,8 @@ def suggest(*, situation: Situation, which: CallSelection, output: Path | None, 
     """
     if output is not None:
         require_writable(output, keep=[gemini_home()], force=force)
+        if not force and typed_path(output).is_symlink():
+            raise click.UsageError(there_already(output))
     read = which.read()
     stands = situation.load_policy(read.workspace)
     evidence = Evidence(stands.policy, mode=situation.mode, interactive=situation.interactive, setup=stands.setup)

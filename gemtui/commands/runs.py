@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,7 @@ from gemtui.transcript.diffs import hunks_of
 from gemtui.transcript.model import Consent
 from gemtui.transcript.writes import FileWrite, WriteStatus, totals
 
+_fact = partial(fact_line, width=8)
 _HEAD = ("ID", "AGE", "STATE", "TIME", "SIZE", "FOLDER", "PROMPT")
 _SHORT = 8
 _FOLDER_WIDTH = 24
@@ -165,13 +167,13 @@ def show(id: str, as_json: bool) -> None:
         "kept in": f"{run.folder.path} ({size(run.size)})",
         "files": totals(files or ()).words(),
     }
-    facts = (fact_line(name, clean_line(text)) for name, text in rows.items() if text)
+    facts = (_fact(name, clean_line(text)) for name, text in rows.items() if text)
     changed = (_file(each, Path(run.cwd)) for each in files or ())
     answers = map(_question, asked)
     differs = (row for each in differing for row in _differs(each))
-    left = (fact_line("waits", visible_line(text)) for text in waits)
+    left = (_fact("waits", visible_line(text)) for text in waits)
     notes = [] if checkpoints is None else checkpoints.notes()
-    unsure = (fact_line("note", clean_line(text)) for text in notes)
+    unsure = (_fact("note", clean_line(text)) for text in notes)
     lines_to_stdout((*facts, *changed, *answers, *differs, *left, *unsure, Clean(""), clean(prompt.rstrip())))
 
 
@@ -186,18 +188,18 @@ def _question(question: Question) -> Clean:
     told = question.to_dict()
     words = f"{told['consent']}: {told['tool']} {told['about']}"
     reason = f" ({told['reason']})" if told["reason"] else ""
-    return fact_line("asked", visible_line(words + reason))
+    return _fact("asked", visible_line(words + reason))
 
 
 def _differs(difference: Difference) -> Iterator[Clean]:
     """Yield lines about a file whose contents differ from what the user approved."""
     words = f"{difference.path} differs from what you approved in question {difference.number}"
-    yield fact_line("differs", visible_line(words))
+    yield _fact("differs", visible_line(words))
     if difference.found is None:
-        yield fact_line("", Clean("the file has no readable text"))
+        yield _fact("", Clean("the file has no readable text"))
         return
     for line in hunks_of(difference.approved or "", difference.found):
-        yield fact_line("", visible_line(line))
+        yield _fact("", visible_line(line))
 
 
 def _file(write: FileWrite, root: Path) -> Clean:
@@ -205,7 +207,7 @@ def _file(write: FileWrite, root: Path) -> Clean:
     path = write.path.relative_to(root) if write.path.is_relative_to(root) else write.path
     sign = write.letter.value if write.written is WriteStatus.YES else "-"
     words = filter(None, (sign, str(path), *write.numbers, write.words))
-    return fact_line("", clean_line(" ".join(words)))
+    return _fact("", clean_line(" ".join(words)))
 
 
 @runs.command()
