@@ -11,9 +11,8 @@ from gemtui.config import Config
 from gemtui.policy.edit.document import Document
 from gemtui.policy.model.rules import Rule
 from gemtui.ui.rules.draft import Draft
-from gemtui.ui.simulator.base import SimulatorScreen
 from gemtui.ui.simulator.call_scan import CallHistory
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen
 from tests.hostile import ATTACK
 from tests.sessions import logs, stores
 from tests.ui.people import WIDE, Person, person

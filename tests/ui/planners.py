@@ -11,7 +11,7 @@ from textual.worker import Worker
 
 from gemtui.config import Config
 from gemtui.policy.file.policy_files import policies_dir
-from gemtui.ui.policy.command_preview import CommandPreview
+from gemtui.ui.policy.editor import CommandPreview
 from gemtui.ui.policy.screen import PolicyScreen
 from gemtui.ui.rules.draft import Draft
 from gemtui.ui.rules.form import RuleForm

@@ -214,6 +214,15 @@ def _rank(found: tuple[Key, DOMNode]) -> int:
     return found[0].rank
 
 
+def key_line(id: str, glyphs: Glyphs, *, room: int = 4) -> Content:
+    """Return a line with a key and what it does.
+
+    `id`: the key's id in the key table. `room`: the width in cells of the key's column.
+    """
+    key = BY_ID[id]
+    return Content.assemble((f"{key.footer(ascii=glyphs.ascii):<{room}}", "bold $text-accent"), (key.help, "dim"))
+
+
 _MODES = (("app.sessions", "1 Sessions"), ("app.runs", "2 Run"), ("app.policies", "3 Policy"))
 
 

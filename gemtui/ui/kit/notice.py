@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -14,8 +15,9 @@ from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean, counted, short_path
 from gemtui.ui.draw.theme import glyphs_of
+from gemtui.ui.kit.bars import key_line
 from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.kit.keys import BY_ID, Key, Where, bindings
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.messages import BackRequested, CopyRequested
 
 
@@ -23,7 +25,8 @@ class NoticePane(VerticalScroll, can_focus=True):
     """A notice: a heading, text that can be selected and copied, and keys that help."""
 
     BINDINGS = bindings(Where.NOTICE)
-    KEYS: tuple[Key, ...] = tuple(BY_ID[id] for id in ("notice.again", "notice.copy", "notice.back"))
+    KEYS: ClassVar[Sequence[str]] = ("notice.again", "notice.copy", "notice.back")
+    """Ids of the keys that help."""
 
     class AgainRequested(Message):
         """Request to repeat what failed."""
@@ -39,12 +42,8 @@ class NoticePane(VerticalScroll, can_focus=True):
         """Show a heading with lines of text below it, followed by the keys that help."""
         self._text = "\n".join((heading, "", *lines))
         parts = [Content.styled(heading, "bold"), Content(""), *map(Content, lines), Content("")]
-        parts += [self._key(key) for key in self.KEYS]
+        parts += [key_line(key, glyphs_of(self.app), room=5) for key in self.KEYS]
         self.query_one(Static).update(Content("\n").join(parts))
-
-    def _key(self, key: Key) -> Content:
-        shown = f"{key.footer(ascii=glyphs_of(self.app).ascii):<5}"
-        return Content.assemble((shown, "bold $text-accent"), (key.help, "dim"))
 
     def action_copy(self) -> None:
         self.post_message(CopyRequested(self._text, "this message"))
@@ -61,10 +60,7 @@ class EmptyStore(NoticePane):
     """The notice for an empty session list: where gemtui looked, and what to do."""
 
     BINDINGS = bindings(Where.EMPTY)
-    KEYS = (
-        *(BY_ID[id] for id in ("empty.again", "empty.elsewhere", "empty.copy")),
-        *(BY_ID[id] for id in ("app.help", "app.back")),
-    )
+    KEYS = ("empty.again", "empty.elsewhere", "empty.copy", "app.help", "app.back")
 
     class ElsewhereRequested(Message):
         """Request to look for sessions in a different folder."""

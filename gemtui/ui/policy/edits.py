@@ -13,7 +13,6 @@ from gemtui.policy.edit.document import Document
 from gemtui.policy.model.rules import Decision, Rule
 from gemtui.policy.words import decision_word
 from gemtui.text import counted
-from gemtui.ui.policy.levels import SimplePolicy, with_levels
 from gemtui.ui.rules.draft import move_rule
 
 FIRST_PRIORITY = 100
@@ -142,11 +141,3 @@ def move(document: Document, place: int, other: int, *, above: bool) -> EditedDo
         warning = f"Warning: the {decision_word(passed.decision)} rule above it now takes precedence."
         said = f"{warning} {said}".rstrip()
     return EditedDocument(found.document, f"move rule {place + 1}", found.place, said)
-
-
-def set_levels(document: Document, simple: SimplePolicy, what: str) -> EditedDocument:
-    """Write a simple policy's levels and tool lists into the document's rules.
-
-    `what`: the change in words, for undo. Raises OptionError for a name that no tool can have.
-    """
-    return EditedDocument(with_levels(document, simple), what, None)

@@ -1,9 +1,13 @@
-"""The policy pane: the rules, their effects on calls, and the command of a run."""
+"""The policy pane: the rules, their effects on calls, and the command of a run.
+
+The keys that change rules, and those that act on the policy's file, are in two parts of the screen.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,26 +18,27 @@ from textual.containers import Horizontal
 from textual.widget import Widget
 
 from gemtui.policy.check.pitfalls import fixable, fixed
+from gemtui.policy.edit.document import Document
 from gemtui.policy.edit.store import PolicyFile
-from gemtui.policy.model.rules import ApprovalMode, Call, Finding
+from gemtui.policy.model.rules import ApprovalMode, Call, Finding, Rule
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.messages import RunWithPolicyRequested
+from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen, ScreenPart, dialog
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.policy import edits, level_rows
-from gemtui.ui.policy.command_preview import CommandPreview
-from gemtui.ui.policy.editor import PolicyEditor
-from gemtui.ui.policy.labels import draft_state, folder_words
-from gemtui.ui.policy.level_rows import LevelRows
-from gemtui.ui.policy.main_pane import PolicyMain
-from gemtui.ui.policy.pane_base import PolicyPane
-from gemtui.ui.policy.rule_keys import FileKeys, RuleKeys
+from gemtui.ui.policy import edits, files
+from gemtui.ui.policy.editor import NAMED, CommandPreview, PolicyEditor
+from gemtui.ui.policy.edits import EditedDocument, Make
+from gemtui.ui.policy.levels import LISTS, LevelRows, ToolListScreen, choose_level, choose_tools
+from gemtui.ui.policy.main_pane import PolicyMain, draft_state, folder_words
 from gemtui.ui.policy.rule_table import RuleTable
 from gemtui.ui.policy.side_pane import PolicySide, worst_finding, worst_of
 from gemtui.ui.policy.tool_table import PolicyTools
-from gemtui.ui.rules.draft import next_mode
-from gemtui.ui.simulator import launch
-from gemtui.ui.simulator.simulation import Taken
+from gemtui.ui.policy.words_dialog import WordsScreen
+from gemtui.ui.rules.draft import Draft, next_mode
+from gemtui.ui.rules.form import RuleForm
+from gemtui.ui.simulator.call_scan import CallHistory
+from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen, form_allowing
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
@@ -43,7 +48,172 @@ _OF_RULES = {*_OF_A_RULE, "add", "words", "filter"}
 _WHILE_TYPING = {"next_part", "previous_part", "back", "save"}
 
 
-class PolicyScreen(PolicyPane):
+class RuleKeys(ScreenPart["PolicyScreen"]):
+    """Adds, changes and removes rules; every change can be undone."""
+
+    better: Rule | None = None
+    """The fix that is suggested for the rule under the cursor; None if there is none."""
+
+    @dialog
+    async def action_add(self) -> None:
+        await self._form(edits.NEW_RULE)
+
+    @dialog
+    async def action_words(self) -> None:
+        screen, draft = self.screen, self.screen.draft
+        if draft.document.locked:
+            screen.gemtui.show_message(draft.document.locked, problem=True)
+            return
+        shown = WordsScreen(draft, screen.editor.folder)
+        rules = await screen.gemtui.push_screen_wait(shown)
+        if rules:
+            screen.main.switch(simple=False)
+            await screen.edit(lambda document: edits.add_missing(document, rules))
+            screen.main.take_focus()
+
+    @dialog
+    async def open_list(self) -> None:
+        """Let the user edit the list of tools under the cursor in the simple view."""
+        screen, row = self.screen, self.screen.main.levels.chosen
+        if row is None or row.id not in LISTS:
+            return
+        tools = await screen.gemtui.push_screen_wait(ToolListScreen(row, screen.draft.document))
+        if tools is not None:
+            await screen.edit(choose_tools(row, tools))
+
+    @dialog
+    async def open_rule(self) -> None:
+        """Show a form to edit the rule under the cursor."""
+        place = self.screen.place
+        rule = None if place is None else self.screen.draft.entries[place].rule
+        if rule is not None:
+            await self._form(rule, place)
+        elif place is not None:
+            words = "This rule can't be read. Press o to open the file in your editor."
+            self.screen.gemtui.show_message(words)
+
+    async def _form(self, rule: Rule, place: int | None = None) -> None:
+        document = self.screen.draft.document
+        if document.locked:
+            self.screen.gemtui.show_message(document.locked, problem=True)
+        else:
+            form = RuleForm(document, rule, project=self.screen.editor.folder, place=place)
+            await self._fill_in(form, place)
+
+    async def _fill_in(self, form: RuleForm, place: int | None = None) -> None:
+        screen, seen = self.screen, self.screen.draft.document
+        wanted = await screen.gemtui.push_screen_wait(form)
+        if wanted is not None:
+            await screen.edit(edits.edit_from_form(seen, place, wanted))
+            screen.main.take_focus()
+
+    @dialog
+    async def offer(self, call: Call, policies: Sequence[Path]) -> None:
+        """Show a form with a rule that would allow a call, so that the user can add it.
+
+        `policies`: the policy files of the run that made the call. If one of them is gemtui's own,
+        the rule is added there.
+        """
+        screen, editor = self.screen, self.screen.editor
+        await editor.begun.wait()
+        await editor.open_own_policy(policies)
+        screen.main.switch(simple=False)
+        form = await form_allowing(screen.gemtui, Simulation(screen.draft, editor.folder), call)
+        if form is not None:
+            await self._fill_in(form)
+
+    # --- the selected rule ---------------------------------------------------------------------
+
+    async def action_duplicate(self) -> None:
+        await self._edit_chosen(edits.duplicate)
+
+    async def action_delete(self) -> None:
+        await self._edit_chosen(edits.remove_rule)
+
+    async def action_switch(self) -> None:
+        await self._edit_chosen(edits.switch)
+
+    async def action_move(self, step: int) -> None:
+        """Move the rule below the next one (`step` 1), or above the previous one (-1)."""
+        if (other := self.screen.main.rules.neighbour(step)) is not None:
+            await self._edit_chosen(partial(edits.move, other=other, above=step < 0))
+
+    async def action_fix(self) -> None:
+        if (better := self.better) is not None:
+            await self._edit_chosen(partial(edits.replace_rule, rule=better))
+
+    async def _edit_chosen(self, make: Callable[[Document, int], EditedDocument | None]) -> None:
+        if (place := self.screen.place) is not None:
+            seen = self.screen.draft.document
+            await self.screen.edit(edits.edit_by_index(seen, lambda document: make(document, place)))
+
+    def action_undo(self) -> None:
+        if self.screen.draft.can_undo:
+            self._stepped("Undone", self.screen.draft.undo())
+        else:
+            self.screen.gemtui.show_message("Nothing to undo.")
+
+    def action_redo(self) -> None:
+        if self.screen.draft.can_redo:
+            self._stepped("Redone", self.screen.draft.redo())
+        else:
+            self.screen.gemtui.show_message("Nothing to redo.")
+
+    def only_says_why(self, action: str) -> bool:
+        """Return whether a key would now only explain that there is nothing to do.
+
+        `action`: "undo" or "redo"; for any other action, the result is False.
+        """
+        draft = self.screen.draft
+        return {"undo": not draft.can_undo, "redo": not draft.can_redo}.get(action, False)
+
+    def _stepped(self, said: str, what: str) -> None:
+        self.screen.show()
+        self.screen.gemtui.show_message(f"{said}: {what}")
+
+
+class FileKeys(ScreenPart["PolicyScreen"]):
+    """Acts on the policy's file as a whole, and on the command of a run."""
+
+    @dialog
+    async def action_save(self) -> None:
+        await self.screen.editor.save()
+
+    @dialog
+    async def action_files(self) -> None:
+        await self.screen.editor.choose()
+
+    def action_open_file(self) -> None:
+        """Open the file in the user's editor; it is reloaded once it has been saved there."""
+        files.edit_saved(self.screen.gemtui, self.screen.draft)
+
+    @dialog
+    async def action_run(self) -> None:
+        app, editor = self.screen.gemtui, self.screen.editor
+        if not editor.draft.changed:
+            answer: str | None = "saved"
+        elif editor.draft.opened is None:
+            answer = "save" if await files.save_to_run(app) else None
+        else:
+            answer = await files.ask_before_run(app, editor.draft)
+        ready = answer == "saved" or (answer == "save" and await editor.save())
+        if ready and editor.draft.opened is not None:
+            file = editor.draft.opened.file
+            given = (file.path,) if file.origin in NAMED else ()
+            self.screen.post_message(RunWithPolicyRequested(given, editor.draft.mode))
+
+    def action_copy_command(self) -> None:
+        app, preview = self.screen.gemtui, self.screen.preview
+        if preview.script:
+            app.copy(preview.script, "the command, which reads the prompt from prompt.txt")
+        else:
+            app.show_message(preview.problem or "The command is not ready yet.")
+
+    def action_copy_text(self) -> None:
+        self.screen.gemtui.copy(self.screen.draft.document.text, "the policy")
+
+
+class PolicyScreen(DialogGuardScreen[None]):
     """The policy pane, which edits one policy at a time.
 
     It shows the policy as it would apply to runs in `folder`.
@@ -87,6 +257,30 @@ class PolicyScreen(PolicyPane):
 
     # --- contents ------------------------------------------------------------------------------
 
+    @property
+    def main(self) -> PolicyMain:
+        """The left half, with the rules or levels."""
+        return self.query_one(PolicyMain)
+
+    @property
+    def side(self) -> PolicySide:
+        """The right half, with the command, the file and the findings."""
+        return self.query_one(PolicySide)
+
+    @property
+    def draft(self) -> Draft:
+        """The policy being edited."""
+        return self.editor.draft
+
+    @property
+    def place(self) -> int | None:
+        """The index in the file of the rule under the cursor; None if there is no such rule.
+
+        After the draft has lost rules, the table may show the old ones for a moment.
+        """
+        place = self.main.place
+        return place if place is not None and place < len(self.draft.entries) else None
+
     def show(self, place: int | None = None) -> None:
         """Show the current draft in all parts of the pane.
 
@@ -103,6 +297,14 @@ class PolicyScreen(PolicyPane):
         if file is not None and file.path != self._watched:
             self._watched = file.path
             self._watch(file)
+
+    async def edit(self, make: Make) -> None:
+        """Apply an edit, and show the result and any message about it."""
+        made = await self.editor.edit(make)
+        if made is not None:
+            self.show(made.place)
+            if made.description:
+                self.gemtui.show_message(made.description)
 
     @work(exclusive=True, group="preview")
     async def _become(self) -> None:
@@ -173,7 +375,7 @@ class PolicyScreen(PolicyPane):
             self.draft.decide_for(ApprovalMode(event.value))
             self.show()
         else:
-            await self.edit(level_rows.with_choice(event.field, event.value))
+            await self.edit(choose_level(event.field, event.value))
 
     def action_mode(self) -> None:
         self.draft.decide_for(next_mode(self.draft.mode))
@@ -182,29 +384,36 @@ class PolicyScreen(PolicyPane):
     # --- dialogs -------------------------------------------------------------------------------
 
     @work(exclusive=True, group=DIALOG)
-    async def action_try_call(self) -> None:
-        await self._take(launch.try_call(self.gemtui, self.draft))
+    async def action_try_call(self, call: Call | None = None) -> None:
+        """Let the user see what the policy decides about a call, and why.
+
+        `call`: the call to start with; None means an empty form.
+        """
+        from gemtui.ui.simulator.try_call import TryScreen
+
+        await self._simulate(partial(TryScreen, call=call))
 
     @on(PolicyTools.Opened)
-    @work(exclusive=True, group=DIALOG)
-    async def _try_tool(self, event: PolicyTools.Opened) -> None:
-        """Let the user see how calls to a tool are decided, after opening the tool's row."""
-        await self._take(launch.try_call(self.gemtui, self.draft, Call(tool=event.tool)))
+    def _try_tool(self, event: PolicyTools.Opened) -> None:
+        self.action_try_call(Call(tool=event.tool))
 
     @work(exclusive=True, group=DIALOG)
     async def action_replay(self) -> None:
-        await self._take(launch.replay_history(self.gemtui, self.draft))
+        from gemtui.ui.simulator.replay import ReplayScreen
+
+        await self._simulate(ReplayScreen)
 
     @work(exclusive=True, group=DIALOG)
     async def action_suggest(self) -> None:
-        await self._take(launch.suggest_rules(self.gemtui, self.draft))
+        from gemtui.ui.simulator.suggest import SuggestScreen
 
-    async def _take(self, asked: Awaitable[Taken]) -> None:
-        """Wait until the user accepts rules on a screen, and add them in a single edit.
+        await self._simulate(SuggestScreen)
 
-        `asked`: waits for the screen and returns the accepted rules.
-        """
-        rules = await asked
+    async def _simulate(self, screen: Callable[[Simulation, CallHistory], SimulatorScreen]) -> None:
+        """Show a screen of the simulator, and add the rules accepted there in a single edit."""
+        app = self.gemtui
+        history = CallHistory(app.start.home, cache=app.start.cache, name_of=app.name_of)
+        rules = await app.push_screen_wait(screen(Simulation(self.draft, self.editor.folder), history))
         if rules:
             await self.edit(lambda document: edits.add_all(document, rules))
         else:

@@ -23,7 +23,7 @@ from gemtui.ui.draw.lines import Line, Piece, own, strip_of
 from gemtui.ui.draw.theme import Role, look_of
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft
-from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
+from gemtui.ui.rules.draw import ToolRow, tool_head, tool_row
 
 _BAR = 1
 """How many cells are reserved for the scroll bar."""

@@ -24,6 +24,7 @@ from gemtui.ui.kit.dialogs import FieldScreen
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.policy.tool_table import tool_rows
 from gemtui.ui.rules.draft import Draft
+from gemtui.ui.rules.draw import decision_symbol
 
 _OFFERED = 6
 _NAMED = 5
@@ -137,8 +138,7 @@ def _made_lines(sentences: Sequence[Sentence], glyphs: Glyphs) -> Iterator[Conte
 
 
 def _rule_line(rule: Rule, glyphs: Glyphs) -> Content:
-    signs = {Decision.ALLOW: glyphs.ok, Decision.ASK_USER: glyphs.ask, Decision.DENY: glyphs.denied}
-    decision = f"{signs[rule.decision]} {decision_word(rule.decision):<5} "
+    decision = f"{decision_symbol(rule.decision, glyphs)} {decision_word(rule.decision):<5} "
     plain = replace(rule, modes=(), allow_redirection=None)
     words = ", ".join(filter(None, (tools_words(plain), condition_words(plain))))
     plan = ", not in plan mode" if rule.modes else ""

@@ -32,6 +32,7 @@ from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
 from gemtui.transcript.model import Author, Block, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
+from gemtui.ui.kit.bars import key_line
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
 from gemtui.ui.run.prompt_modes import ASK, mode_word
@@ -211,12 +212,6 @@ def ending_text(run: LiveRun, keys: Sequence[str], glyphs: Glyphs) -> Content | 
     return Content("\n").join([heading, Content("").join(hints), *map(Content, lines)])
 
 
-def _hint(id: str, glyphs: Glyphs) -> Content:
-    key = BY_ID[id]
-    face = key.footer(ascii=glyphs.ascii)
-    return Content.assemble((f"{face:<4}", "bold $text-accent"), (key.help, "dim"))
-
-
 def no_run(problem: str | None, glyphs: Glyphs) -> Content:
     """Return the words for a pane without a run.
 
@@ -230,7 +225,7 @@ def no_run(problem: str | None, glyphs: Glyphs) -> Content:
     else:
         lines += [Content("Type a prompt below and press enter to start."), Content("")]
     ids = ("run.options", "run.command", "run.from_file", "run.runs")
-    return Content("\n").join([*lines, *(_hint(id, glyphs) for id in ids)])
+    return Content("\n").join([*lines, *(key_line(id, glyphs) for id in ids)])
 
 
 def cli_words(cli: Detected) -> Content:

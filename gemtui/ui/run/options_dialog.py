@@ -37,8 +37,7 @@ from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Select, Static, Tick, Words
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.rules.form import completes, tool_hint
-from gemtui.ui.rules.form_fields import split_names
+from gemtui.ui.rules.form import completes, split_names, tool_hint
 
 AS_IT_IS = ""
 """The value of a drop-down list's entry that keeps Gemini CLI's default."""

@@ -1,4 +1,8 @@
-"""Read the tool calls of past sessions on a background thread, for the simulator."""
+"""Reading the tool calls of past sessions on a background thread, for the simulator.
+
+The user chooses which calls to read (the scope): a session's, a project's or all calls, possibly
+only those of the last days. Screens show the result while it grows.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,16 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import msgspec.structs
+from textual import on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.screen import ScreenResultType
 
 from gemtui.policy.model.rules import RecordedCall, Reference
 from gemtui.runs.call_history import ScanStep, recorded_calls
@@ -19,7 +28,19 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.selection import sessions_with_calls
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
+from gemtui.text import Clean, clean_line, short_path
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen
+from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
+from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.reading import Latest, Reading
+from gemtui.ui.kit.row_list import RowList
+from gemtui.ui.kit.screens import DIALOG, FullScreen
+from gemtui.ui.rules.draw import session_row
+from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen, Taken
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+
 
 State = TypeVar("State")
 SHOWN = 0.15
@@ -189,3 +210,214 @@ class CallScan(Generic[State]):
                 self._latest.put((progress, self._sink.state(False)))
         ended = replace(progress, ended=True, stopped=self._reading.is_stopped())
         self._latest.put((ended, self._sink.state(True)))
+
+
+_ONE = "one"
+
+
+def describe_scope(which: CallScope, now: datetime) -> Clean:
+    """Describe a scope, for example "project tidewatch, since yesterday"."""
+    if which.session is not None:
+        said = f'session "{clean_line(which.session.title)[:60]}"'
+    elif which.project is not None:
+        said = f"project {which.project.name or which.project}"
+    else:
+        said = "all projects"
+    if which.since is not None:
+        days = (_midnight(now) - which.since).days
+        said += ", since yesterday" if days == 1 else f", the last {days} days"
+    return clean_line(said)
+
+
+def _midnight(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _offered(project: Path | None, now: datetime) -> Iterator[tuple[str, CallScope]]:
+    for place in dict.fromkeys((project, None)):
+        whose = "This project" if place is not None else "All projects"
+        yield whose, CallScope(project=place)
+        for days, ending in ((1, "since yesterday"), (7, "the last 7 days")):
+            since = _midnight(now) - timedelta(days=days)
+            yield f"{whose}, {ending}", CallScope(project=place, since=since)
+
+
+async def choose_scope(app: AppBase, history: CallHistory, now_shown: CallScope | None) -> CallScope | None:
+    """Let the user choose the scope (which calls to read); return None if cancelled.
+
+    `now_shown`: the current scope, on which the cursor starts.
+    """
+    project, now = app.start.project, app.clock()
+    offered = list(_offered(project, now))
+    choices = [
+        Choice(str(number), clean_line(label), Clean("") if each.since else _meaning(each))
+        for number, (label, each) in enumerate(offered)
+    ]
+    choices.append(Choice(_ONE, Clean("One session"), Clean("choose from a list")))
+    places = [each for _, each in offered]
+    at = places.index(now_shown) if now_shown in places else 0
+    chosen = await app.push_screen_wait(ChooseScreen(Clean("Choose the calls"), (), choices, at=at))
+    if chosen is None:
+        return None
+    if chosen != _ONE:
+        return offered[int(chosen)][1]
+    session = await app.push_screen_wait(PickSessionScreen(history))
+    return None if session is None else CallScope(session=session)
+
+
+def _meaning(which: CallScope) -> Clean:
+    return Clean("every session") if which.project is None else short_path(which.project)
+
+
+class PickSessionScreen(FiltersRows, FullScreen[Summary]):
+    """A screen for choosing a session; returns it, or None if cancelled.
+
+    Only sessions with tool calls are listed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CALLS)
+    AUTO_FOCUS = "RowList"
+    HAS_STATUS = False
+
+    def __init__(self, history: CallHistory) -> None:
+        super().__init__()
+        self._history = history
+
+    def compose(self) -> ComposeResult:
+        rows = SearchedRows[Summary](
+            session_row, lambda each: f"{each.title} {each.project} {each.id}", empty=Clean("reading")
+        )
+        yield from self.framed(rows)
+
+    def on_mount(self) -> None:
+        self.header.show_parts([Content.styled("Choose a session", "bold")])
+        self._fill()
+
+    @work(exclusive=True)
+    async def _fill(self) -> None:
+        with self.gemtui.reporting():
+            found = await asyncio.to_thread(self._history.with_calls)
+            if self.is_open:
+                self.searched.empty = Clean("No session has tool calls.")
+                self.searched.show(found, fresh=True)
+
+    @on(RowList.Opened)
+    def _chosen(self) -> None:
+        self.dismiss(self.searched.rows.chosen)
+
+
+class CallScanner(FullScreen[ScreenResultType], Generic[ScreenResultType, State]):
+    """Reads the calls in a scope on a background thread, and shows the growing result.
+
+    `which`: the scope, which says which calls to read; None until the first one has been
+    determined. Subclasses define a sink, which processes the calls, and how to show its result.
+    """
+
+    history: CallHistory
+    which: CallScope | None = None
+    progress = ScanProgress()
+    _scan: CallScan[State] | None = None
+
+    def sink(self) -> CallSink[State]:
+        """Return a new sink, which processes the calls of a single scan."""
+        raise NotImplementedError
+
+    def scan_again(self) -> None:
+        """Start a new scan, because the scope has changed."""
+        raise NotImplementedError
+
+    def show_result(self, found: State) -> None:
+        """Show the sink's result for the calls that have been read so far."""
+        raise NotImplementedError
+
+    def show_scope(self) -> None:
+        """Show which calls are being read (the scope)."""
+        raise NotImplementedError
+
+    def show_progress(self) -> None:
+        """Show how many calls have been read."""
+
+    def unreadable(self) -> None:
+        """Show that nothing could be read."""
+
+    def on_unmount(self) -> None:
+        self.action_stop()
+
+    @work(exclusive=True, group="read")
+    async def read(self) -> None:
+        """Start a scan of the current scope.
+
+        The first scope is the project's calls or, if it has none, all calls.
+        """
+        self.action_stop()
+        with self.gemtui.reporting():
+            if self.which is None:
+                project = self.gemtui.start.project
+                self.which = await asyncio.to_thread(self.history.initial_scope, project)
+                self.show_scope()
+            self._scan = CallScan(self.history, self.which, self.sink(), self._take)
+            await self._scan.run()
+            return
+        self.unreadable()
+
+    def _take(self, progress: ScanProgress, found: State) -> None:
+        if self.is_open:
+            self.progress = progress
+            self.show_result(found)
+            self.show_progress()
+
+    @property
+    def scope_text(self) -> Clean:
+        """A description of the scope (the calls that are read), such as "all projects"."""
+        return Clean("") if self.which is None else describe_scope(self.which, self.gemtui.clock())
+
+    def action_stop(self) -> None:
+        if self._scan is not None:
+            self._scan.stop()
+
+    @work(exclusive=True, group=DIALOG)
+    async def action_which(self) -> None:
+        which = await choose_scope(self.gemtui, self.history, self.which)
+        if which is not None:
+            self.which = which
+            self.show_scope()
+            self.scan_again()
+
+
+class ScanScreen(SimulatorScreen, CallScanner[Taken, State], Generic[State]):
+    """A simulator screen that reads recorded calls."""
+
+    def __init__(self, simulation: Simulation, history: CallHistory) -> None:
+        super().__init__(simulation)
+        self.history = history
+
+    def on_mount(self) -> None:
+        """Start reading the project's calls or, if it has none, all calls."""
+        self.situation_changed()
+
+    @property
+    def reading(self) -> bool:
+        """Whether calls are being read."""
+        return not self.progress.ended
+
+    def about(self) -> Clean:
+        """Return the scope (which calls are read), to show beside the heading."""
+        return self.scope_text
+
+    def show_scope(self) -> None:
+        """Show the scope (which calls are read) beside the heading."""
+        self.show_context()
+
+    def scan_again(self) -> None:
+        """Compute the decisions for the calls in the new scope."""
+        self.situation_changed()
+
+    def unreadable(self) -> None:
+        """Show that reading has ended, because nothing could be read."""
+        self.progress = ScanProgress(ended=True)
+        self.show_progress()
+
+    def action_again(self) -> None:
+        """Reload the sessions and read their calls again."""
+        self.history.forget()
+        self.situation_changed()

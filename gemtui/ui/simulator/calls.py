@@ -24,12 +24,9 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.rules.draw import draw_explanation
-from gemtui.ui.rules.draw_rows import call_row, call_search_text
-from gemtui.ui.simulator.base import SimulatorScreen, rule_could_allow
-from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
-from gemtui.ui.simulator.scan_screen import CallScanner
-from gemtui.ui.simulator.simulation import Simulation
+from gemtui.ui.rules.draw import call_row, call_search_text, draw_explanation
+from gemtui.ui.simulator.call_scan import CallHistory, CallScanner, CallSink, ScanProgress
+from gemtui.ui.simulator.simulation import Simulation, SimulatorScreen, rule_could_allow
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase

@@ -16,10 +16,9 @@ from gemtui.text import Clean
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
-from gemtui.ui.rules.draw_rows import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
-from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
+from gemtui.ui.rules.draw import Missing, ReplayRow, RowHeading, Total, replay_row, replay_rows
+from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress, ScanScreen
 from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text
-from gemtui.ui.simulator.scan_screen import ScanScreen
 from gemtui.ui.simulator.simulation import Simulation
 
 

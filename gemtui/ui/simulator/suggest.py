@@ -22,11 +22,9 @@ from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.kit.screens import DIALOG
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.rules.draw import decision_pieces, rank
-from gemtui.ui.rules.draw_rows import ProposalRow, RowHeading, SuggestRow, call_row, suggest_row
-from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress
+from gemtui.ui.rules.draw import ProposalRow, RowHeading, SuggestRow, call_row, decision_pieces, rank, suggest_row
+from gemtui.ui.simulator.call_scan import CallHistory, CallSink, ScanProgress, ScanScreen
 from gemtui.ui.simulator.calls import MatchingCallsScreen, progress_text
-from gemtui.ui.simulator.scan_screen import ScanScreen
 from gemtui.ui.simulator.simulation import Simulation
 
 

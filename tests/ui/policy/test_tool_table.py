@@ -14,7 +14,7 @@ from gemtui.policy.model.rules import ApprovalMode, Decision
 from gemtui.ui.draw.lines import plain
 from gemtui.ui.policy.tool_table import PolicyTools, tool_rows
 from gemtui.ui.rules.draft import PolicyContext
-from gemtui.ui.rules.draw_rows import ToolRow, tool_head, tool_row
+from gemtui.ui.rules.draw import ToolRow, tool_head, tool_row
 from tests.ui.histories import POLICY, draft_of
 from tests.ui.talks import look
 

@@ -15,11 +15,11 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.match.path_patterns import folder_pattern
 from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.text import visible_line
-from gemtui.ui.policy.edits import NEW_RULE, EditedDocument, add_all, move, set_levels, switch
-from gemtui.ui.policy.levels import SimplePolicy, read, with_levels
-from gemtui.ui.policy.text_diff import MOST_LINES, text_diff
+from gemtui.ui.policy.edits import NEW_RULE, EditedDocument, add_all, move, switch
+from gemtui.ui.policy.levels import SimplePolicy, read, set_levels, with_levels
+from gemtui.ui.policy.side_pane import MOST_LINES, text_diff
 from gemtui.ui.rules.draft import Draft, move_rule, priority_order
-from gemtui.ui.rules.form_fields import MODES, FieldProblem, rule_of, values_of
+from gemtui.ui.rules.form import MODES, FieldProblem, rule_of, values_of
 
 
 def rule(tool: str, priority: int, decision: Decision = Decision.ALLOW) -> Rule:

@@ -13,8 +13,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from gemtui.config import Config
-from gemtui.ui.simulator.base import SimulatorScreen
 from gemtui.ui.simulator.replay import ReplayScreen
+from gemtui.ui.simulator.simulation import SimulatorScreen
 from gemtui.ui.simulator.suggest import SuggestScreen
 from gemtui.ui.simulator.try_call import TryScreen
 from tests.ui.histories import Trier, trier

@@ -9,8 +9,7 @@ from textual.widgets import Input, TextArea
 
 from gemtui.policy.model.rules import Call, Decision
 from gemtui.ui.kit.keys import acting
-from gemtui.ui.simulator.call_form import CallForm
-from gemtui.ui.simulator.try_call import TryScreen
+from gemtui.ui.simulator.try_call import CallForm, TryScreen
 from tests.hostile import ATTACK
 from tests.ui.histories import trier
 from tests.ui.people import NARROW, WIDE, Person
