@@ -189,10 +189,10 @@ def test_one_writes_and_the_next_one_takes_over(store: Path, folder: Path) -> No
 def test_an_indexer_ends_with_its_parent(store: Path, folder: Path) -> None:
     with indexer(store, folder) as watched:
         watched.wait(IndexerState.DONE)
-        process = watched.process
-        assert watched.indexer._worker is not None
-        watched.indexer._worker.finish()
-        assert process.wait(PATIENCE) == 0
+        worker = watched.indexer._worker
+        assert worker is not None
+        worker.finish()
+        assert worker._process.wait(PATIENCE) == 0
         watched.wait(IndexerState.ENDED)
 
 
