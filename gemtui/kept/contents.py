@@ -268,6 +268,11 @@ _HOOK = "Sessions are saved after every turn by the extension, and by gemtui whi
 _NO_HOOK = "Sessions are saved only while gemtui is open; with the extension, after every turn, too."
 
 
+def kept_sessions(sessions: Iterable[Summary]) -> tuple[Summary, ...]:
+    """Return the sessions that exist only in the vault, leaving out those that lists hide."""
+    return tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden)
+
+
 def vault_status(snapshot: Snapshot, environ: Mapping[str, str], now: datetime, *, hook: bool) -> VaultStatus:
     """Return what the vault contains and which files the CLI will delete next.
 
@@ -276,11 +281,7 @@ def vault_status(snapshot: Snapshot, environ: Mapping[str, str], now: datetime, 
     sessions, rule = snapshot.sessions, cache(partial(retention, environ))
     hits = next_deletions(sessions, rule, now, snapshot.unreadable)
     return VaultStatus(
-        contents=contents(),
-        kept=tuple(each for each in sessions if Flag.KEPT in each.flags and not each.hidden),
-        hits=hits,
-        first=_first(sessions, hits, rule, now),
-        hook=hook,
+        contents=contents(), kept=kept_sessions(sessions), hits=hits, first=_first(sessions, hits, rule, now), hook=hook
     )
 
 

@@ -38,6 +38,7 @@ from gemtui.ui.kit.signals import ExitSignals, JobControl, cancel_alarm, exit_im
 from gemtui.ui.kit.textual_fixes import apply_fixes
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
+from gemtui.ui.sessions.marks import named
 from gemtui.ui.sessions.screen import SessionsScreen
 
 
@@ -178,7 +179,8 @@ class GemtuiApp(AppBase):
 
     def name_of(self, session: str) -> str | None:
         """Return the name the user gave to the session with this id, or None."""
-        return self.sessions.name_of(session)
+        mark = self.sessions.marks.marks.get(session)
+        return None if mark is None else mark.name
 
     def summaries(self) -> Sequence[Summary]:
         """Return the summaries of all stored sessions found so far."""
@@ -240,9 +242,11 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_lost_sessions(self) -> None:
+        from gemtui.kept.contents import kept_sessions
         from gemtui.ui.kit.put_back import show_lost
 
-        await show_lost(self, self.sessions.kept())
+        marks = self.sessions.marks.marks
+        await show_lost(self, [named(each, marks) for each in kept_sessions(self.summaries())])
         self.sessions.store.reload()
 
     @work(group="dialog", exclusive=True)
@@ -307,12 +311,12 @@ class GemtuiApp(AppBase):
 
     @on(HistoryRequested)
     def _show_history(self, message: HistoryRequested) -> None:
-        self.sessions.show_history(PurePath(os.path.normpath(message.path)))
+        self.sessions.files.show_history(PurePath(os.path.normpath(message.path)))
 
     @on(SessionRequested)
     async def _show_session(self, message: SessionRequested) -> None:
         await self.action_sessions()
-        self.sessions.show(message.session)
+        self.sessions.navigation.show(message.session)
         if message.call:
             self.sessions.pane.go_to_call(message.call)
 

@@ -162,6 +162,12 @@ class Person:
         return screen
 
     @property
+    def has_read(self) -> bool:
+        """Whether the whole store has been loaded."""
+        snapshot = self.home.store.snapshot
+        return snapshot is not None and snapshot.complete
+
+    @property
     def rows(self) -> SessionList:
         return self.home.query_one(SessionList)
 
@@ -201,7 +207,7 @@ async def person(
     _listen(app)
     async with app.run_test(size=size) as pilot:
         somebody = Person(app, pilot)
-        await somebody.until(lambda: somebody.home.read)
+        await somebody.until(lambda: somebody.has_read)
         await pilot.pause()
         yield somebody
         if not app._exit:

@@ -7,17 +7,15 @@ wait for another program, nothing else is delayed.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.text import clean_line
+from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.marks import named
-from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 _AGAIN = 360
@@ -35,9 +33,8 @@ class SessionKeeping(SessionsPart):
     The vault holds gemtui's own copies of sessions.
     """
 
-    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+    def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
-        self._navigation = navigation
         self._vault = self._new_feed()
 
     def _new_feed(self) -> VaultFeed:
@@ -101,7 +98,7 @@ class SessionKeeping(SessionsPart):
         if answer is True:
             self._vault.archive_new()
         elif isinstance(answer, Summary):
-            self.screen.show(answer)
+            self.screen.navigation.show(answer)
         store.reload()
 
     @dialog
@@ -134,7 +131,7 @@ class SessionKeeping(SessionsPart):
         if self.screen.done.last is None:
             self.screen.gemtui.show_message("There is nothing to undo since gemtui was started.")
         elif back := await self.screen.done.undo():
-            self._navigation.highlight(back[0])
+            self.screen.navigation.highlight(back[0])
         self.screen.refresh_bindings()
 
 
@@ -156,11 +153,10 @@ class VaultFeed:
         self._news = asyncio.Event()
         self._again: float | None = None
         self._scheduled = self._newest = 0.0
-        self._stopped = Event()
-        self._last = 0.0
 
     async def run(self) -> None:
         """Archive what `archive_new` and `changed` ask for, until cancelled."""
+        reading, loop = Reading(every=_TOLD), asyncio.get_running_loop()
         try:
             while True:
                 everything = not await self._told()
@@ -168,13 +164,13 @@ class VaultFeed:
                 paths, self._changed = self._changed, set()
                 everything, self._all = everything or self._all, False
                 before = self.problem
-                loop = asyncio.get_running_loop()
-                self.problem = await loop.run_in_executor(self._thread, self._keep, None if everything else paths, loop)
+                wanted = None if everything else paths
+                self.problem = await loop.run_in_executor(self._thread, self._keep, wanted, reading)
                 if self.progress is not None or before != self.problem:
                     self.progress = None
                     self._show()
         finally:
-            self._stopped.set()
+            reading.stop()
             self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _told(self) -> bool:
@@ -210,7 +206,7 @@ class VaultFeed:
             self._scheduled, self._again = self._newest, self._newest + _AGAIN
         self._news.set()
 
-    def _keep(self, paths: set[Path] | None, loop: asyncio.AbstractEventLoop) -> str | None:
+    def _keep(self, paths: set[Path] | None, reading: Reading) -> str | None:
         """Archive these files, or the whole store if `paths` is None.
 
         Returns what went wrong, or None. Does nothing while the vault is off. Blocking: call this
@@ -219,26 +215,21 @@ class VaultFeed:
         from gemtui.kept.vault import is_on, keep_all, keep_changed
         from gemtui.sessions.store.store import name_of
 
+        def told(done: int, total: int) -> None:
+            if reading.is_due():
+                reading.show(self._take_progress, done, total)
+
         if not is_on():
             return None
         try:
             if paths is None or any(name_of(path, self._home) is None for path in paths):
-                keep_all(self._home, told=self._tell(loop), cancelled=self._stopped.is_set)
+                keep_all(self._home, told=told, cancelled=reading.is_stopped)
             else:
                 keep_changed(paths, self._home)
         except OSError as error:
             return error.strerror or str(error)
         return None
 
-    def _tell(self, loop: asyncio.AbstractEventLoop) -> Callable[[int, int], None]:
-        def told(done: int, total: int) -> None:
-            if time.monotonic() - self._last > _TOLD and not self._stopped.is_set():
-                self._last = time.monotonic()
-                loop.call_soon_threadsafe(self._take_progress, done, total)
-
-        return told
-
     def _take_progress(self, done: int, total: int) -> None:
-        if not self._stopped.is_set():
-            self.progress = done, total
-            self._show()
+        self.progress = done, total
+        self._show()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
@@ -12,19 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.events import DescendantFocus, ScreenResume
+from textual.events import DescendantFocus, Resize, ScreenResume
 
 from gemtui.config import Config, Scope
 from gemtui.files import is_folder
 from gemtui.paths import marks_file, typed_path
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
 from gemtui.ui.kit.bars import BarLine, FooterLine, StatusLine
 from gemtui.ui.kit.key_table import Where
-from gemtui.ui.kit.keys import BY_ID, bindings
+from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, SubagentRequested, TranscriptMoved
 from gemtui.ui.kit.notice import EmptyStore
 from gemtui.ui.kit.screens import DIALOG
@@ -33,13 +31,11 @@ from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import MarksFeed, named
-from gemtui.ui.sessions.navigation import Navigation
-from gemtui.ui.sessions.pane_base import SessionsPane, UndoStack
+from gemtui.ui.sessions.pane_base import Navigation, SessionsPane, UndoStack
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.searching import SessionSearch, WrittenFiles
 from gemtui.ui.sessions.session_keys import Continuing, MarkKeys, SessionKeys
-from gemtui.ui.sessions.store_feed import SETTLE, OpenStore
-from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions
+from gemtui.ui.sessions.store_feed import OpenStore
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import Start
@@ -48,8 +44,6 @@ PATH_ROOM = 28
 """Maximum width in cells of a path in the header."""
 ROOM = (60, 15)
 """Columns and lines below which a hint says that the window is too small."""
-_TIME_TO_READ = 30.0
-"""Seconds for which an important message is shown at startup."""
 
 
 class SessionsScreen(SessionsPane):
@@ -65,28 +59,31 @@ class SessionsScreen(SessionsPane):
         super().__init__()
         self.start, self._config = start, config
         self._seen = False
-        self._checkpointed, self._checkpoints_read = CheckpointedSessions(), False
         self.store = OpenStore(start, show=self._take, changed=self._changed)
         self.marks = MarksFeed(marks_file(), self._take_marks)
         self.done = UndoStack()
-        self._navigation = navigation = Navigation(self)
-        self._keeping = SessionKeeping(self, navigation)
-        self._search = SessionSearch(self, navigation)
-        self._files = WrittenFiles(self, navigation)
+        self.navigation = Navigation(self)
+        self.files = WrittenFiles(self)
+        self._keeping = SessionKeeping(self)
+        self._search = SessionSearch(self)
         self._live = live = LiveSessions(self)
+        self._continuing = Continuing(self, live)
         self.add_parts(
-            navigation,
+            self.navigation,
+            self.files,
             self._keeping,
             self._search,
-            self._files,
             live,
+            self._continuing,
             MarkKeys(self),
-            Continuing(self, live),
             SessionKeys(self, live),
         )
 
     def compose(self) -> ComposeResult:
-        self.add_class(*self._breakpoints())
+        # The classes for the screen's size are set before the first layout, so that the widgets are styled only once.
+        width, height = self.app.size
+        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.app.VERTICAL_BREAKPOINTS)):
+            self.add_class(*[name for least, name in points or () if least <= size][-1:])
         yield BarLine(id="header")
         with Horizontal(id="panes"):
             yield SessionPane(self.start.project, id="list-pane")
@@ -95,15 +92,6 @@ class SessionsScreen(SessionsPane):
         yield EmptyStore()
         yield StatusLine(gives_way="left")
         yield FooterLine()
-
-    def _breakpoints(self) -> Iterator[str]:
-        """Yield the CSS classes for the screen's size.
-
-        They are set before the first layout, so that the widgets are styled only once.
-        """
-        width, height = self.app.size
-        for size, points in ((width, self.app.HORIZONTAL_BREAKPOINTS), (height, self.app.VERTICAL_BREAKPOINTS)):
-            yield from [name for least, name in points or () if least <= size][-1:]
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         # When the screen is shown for the first time, its styles have already been computed.
@@ -118,13 +106,13 @@ class SessionsScreen(SessionsPane):
         if config.scope is Scope.EVERYWHERE:
             self.sessions.scope(everywhere=True)
         self.gemtui.signs_changed.subscribe(self, lambda _: self._update_header())
-        self._follow_marks()
+        self.run_worker(self.marks.run(), group="marks")
         self._keeping.follow()
         self._follow_store()
         if self.start.session is None:
             self.sessions.focus()
         else:
-            self.show(self.start.session)
+            self.navigation.show(self.start.session)
         # the focus was set before Textual had the styles that depend on it
         self.call_after_refresh(self.update_node_styles)
 
@@ -140,10 +128,6 @@ class SessionsScreen(SessionsPane):
         project = None if self.sessions.view.everywhere else self.start.project
         await self.store.follow(project, self.marks.ready, prepare=self.sessions.prepare)
 
-    @work(group="marks")
-    async def _follow_marks(self) -> None:
-        await self.marks.run()
-
     def _take(self, before: Snapshot | None, snapshot: Snapshot) -> None:
         """Show a newer state of the session store, unless the app is about to exit.
 
@@ -155,20 +139,21 @@ class SessionsScreen(SessionsPane):
         self.sessions.show_sessions(snapshot)
         if snapshot.renewed is not None and (before is None or before.renewed is None):
             self.gemtui.show_message(snapshot.renewed.what)
-        if first and not self._has_project(snapshot):
+        project = str(self.start.project)
+        if first and not any(each.project == project and not each.hidden for each in snapshot.sessions):
             self.sessions.scope(everywhere=True)
         if first and not self.start.demo:
             self._live.follow()
-        self._navigation.highlight_again()
+        self.navigation.highlight_again()
         self.pane.update_sessions(snapshot.sessions)
         self._show_empty(snapshot)
         self.update_status()
         self._search.use_snapshot(snapshot)
-        self._files.use_snapshot(snapshot)
+        self.files.use_snapshot(snapshot)
         if snapshot.complete and (before is None or not before.complete):
             self._keeping.archive_new()
         if snapshot.complete:
-            self._look_for_checkpoints()
+            self._continuing.look_for_checkpoints()
 
     def _changed(self, paths: frozenset[Path], polling: str | None) -> None:
         if self.app.is_running:
@@ -176,35 +161,6 @@ class SessionsScreen(SessionsPane):
             self.pane.polling = polling
             self.pane.changed(paths)
             self._search.changed()
-
-    @work(exclusive=True, group="checkpoints")
-    async def _look_for_checkpoints(self) -> None:
-        """Mark sessions with checkpoints in the list, and prompts in the open session."""
-        await asyncio.sleep(SETTLE)
-        found = await asyncio.to_thread(self._checkpointed.read)
-        if not self._checkpoints_read:
-            self._checkpoints_read = True
-            self._report_interrupted_undo()
-        if found is not None:
-            self.sessions.update_undoable(found)
-            self.pane.update_undoable(found)
-
-    @work(group="interrupted")
-    async def _report_interrupted_undo(self) -> None:
-        """Tell the user if an undo or other change to the project's files was interrupted."""
-        from gemtui.runs.undo.undo import interrupted_words
-
-        if self.start.project is None or self.start.demo:
-            return
-        words = await asyncio.to_thread(interrupted_words, self.start.project)
-        if words is not None:
-            key = BY_ID["sessions.redo"].footer()
-            words += f" Press {key} on a session of this folder to finish it."
-            self.gemtui.show_message(words, problem=True, seconds=_TIME_TO_READ)
-
-    def _has_project(self, snapshot: Snapshot) -> bool:
-        wanted = str(self.start.project)
-        return any(each.project == wanted and not each.hidden for each in snapshot.sessions)
 
     def _show_empty(self, snapshot: Snapshot) -> None:
         nothing = snapshot.complete and snapshot.state is not StoreState.OK
@@ -235,33 +191,6 @@ class SessionsScreen(SessionsPane):
         self._update_header()
         self._follow_store()
 
-    # --- requests from other panes -------------------------------------------------------------
-
-    @property
-    def read(self) -> bool:
-        """Whether the whole store has been loaded."""
-        return self.store.snapshot is not None and self.store.snapshot.complete
-
-    def name_of(self, session: str) -> str | None:
-        """Return the name the user gave to the session with this id, or None."""
-        mark = self.marks.marks.get(session)
-        return None if mark is None else mark.name
-
-    def kept(self) -> list[Summary]:
-        """Return the sessions that exist only in the vault, newest first.
-
-        Sessions hidden from the list are left out.
-        """
-        kept = (each for each in self.store.sessions if Flag.KEPT in each.flags)
-        return [named(each, self.marks.marks) for each in kept if not each.hidden]
-
-    def show_history(self, path: PurePath) -> None:
-        """Show all writes to a file on a screen of their own, and open the chosen session.
-
-        This works from any screen.
-        """
-        self._files.show_history(path)
-
     def _take_marks(self) -> None:
         """Show the user's marks in the list, the open session and the search."""
         if not (self.is_attached and self.app.is_running):
@@ -273,30 +202,23 @@ class SessionsScreen(SessionsPane):
 
     # --- navigation ----------------------------------------------------------------------------
 
-    def show(self, summary: Summary, *, deeper: bool = False) -> None:
-        """Open a session and focus its transcript.
-
-        `deeper`: whether going back leads to the session that is open now.
-        """
-        self._navigation.show(summary, deeper=deeper)
-
     @on(BackRequested)
     def go_back(self) -> bool:
         """Go back one step; return False if the list already has the focus."""
-        return self._navigation.go_back()
+        return self.navigation.go_back()
 
     @on(SessionList.Highlighted)
     def _highlighted(self, event: SessionList.Highlighted) -> None:
-        self._navigation.stop_preview()
+        self.navigation.stop_preview()
         self.refresh_bindings()
         if event.summary is not None:
-            self._navigation.preview(event.summary)
+            self.navigation.preview(event.summary)
         elif not self.reading and not self.sessions.rows.shown:
             self.pane.clear()
 
     @on(SessionList.Opened)
     def _opened(self, event: SessionList.Opened) -> None:
-        self.show(event.summary)
+        self.navigation.show(event.summary)
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         """Record which pane has the focus; a narrow terminal shows only that one."""
@@ -309,7 +231,7 @@ class SessionsScreen(SessionsPane):
         """Show the pane that has the focus, and update the status line and window title."""
         self.set_class(reading, "-reading")
         if not reading:
-            self._navigation.forget_highlight()
+            self.navigation.forget_highlight()
         self.update_status()
 
     # --- requests from the transcript ----------------------------------------------------------
@@ -329,7 +251,7 @@ class SessionsScreen(SessionsPane):
         event.stop()
         summary = self.pane.summary
         project = None if summary is None else summary.project
-        self.show_history(normalized_path(project, event.path))
+        self.files.show_history(normalized_path(project, event.path))
 
     @on(SubagentRequested)
     def _subagent(self, event: SubagentRequested) -> None:
@@ -337,10 +259,11 @@ class SessionsScreen(SessionsPane):
         if found is None:
             self.gemtui.show_message("This subagent's session is not stored.", problem=True)
         else:
-            self.show(found, deeper=True)
+            self.navigation.show(found, deeper=True)
 
     # --- texts ---------------------------------------------------------------------------------
 
+    @on(Resize)
     def _update_header(self) -> None:
         left = self.gemtui.tabs("app.sessions")
         project = self.start.project
@@ -348,9 +271,6 @@ class SessionsScreen(SessionsPane):
         store = "demo" if self.start.demo else self._short(self.store.home)
         right = [Content.styled(store, "dim"), Content(folder)]
         self.header.show_parts(left, right)
-
-    def on_resize(self) -> None:
-        self._update_header()
 
     def _short(self, path: Path) -> Clean:
         """Return a path; if it is too long for the header, its start is cut off."""

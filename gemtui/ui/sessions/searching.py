@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.ui.kit.screens import background, dialog
-from gemtui.ui.sessions.navigation import Navigation
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 if TYPE_CHECKING:
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
 class SessionSearch(SessionsPart):
     """The full-text search, whose index is kept up to date while the app is running."""
 
-    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+    def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
-        self._navigation = navigation
         self._feed = self._feed_of(screen.store.home)
         self._state: SearchState | None = None
 
@@ -96,9 +94,9 @@ class SessionSearch(SessionsPart):
             )
         )
         if place is not None:
-            screen.show(place.hit.file)
+            screen.navigation.show(place.hit.file)
             screen.pane.go_to_hit(place.hit.message, place.hit.block, place.query, place.pattern)
-            self._navigation.add_return(place.hit.file, self._back)
+            screen.navigation.add_return(place.hit.file, self._back)
         await asyncio.to_thread(self._feed.rest)
 
     def _back(self) -> None:
@@ -109,9 +107,8 @@ class SessionSearch(SessionsPart):
 class WrittenFiles(SessionsPart):
     """Shows the files that sessions wrote, and opens the session that made a write."""
 
-    def __init__(self, screen: SessionsPane, navigation: Navigation) -> None:
+    def __init__(self, screen: SessionsPane) -> None:
         super().__init__(screen)
-        self._navigation = navigation
         self._state: FilesState | None = None
         self._open: WritesScreen[Any] | None = None
 
@@ -169,8 +166,8 @@ class WrittenFiles(SessionsPart):
             return
         deeper = app.screen is screen and screen.reading
         await app.switch_mode(app.DEFAULT_MODE)
-        left = self._navigation.return_point() if deeper else screen.sessions.focus
-        screen.show(write.source, deeper=deeper)
+        left = screen.navigation.return_point() if deeper else screen.sessions.focus
+        screen.navigation.show(write.source, deeper=deeper)
         screen.pane.go_to_block(write.message, write.block)
 
         async def back() -> None:
@@ -178,7 +175,7 @@ class WrittenFiles(SessionsPart):
             await app.switch_mode(mode)
             again()
 
-        self._navigation.add_return(write.source, lambda: screen.call_later(back))
+        screen.navigation.add_return(write.source, lambda: screen.call_later(back))
 
 
 class SearchFeed:

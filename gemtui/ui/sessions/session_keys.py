@@ -19,16 +19,21 @@ from gemtui.paths import current_folder
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line
+from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
 from gemtui.ui.sessions.marks import Marking, named, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
-from gemtui.ui.undo.checkpoint_marks import prompt_at
+from gemtui.ui.sessions.store_feed import SETTLE
+from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions, prompt_at
 
 if TYPE_CHECKING:
     from gemtui.marks import MarkEdit
     from gemtui.ui.undo.checkpoint_marks import Number
+
+_TIME_TO_READ = 30.0
+"""Seconds for which an important message is shown at startup."""
 
 
 class SessionKeys(SessionsPart):
@@ -97,7 +102,7 @@ class SessionKeys(SessionsPart):
         about = AboutScreen(summary, store.sessions, screen.marks.marks, live, words, undo)
         relative = await screen.gemtui.push_screen_wait(about)
         if relative is not None:
-            screen.show(relative)
+            screen.navigation.show(relative)
 
     def action_stats(self) -> None:
         from gemtui.ui.sessions.stats_screen import StatsScreen
@@ -204,6 +209,7 @@ class Continuing(SessionsPart):
     def __init__(self, screen: SessionsPane, live: LiveSessions) -> None:
         super().__init__(screen)
         self._live = live
+        self._checkpointed, self._checkpoints_read = CheckpointedSessions(), False
 
     def can(self, action: str) -> bool:
         """Return whether an action is available; without a session, only a new run is."""
@@ -256,6 +262,32 @@ class Continuing(SessionsPart):
             self.screen.post_message(ContinueRequested(back, prompt))
 
     # --- going back to a prompt ----------------------------------------------------------------
+
+    @background("checkpoints", exclusive=True)
+    async def look_for_checkpoints(self) -> None:
+        """Mark sessions with checkpoints in the list, and prompts in the open session."""
+        await asyncio.sleep(SETTLE)
+        found = await asyncio.to_thread(self._checkpointed.read)
+        if not self._checkpoints_read:
+            self._checkpoints_read = True
+            self._report_interrupted_undo()
+        if found is not None:
+            self.screen.sessions.update_undoable(found)
+            self.screen.pane.update_undoable(found)
+
+    @background("interrupted")
+    async def _report_interrupted_undo(self) -> None:
+        """Tell the user if an undo or other change to the project's files was interrupted."""
+        from gemtui.runs.undo.undo import interrupted_words
+
+        start = self.screen.start
+        if start.project is None or start.demo:
+            return
+        words = await asyncio.to_thread(interrupted_words, start.project)
+        if words is not None:
+            key = BY_ID["sessions.redo"].footer()
+            words += f" Press {key} on a session of this folder to finish it."
+            self.screen.gemtui.show_message(words, problem=True, seconds=_TIME_TO_READ)
 
     @dialog
     async def action_undo_to(self) -> None:
