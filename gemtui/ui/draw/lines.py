@@ -274,12 +274,12 @@ def spread(left: Pieces, right: Pieces, width: int, fill: Piece) -> Pieces:
     return (*left, Piece(Clean(fill.text * max(0, gap)), fill.style), *right)
 
 
-def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED) -> Pieces:
+def two_ended(left: Pieces, right: Pieces, look: Look, role: Role = Role.MUTED, *, gap: int = 0) -> Pieces:
     """Place pieces at both ends of a line, cutting `left` if there is too little room.
 
-    `role`: the style of the space between them.
+    `role`: the style of the space between them. `gap`: the minimum width of that space in cells.
     """
-    left = cut(left, look, max(0, look.width - width_of(right)))
+    left = cut(left, look, max(0, look.width - width_of(right) - gap))
     return spread(left, right, look.width, Piece(own(" "), look[role]))
 
 

@@ -250,8 +250,7 @@ def _both(left: Pieces, right: Pieces, look: Look) -> Pieces:
     of the row.
     """
     fits = 0 < width_of(right) <= look.width // 2
-    gap = Piece(own("  "), look[Role.TEXT])
-    return two_ended(left, (gap, *right) if fits else (), look, Role.TEXT)
+    return two_ended(left, right if fits else (), look, Role.TEXT, gap=2 if fits else 0)
 
 
 def _muted(text: str, look: Look) -> Piece:
