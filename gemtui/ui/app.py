@@ -251,7 +251,7 @@ class GemtuiApp(AppBase):
 
     @work(group="dialog", exclusive=True)
     async def action_trusted(self) -> None:
-        from gemtui.ui.run.actions import show_trusted
+        from gemtui.ui.run.starting import show_trusted
 
         await show_trusted(self)
 

@@ -70,7 +70,7 @@ LATER = {
     "gemtui.agent", "gemtui.policy", "gemtui.runs", "gemtui.demo", "gemtui.commands.doctor", "gemtui.api",
     "gemtui.sessions.catalog.index", "gemtui.sessions.catalog.cache", "gemtui.sessions.store.watch", "sqlite3",
     "gemtui.kept.deletion", "gemtui.export_formats", "gemtui.ui.sessions.export",
-    "gemtui.ui.kit.dialogs", "gemtui.ui.kit.clean_text_area", "textual.widgets._text_area",
+    "gemtui.ui.kit.dialogs", "gemtui.ui.kit.text_area", "textual.widgets._text_area",
     "gemtui.search", "tantivy",
     "markdown_it", "psutil", "pygments", "regress", "send2trash", "tomlkit", "tomllib",
     "tree_sitter", "watchfiles",

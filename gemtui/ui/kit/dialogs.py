@@ -28,7 +28,7 @@ from gemtui.ui.kit.clean_widgets import Button, Dialog, Entered, Input, Label, O
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 
 if TYPE_CHECKING:
-    from gemtui.ui.kit.clean_text_area import TextArea
+    from textual.widgets import TextArea
 
 
 class Choice(NamedTuple):

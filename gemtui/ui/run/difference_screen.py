@@ -15,6 +15,7 @@ from gemtui.runs.changed_files import FileStates
 from gemtui.runs.gate.verification import restore_former
 from gemtui.text import Clean, clean_line, visible_line
 from gemtui.transcript.displays import content_diff
+from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.code import language_of
 from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import Line
@@ -23,6 +24,7 @@ from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import DetailView
+from gemtui.ui.run.labels import write_row
 from gemtui.ui.transcript.diff import draw_diff
 
 if TYPE_CHECKING:
@@ -101,3 +103,13 @@ async def _put_back(app: AppBase, run: LiveRun, differs: approval.Difference) ->
     with app.reporting("The file was not restored"):
         path = await asyncio.to_thread(restore_former, run.run.gate, differs.number)
         app.show_message(f"Restored as it was before the call: {path}")
+
+
+async def show_difference(app: AppBase, run: LiveRun, write: FileWrite) -> None:
+    """Show a screen that compares a file before the run with the file as it is now.
+
+    `write`: the file, as listed among the changed files.
+    """
+    found = await run.files.difference(Path(write.path))
+    row = write_row(write, run.cwd, app.glyphs)
+    await app.push_screen_wait(DifferenceScreen(row, write.path.name, found))

@@ -24,18 +24,14 @@ from gemtui.agent.options import (
 )
 from gemtui.notify import Notification
 from gemtui.paths import current_folder
-from gemtui.policy.model.rules import ApprovalMode, Call
+from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.ending import Status
-from gemtui.stats.prices import Prices
-from gemtui.stats.report import Sums, context_use, sums_of
 from gemtui.text import Clean, clean, clean_line, counted, ellipsis, short_path
-from gemtui.transcript.model import Author, Block, Outline, ToolCall, ToolStatus, Transcript
 from gemtui.transcript.writes import FileWrite, Letter, WriteStatus, totals
 from gemtui.ui.draw.theme import Glyphs
 from gemtui.ui.kit.bars import key_line
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.run.live_run import LiveRun, Stage, ToolEnd
-from gemtui.ui.run.prompt_modes import ASK, mode_word
 
 if TYPE_CHECKING:
     from gemtui.ui.transcript.view import TranscriptView
@@ -67,6 +63,8 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+ASK = "ask"
+"""The name of Gemini CLI's default mode in runs that can ask the user."""
 END_COLOURS = {
     Status.OK: "success",
     Status.WARNING: "warning",
@@ -288,26 +286,15 @@ def _stopped(run: LiveRun) -> str:
     return f"{how}{more} The answer so far and the finished writes are kept."
 
 
-def spent_words(
-    shown: Sequence[Outline] | None, today: Sums | None, prices: Prices | None, now: datetime, *, day_budget: float = 0
-) -> Iterator[str]:
-    """Yield how full the context is, and the cost of the conversation and of the day.
+def mode_word(options: AgentOptions, usual: ApprovalMode) -> str:
+    """Return the name of the next run's mode.
 
-    `shown`: the messages that the next prompt continues; None for a new conversation. `today`: the
-    day's usage, or None if it isn't known yet. `prices`: None if they aren't known yet; then
-    nothing is yielded. `day_budget`: the budget for a day in US dollars, or 0 for none. The cost of
-    a conversation doesn't include its subagents.
+    `usual`: the mode of a run whose options set none. Gemini CLI's default mode is called `ask` if
+    the run can ask the user; otherwise calls that need approval are denied, and it is called
+    `default`.
     """
-    if prices is None:
-        return
-    if shown is not None and any(each.author is Author.MODEL for each in shown):
-        use = context_use(shown, prices)
-        percent = None if use is None else use.percent
-        yield "context ?" if percent is None else f"context {percent}%"
-        yield f"cost {sums_of(shown, prices, now).dollars or '?'}"
-    of_day = f" of {dollars_text(day_budget)}" if day_budget else ""
-    if today is not None and (today.dollars or of_day):
-        yield f"today {today.dollars or dollars_text(0)}{of_day}"
+    mode = options.approval_mode or usual
+    return ASK if mode is ApprovalMode.DEFAULT and options.ask else mode.value
 
 
 def option_words(options: AgentOptions) -> Content:
@@ -391,22 +378,6 @@ def _brief(option: RunOption, value: Any) -> str:
     else:
         words = str(value)
     return option.brief.format(words)
-
-
-def denied_call(block: Block | None) -> Call | None:
-    """Return the call in this block if it is a denied tool call, or else None."""
-    if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
-        return Call(tool=block.name, args=block.args)
-    return None
-
-
-def last_denied_call(transcript: Transcript) -> Call | None:
-    """Return the transcript's last denied call, or None."""
-    for message in reversed(tuple(transcript)):
-        for block in reversed(message.blocks):
-            if (call := denied_call(block)) is not None:
-                return call
-    return None
 
 
 _LETTERS = {

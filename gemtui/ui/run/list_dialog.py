@@ -1,4 +1,4 @@
-"""A dialog that lists all runs, to open or stop one or restore its session."""
+"""The dialog that lists all runs, and what the user can do there: open, stop or restore."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
 
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import RunFolder
+from gemtui.kept.run_copies import last_copies
 from gemtui.runs.ending import RunState
-from gemtui.runs.listing import Run, with_outcome
+from gemtui.runs.listing import Run, stop_run, with_outcome
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 from gemtui.ui.draw.lines import Piece, Pieces, own, two_ended
 from gemtui.ui.draw.theme import Look, Role
@@ -22,8 +23,14 @@ from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog
 from gemtui.ui.kit.filtering import FiltersRows, SearchedRows
 from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.put_back import put_back_of_run
 from gemtui.ui.kit.row_list import RowList
 from gemtui.ui.run.labels import END_COLOURS, status_glyph
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
 
 _WORD = 16
 """Width in cells of the column with the runs' results."""
@@ -164,3 +171,44 @@ def run_sign(run: Run, look: Look) -> tuple[str, Role]:
     if run.end is None:
         return look.glyphs.ask, Role.WARNING
     return status_glyph(run.end, look.glyphs), Role(END_COLOURS[run.end])
+
+
+async def choose_run(app: AppBase, registry: RunRegistry) -> LiveRun | None:
+    """Let the user choose one of the recorded runs; return it, or None.
+
+    The list includes runs that other and earlier gemtui processes started. From the list, the user
+    can also stop active runs and restore lost sessions.
+    """
+    search = ""
+    while found := await registry.find():
+        lost = {each.folder for each in await asyncio.to_thread(last_copies, registry.adapter.runs)}
+        screen = RunListScreen(found, only_copies=lost, search=search)
+        wanted, search = await app.push_screen_wait(screen), screen.search
+        if wanted is None:
+            return None
+        if wanted.what is RunAction.STOP:
+            await _stop(app, wanted.run)
+            continue
+        if wanted.what is RunAction.RESTORE:
+            await put_back_of_run(app, wanted.run.folder)
+            continue
+        run = await registry.attach(wanted.run)
+        if run is None:
+            app.show_message("This run can't be shown, because its files are corrupt.", problem=True)
+        return run
+    app.show_message("No runs yet.")
+    return None
+
+
+async def _stop(app: AppBase, run: Run) -> None:
+    """End all processes of a run.
+
+    This works even if the run's supervisor (the process that watches it) is gone.
+    """
+    if not run.alive:
+        app.show_message("This run has no running processes.")
+        return
+    app.show_message("Stopping (SIGTERM)")
+    with app.reporting("The run's result could not be saved"):
+        ended = await asyncio.to_thread(stop_run, run)
+        app.show_message("Stopped" if ended else "Some of the run's processes could not be stopped. Try again.")

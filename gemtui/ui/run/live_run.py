@@ -1,4 +1,4 @@
-"""A run as shown on screen: its transcript so far, its tool counts and its stage.
+"""A run as shown on screen: its transcript so far, its changed files, its counts and its stage.
 
 This module uses asyncio but no widgets. `LiveRun.follow` applies events to the transcript as they
 arrive. The screen repaints only if `LiveRun.revision` has changed since its last frame, so several
@@ -8,10 +8,11 @@ events between two frames cause only one repaint.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gemtui.agent.approval import Away, Difference
-from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, ToolResult, ToolUse
+from gemtui.agent.events import AgentEvent, Done, DoneStatus, ErrorSaid, Init, Payload, ToolResult, ToolUse
 from gemtui.agent.fold import Fold
 from gemtui.agent.folder_options import from_dict, to_dict
 from gemtui.agent.gemini import GeminiRun
@@ -28,16 +29,101 @@ from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
 from gemtui.policy.model.rules import ApprovalMode
+from gemtui.runs.changed_files import FileStates, FileTracker, Span
+from gemtui.runs.folder_state import MOST, seen_files
 from gemtui.runs.gate.answered_calls import AnsweredCalls
 from gemtui.runs.gate.questions import Conversation, Question, UnaskedCalls
 from gemtui.runs.outcome import GO_ON, RunOutcome, RunProgress, keep_outcome, retry_words
 from gemtui.transcript.model import Author, Message, Outline, ToolCall, ToolStatus, Transcript
-from gemtui.ui.run.live_files import LiveFiles
+from gemtui.transcript.tools import ToolKind, kind_of
+from gemtui.transcript.writes import FileWrite
+
+
+class LiveFiles:
+    """The files that a run has changed, with the state of each.
+
+    `rows` holds the files; `revision` goes up whenever they change. `calls`: returns the tool calls
+    that the run has made so far.
+    """
+
+    def __init__(self, run: GeminiRun, calls: Callable[[], Sequence[ToolCall]]) -> None:
+        self.rows: tuple[FileWrite, ...] = ()
+        self.revision = 0
+        self._run, self._calls = run, calls
+        self._cwd = Path(run.request.cwd)
+        self._tracker = FileTracker(self._cwd)
+        self._seen: Mapping[Path, float] = {}
+        self._shells: dict[str, Span] = {}
+        self._stirred = asyncio.Event()
+        self._looking = asyncio.Lock()
+
+    async def see(self) -> None:
+        """Watch the run's folder for changed files until the task is cancelled."""
+        async for seen in seen_files(self._cwd):
+            self._seen = seen
+            self._stirred.set()
+
+    async def follow(self, *, before: bool) -> None:
+        """Update the rows whenever a file may have changed, until the task is cancelled.
+
+        `before`: whether to determine first what the files were like when the run started.
+        """
+        if before:
+            await asyncio.to_thread(self._tracker.record_before, self._run.folder.requested_at())
+        while True:
+            await self._stirred.wait()
+            self._stirred.clear()
+            await self.recompute()
+            await asyncio.sleep(LOOK)
+
+    def process(self, payload: Payload) -> None:
+        """Handle one of the run's events, after which files may have changed."""
+        if isinstance(payload, ToolUse | ToolResult | Done):
+            self._stirred.set()
+        self._time_shell(payload)
+
+    def _time_shell(self, payload: Payload) -> None:
+        """Record when each shell command ran, for comparison with file modification times."""
+        now = time.time()
+        if isinstance(payload, ToolUse) and kind_of(payload.tool_name) is ToolKind.SHELL:
+            self._shells[payload.tool_use_id] = now, math.inf
+        elif isinstance(payload, ToolResult) and payload.tool_use_id in self._shells:
+            began, _ = self._shells[payload.tool_use_id]
+            self._shells[payload.tool_use_id] = began, now
+
+    async def end(self, ended: datetime | None) -> None:
+        """Update the rows one last time, after the run has ended.
+
+        `ended`: when the run ended, or None if that was just now.
+        """
+        if ended is not None:
+            self._tracker = FileTracker(self._cwd, ended=ended)
+        self._seen = await asyncio.to_thread(self._tracker.changes_after, self._seen)
+        await self.recompute()
+
+    @property
+    def more(self) -> bool:
+        """Whether so many files have changed that not all of them may be tracked."""
+        return len(self._seen) >= MOST
+
+    async def recompute(self) -> None:
+        """Recompute the rows, and increase `revision` if they have changed."""
+        async with self._looking:
+            shells, calls = tuple(self._shells.values()), self._calls()
+            rows = await asyncio.to_thread(self._tracker.rows, calls, self._seen, shells)
+        if rows != self.rows:
+            self.rows = rows
+            self.revision += 1
+
+    async def difference(self, path: Path) -> FileStates:
+        """Return a file's state before this run and now, along with the diff."""
+        return await asyncio.to_thread(self._tracker.difference, path, self._calls())
+
 
 LISTEN = 0.3
 """Seconds between two checks of a run's stderr."""
 LOOK = 0.2
-"""Seconds between two checks for new questions and answers."""
+"""Seconds between two checks for new questions and answers, or for changed files."""
 
 
 class Stage(StrEnum):

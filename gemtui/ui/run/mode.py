@@ -21,7 +21,7 @@ from gemtui.paths import failed_commands_dir
 from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from gemtui.text import clean_line
+from gemtui.text import Clean, clean, clean_line, ellipsis
 
 if TYPE_CHECKING:
     from gemtui.policy.model.rules import ApprovalMode
@@ -194,7 +194,7 @@ class RunMode:
 
         wanted = await self._app.push_screen_wait(WorktreesScreen())
         if wanted is not None:
-            from gemtui.ui.run.from_worktrees import carry_out
+            from gemtui.ui.run.worktrees_screen import carry_out
 
             await carry_out(self._app, self.registry, await self._switched(), wanted)
 
@@ -270,14 +270,61 @@ class RunMode:
     async def may_leave(self) -> bool:
         """Return whether gemtui may quit, asking about active runs that it started.
 
-        The demo doesn't ask, because its runs end with it.
+        The user can stay, leave the runs running, or stop them. The demo doesn't ask, because its
+        runs end with it.
         """
-        begun = any(run.ours for run in self.alive)
-        if self._app.start.demo or not (begun or self._starting):
+        if self._app.start.demo or not (self._ours or self._starting):
             return True
-        from gemtui.ui.run.actions import may_leave
+        from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 
-        return await may_leave(self._app, self.registry)
+        runs = self._ours
+        prompts = [run.prompt for run in runs] + [starting.prompt for starting in self._starting]
+        asks = [run for run in runs if run.waiting]
+        which = "A run is still active" if len(prompts) == 1 else f"{len(prompts)} runs are still active"
+        asking = ""
+        if asks:
+            asking = " and needs an answer" if len(prompts) == 1 else f"; {len(asks)} need an answer"
+        answer = await self._app.push_screen_wait(
+            ChooseScreen(
+                clean(f"{which}{asking}."),
+                [ellipsis(clean(prompt.split("\n", 1)[0]), 66) for prompt in prompts[:5]],
+                (
+                    Choice("stay", Clean("Stay"), Clean("don't quit")),
+                    Choice("leave", Clean("Leave it running"), _left(runs, asks)),
+                    Choice("stop", Clean("Stop it and quit"), Clean("SIGTERM, then SIGKILL")),
+                ),
+            )
+        )
+        runs, starts = self._ours, [starting.task for starting in self._starting]
+        if answer == "stop":
+            self._app.show_message("Stopping (SIGTERM)")
+            for start in starts:
+                start.cancel()
+            for run in runs:
+                run.stop()
+            await asyncio.gather(*(run.run.wait() for run in runs), *starts, return_exceptions=True)
+        elif answer == "leave":
+            await asyncio.gather(*starts, return_exceptions=True)
+        return answer in ("stop", "leave")
+
+    @property
+    def _ours(self) -> list[LiveRun]:
+        """The active runs that this gemtui process started."""
+        return [run for run in self.alive if run.ours]
+
+
+def _left(runs: Sequence[LiveRun], asks: Sequence[LiveRun]) -> Clean:
+    """Return words on what happens to runs that keep running after gemtui quits.
+
+    `asks`: those of the runs that have an unanswered question.
+    """
+    if not asks:
+        waits = any(run.queue_state.prompts for run in runs)
+        return Clean(f"open gemtui again to see it{'; the queue is kept' * waits}")
+    from gemtui.agent.approval import Away
+
+    refused = any(run.away is Away.REFUSE for run in asks)
+    return Clean("its question will be denied" if refused else "its question will keep waiting")
 
 
 def _stored(path: Path) -> Transcript | None:

@@ -11,22 +11,28 @@ from typing import TYPE_CHECKING
 
 from textual.worker import WorkerCancelled
 
+from gemtui.agent import folder_options
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
+from gemtui.policy.edit import store
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.before_run import before_run_report
 from gemtui.ui.kit.screens import background, dialog
-from gemtui.ui.run import actions
-from gemtui.ui.run.labels import remembered_text
+from gemtui.ui.run.labels import ASK, remembered_text
 from gemtui.ui.run.live_run import LiveRun
-from gemtui.ui.run.pane_base import RunPane, RunPart
-from gemtui.ui.run.prompt_modes import mode_named, options_for_plan, with_next_mode
-from gemtui.worktree_records import worktree_of
+from gemtui.ui.run.panes import RunPane, RunPart
+from gemtui.worktree_records import origin_of, worktree_of
 
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.options_dialog import ChosenOptions
+
+
+_ORDER = (ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.PLAN, ApprovalMode.YOLO)
+CARRY_OUT = "Carry out the plan."
+"""The prompt that makes a new run carry out a finished run's plan."""
 
 
 def begins_worktree(options: AgentOptions) -> bool:
@@ -107,7 +113,7 @@ class NextRun(RunPart):
     @background(_KEPT, exclusive=True)
     async def _take_kept(self, folder: Path) -> None:
         app = self.screen.gemtui
-        kept = await actions.remembered_options(app, folder)
+        kept = await _remembered_options(app, folder)
         if kept is not None and self.options.cwd == folder:
             self.options, self._kept = replace(kept, resume=self.options.resume), True
             app.show_message(remembered_text(kept))
@@ -189,13 +195,13 @@ class NextRun(RunPart):
         """
         if self._mode_chosen:
             self._mode_chosen = False
-            await actions.keep_mode(self.screen.gemtui, self.options)
+            await _keep_mode(self.screen.gemtui, self.options)
         self.options = replace(self.options, resume=None, trust=False)
 
     @dialog
     async def action_options(self) -> None:
         await self.wait_loaded()
-        chosen = await actions.choose_options(self.screen.gemtui, self.options)
+        chosen = await _choose_options(self.screen.gemtui, self.options)
         if chosen is not None:
             self._kept, self._mode_chosen = chosen.remember, False
             self._choose(chosen.options)
@@ -213,4 +219,104 @@ class NextRun(RunPart):
     @background("telling")
     async def _keep(self, run: LiveRun) -> None:
         async with self.queueing:
-            await actions.keep_options(self.screen.gemtui, run, self.options)
+            with self.screen.gemtui.reporting("Queued prompts keep their old options"):
+                await run.keep_options(self.options)
+
+
+def with_next_mode(options: AgentOptions, usual: ApprovalMode, *, can_ask: bool) -> AgentOptions:
+    """Return the options with the next mode.
+
+    `usual`: the mode of a run whose options set none. `can_ask`: whether the extension works, so
+    that runs can ask the user. Even if it doesn't work, `ask` is one of the modes, because starting
+    such a run offers to install the extension.
+    """
+    mode = options.approval_mode or usual
+    if mode is ApprovalMode.DEFAULT and not options.ask:
+        return replace(options, approval_mode=mode, ask=True)
+    return in_mode(options, _ORDER[(_ORDER.index(mode) + 1) % len(_ORDER)], can_ask=can_ask)
+
+
+def mode_named(options: AgentOptions, name: str, *, can_ask: bool) -> AgentOptions | None:
+    """Return the options with the mode of this name, or None if there is no such mode.
+
+    The names are those that `mode_word` returns. `can_ask`: whether runs can ask the user.
+    """
+    mode = ApprovalMode.DEFAULT.value if name == ASK else name.replace("-", "_")
+    found = next((each for each in _ORDER if each.value == mode), None)
+    return None if found is None else in_mode(options, found, can_ask=can_ask)
+
+
+def in_mode(options: AgentOptions, mode: ApprovalMode, *, can_ask: bool) -> AgentOptions:
+    """Return the options with this mode, asking the user where possible.
+
+    In the default mode, the run asks in any case. In the other modes, it asks if `can_ask` is true:
+    that is, if the extension works.
+    """
+    return replace(options, approval_mode=mode, ask=can_ask or mode is ApprovalMode.DEFAULT)
+
+
+def options_for_plan(options: AgentOptions, *, can_ask: bool) -> AgentOptions:
+    """Return the options for a run that carries out a plan.
+
+    The run uses the folder in which the plan was made, because it continues the same session. It
+    asks for approval if it can; otherwise it may edit files without asking. `can_ask`: whether runs
+    can ask the user.
+    """
+    mode = ApprovalMode.DEFAULT if can_ask else ApprovalMode.AUTO_EDIT
+    return replace(in_mode(options, mode, can_ask=can_ask), worktree=False)
+
+
+async def _choose_options(app: AppBase, options: AgentOptions) -> ChosenOptions | None:
+    """Let the user edit the next run's options; return None if they cancel.
+
+    In the dialog, the user can also choose whether the options are remembered for the folder.
+    """
+    from gemtui.ui.run.options_dialog import OptionsScreen
+
+    folder = options.cwd or current_folder()
+    policies = await asyncio.to_thread(store.list_policies)
+    kept = await _remembered_options(app, folder) is not None
+    ours = [file for file in policies if file.origin is store.Origin.OURS]
+    chosen = await app.push_screen_wait(OptionsScreen(options, ours, remembers=kept))
+    if chosen is None:
+        return None
+    with app.reporting("The options remembered for this folder could not be changed"):
+        if chosen.remember:
+            await asyncio.to_thread(folder_options.remember_options, chosen.options)
+            but = ", ".join(folder_options.not_rememberable(chosen.options))
+            app.show_message(f"Remembered for this folder{f', except {but}' if but else ''}.")
+        elif kept and chosen.options.cwd == folder:
+            await asyncio.to_thread(folder_options.forget_options, folder)
+            app.show_message("Options are no longer remembered for this folder.")
+    return chosen
+
+
+async def _keep_mode(app: AppBase, options: AgentOptions) -> None:
+    """Remember the approval mode for these options' folder, unless that is unsafe."""
+    with app.reporting("The mode could not be remembered for this folder"):
+        await asyncio.to_thread(folder_options.remember_mode, options)
+
+
+async def _remembered_options(app: AppBase, folder: Path) -> AgentOptions | None:
+    """Return the options that are remembered for a folder, or None.
+
+    If they can't be read, the reason is shown and None is returned.
+    """
+    try:
+        return await asyncio.to_thread(_remembered, folder)
+    except OSError as error:
+        words = f"The options remembered for this folder can't be used: {error.strerror}"
+        words = f"{words} ({error.filename}). Press ctrl+o to set them again."
+        app.show_message(words, problem=True)
+        return None
+
+
+def _remembered(folder: Path) -> AgentOptions | None:
+    """Return the options that are remembered for a folder, or None.
+
+    For a worktree without any, those of the folder it was created from are returned.
+    """
+    kept, origin = folder_options.options_for(folder), origin_of(folder)
+    if kept is None and origin != folder:
+        kept = folder_options.options_for(origin)
+    return None if kept is None else replace(kept, cwd=folder)

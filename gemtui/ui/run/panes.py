@@ -1,25 +1,36 @@
-"""The panes that show a run: its transcript, how it ended, and its changed files."""
+"""The panes that show a run, and the run pane as its parts see it.
+
+They show the run's transcript, how it ended, its changed files, its counts and its stderr.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
 
 from gemtui.policy.model.rules import Call
-from gemtui.text import clean_line
-from gemtui.transcript.model import Transcript
+from gemtui.text import clean, clean_line, counted
+from gemtui.transcript.model import Block, ToolCall, ToolStatus, Transcript
+from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.theme import glyphs_of
 from gemtui.ui.kit.bars import BarLine
-from gemtui.ui.kit.clean_widgets import Static
-from gemtui.ui.run.labels import denied_call, ending_text, last_denied_call, no_run
-from gemtui.ui.run.live_run import LiveRun
-from gemtui.ui.run.side import RunSide, WriteList
+from gemtui.ui.kit.clean_widgets import Option, OptionList, Static
+from gemtui.ui.kit.keys import Where, bindings
+from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested
+from gemtui.ui.kit.screens import DialogGuardScreen, ScreenPart
+from gemtui.ui.run.labels import ending_text, no_run, write_row, write_totals
+from gemtui.ui.run.live_run import LiveRun, ToolEnd
+from gemtui.ui.run.prompt import PromptArea
+from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.transcript.cursor import Cursor
 from gemtui.ui.transcript.view import TranscriptView
 from gemtui.ui.undo.checkpoint_marks import MarkedTranscript, shown_checkpoints
@@ -27,8 +38,138 @@ from gemtui.ui.undo.checkpoint_marks import MarkedTranscript, shown_checkpoints
 if TYPE_CHECKING:
     from gemtui.ui.kit.app_base import AppBase
 
+
+_STDERR_LINES = 8
+
+
 _LONG = 400
 """How many characters of a prompt the heading shows."""
+
+
+class WriteList(OptionList):
+    """The list of changed files.
+
+    On request, the screen shows a file's diff or the call that wrote it, or opens the file.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.WRITES)
+
+    @dataclass
+    class DiffRequested(Message):
+        """Request to show how a run has changed a file."""
+
+        write: FileWrite
+
+    @dataclass
+    class CallRequested(Message):
+        """Request to show the call that wrote a file.
+
+        `call`: the call's id.
+        """
+
+        call: str
+
+    def __init__(self) -> None:
+        super().__init__(id="writes")
+        self.shown: tuple[FileWrite, ...] = ()
+        self._asked: frozenset[str] = frozenset()
+        self._queued: frozenset[str] = frozenset()
+
+    def show(self, run: LiveRun) -> None:
+        """Show the files that a run has changed, keeping the cursor on the same file."""
+        asked, queued = run.waiting_call_ids, run.queued
+        if run.files.rows is self.shown and (asked, queued) == (self._asked, self._queued):
+            return
+        chosen, at = self._chosen, self.highlighted or 0
+        self.shown, self._asked, self._queued = run.files.rows, asked, queued
+        self.clear_options()
+        rows = (write_row(each, run.cwd, glyphs_of(self.app), asked=asked, queued=queued) for each in self.shown)
+        self.add_options(map(Option, rows))
+        paths = [each.path for each in self.shown]
+        if chosen is not None and chosen.path in paths:
+            self.highlighted = paths.index(chosen.path)
+        elif paths:
+            self.highlighted = min(at, len(paths) - 1)
+
+    @property
+    def _chosen(self) -> FileWrite | None:
+        at = self.highlighted
+        return None if at is None or at >= len(self.shown) else self.shown[at]
+
+    @on(OptionList.OptionSelected)
+    def _open(self) -> None:
+        """Show the last call that wrote the file.
+
+        If the call isn't known, the file's diff is shown.
+        """
+        write = self._chosen
+        if write is not None and write.calls:
+            self.post_message(self.CallRequested(write.calls[-1]))
+        else:
+            self.action_diff()
+
+    def action_diff(self) -> None:
+        if (write := self._chosen) is not None:
+            self.post_message(self.DiffRequested(write))
+
+    def action_open_file(self) -> None:
+        if (write := self._chosen) is not None:
+            self.post_message(FileRequested(str(write.path)))
+
+    def action_history(self) -> None:
+        if (write := self._chosen) is not None:
+            self.post_message(HistoryRequested(str(write.path)))
+
+    def action_back(self) -> None:
+        self.post_message(BackRequested())
+
+
+class RunSide(Vertical):
+    """The whole side pane of a run."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, classes="pane")
+        self._said: tuple[Content, Content] | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="writes-heading", classes="heading")
+        yield WriteList()
+        yield Static(id="counters")
+
+    def show(self, run: LiveRun | None) -> None:
+        """Show a run's changed files, counts and stderr; None leaves the pane as it is."""
+        if run is None:
+            return
+        writes = self.query_one(WriteList)
+        writes.show(run)
+        totals = write_totals(run, glyphs_of(self.app)) or "none yet"
+        heading = Content.assemble(("Files changed", "bold"), "  ", (totals, "dim"))
+        said = heading, Content("\n").join(self._counters(run))
+        if said != self._said:
+            self._said = said
+            self.query_one("#writes-heading", Static).update(said[0])
+            self.query_one("#counters", Static).update(said[1])
+
+    def _counters(self, run: LiveRun) -> Sequence[Content]:
+        ends, usage = run.ends(), None if run.done is None else run.done.tokens
+        tools = "  ".join(f"{ends[end]} {end}" for end in ToolEnd if ends[end])
+        pid = f"pid {run.pid}  " if run.alive and run.pid is not None else ""
+        lines = [
+            Content.styled("Run", "bold"),
+            Content(f"{pid}{counted(run.answers(), 'turn')}"),
+            Content(f"tools {tools or 'none yet'}"),
+        ]
+        if usage is not None:
+            named = (("in", usage.input), ("out", usage.output), ("cached", usage.cached))
+            known = (f"{name} {count:,}" for name, count in named if count is not None)
+            lines.append(Content(f"tokens {'  '.join(known)}"))
+        if run.misread:
+            lines.append(Content(f"{counted(run.misread, 'output line')} not understood"))
+        if run.stderr:
+            said = clean(run.stderr).split("\n")
+            lines += [Content(""), Content.styled("stderr", "bold")]
+            lines += [Content(line) for line in said[-_STDERR_LINES:]]
+        return lines
 
 
 class RunPanes(Horizontal):
@@ -217,4 +358,72 @@ class RunPanes(Horizontal):
     def refused(self) -> Call | None:
         """Return the denied call under the cursor, or else the run's last denied call."""
         own = None if self.run_shown is None else self.run_shown.own_transcript
-        return denied_call(self.view.page.block) or (None if own is None else last_denied_call(own))
+        return _denied_call(self.view.page.block) or (None if own is None else _last_denied_call(own))
+
+
+class RunPane(DialogGuardScreen[None]):
+    """The run pane, which shows one run at a time, or none."""
+
+    @property
+    def panes(self) -> RunPanes:
+        """The widget that shows the run's transcript and changed files."""
+        return self.query_one(RunPanes)
+
+    @property
+    def view(self) -> TranscriptView:
+        """The view of the run's transcript."""
+        return self.panes.view
+
+    @property
+    def question(self) -> QuestionPane:
+        """The pane that shows the run's questions."""
+        return self.query_one(QuestionPane)
+
+    @property
+    def run_shown(self) -> LiveRun | None:
+        """The run on screen, or None."""
+        return self.panes.run_shown
+
+    @property
+    def prompt(self) -> PromptArea:
+        """The prompt field."""
+        return self.query_one(PromptArea)
+
+    def show_run(self, run: LiveRun, *, fresh: bool = True) -> None:
+        """Show a run.
+
+        `fresh`: False if the run continues the one on screen, so that the view stays as it is.
+        """
+        raise NotImplementedError
+
+    def paint(self) -> None:
+        """Draw the changes in the run on screen since the last frame."""
+        raise NotImplementedError
+
+    def show_state(self, run: LiveRun) -> None:
+        """Show a run's state: status line, changed files and, if it has ended, how."""
+        raise NotImplementedError
+
+    def show_options(self) -> None:
+        """Show the next run's options, and what pressing enter in the prompt will do."""
+        raise NotImplementedError
+
+
+class RunPart(ScreenPart[RunPane]):
+    """A part of the run pane: the state and the key actions for one topic."""
+
+
+def _denied_call(block: Block | None) -> Call | None:
+    """Return the call in this block if it is a denied tool call, or else None."""
+    if isinstance(block, ToolCall) and block.status is ToolStatus.DENIED:
+        return Call(tool=block.name, args=block.args)
+    return None
+
+
+def _last_denied_call(transcript: Transcript) -> Call | None:
+    """Return the transcript's last denied call, or None."""
+    for message in reversed(tuple(transcript)):
+        for block in reversed(message.blocks):
+            if (call := _denied_call(block)) is not None:
+                return call
+    return None

@@ -23,11 +23,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from gemtui.text import Clean, clean, visible_line
-from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Option, OptionList, name_frame
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.run.prompt_sources import History, matching_paths, paths_below
-from gemtui.ui.run.slash_commands import OWN, Offer, slash_offers, slash_word
+from gemtui.ui.kit.text_area import TextArea
+from gemtui.ui.run.prompt_sources import OWN, History, Offer, matching_paths, paths_below, slash_offers, slash_word
 
 LONGEST = 50_000
 """How many characters can be typed; a prompt loaded from a file may be longer."""

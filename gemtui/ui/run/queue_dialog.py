@@ -18,7 +18,7 @@ from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.app_base import DialogScreen
 from gemtui.ui.kit.clean_widgets import Dialog, Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
-from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import LOOK
 

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.actions import SkipAction
 
+from gemtui.agent import trust
 from gemtui.agent.command import rerun_line
+from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.files import is_file, read_end, read_small
+from gemtui.paths import current_folder, typed_path
+from gemtui.text import Clean
+from gemtui.ui.kit.app_base import AppBase
+from gemtui.ui.kit.dialogs import AskScreen
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import AllowCallRequested
 from gemtui.ui.kit.screens import dialog
-from gemtui.ui.run import actions
-from gemtui.ui.run.live_run import ToolEnd
+from gemtui.ui.kit.text_view import show_text
+from gemtui.ui.run.live_run import LiveRun, ToolEnd
 from gemtui.ui.run.next_run import NextRun
-from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.panes import RunPane, RunPart
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.undo.checkpoint_marks import find_stored, prompt_at
+from gemtui.worktree_records import NEW_WORKTREE, worktree_of
 
 if TYPE_CHECKING:
     from gemtui.sessions.catalog.summary import Summary
     from gemtui.ui.undo.checkpoint_marks import Number
+
+
+_LARGEST_PROMPT = 10_000_000
+"""Maximum size in bytes of a file to load as a prompt."""
+_MOST_STDERR = 1_000_000
+"""Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
 
 class RunKeys(RunPart):
@@ -139,7 +156,7 @@ class RunKeys(RunPart):
 
     def action_stderr(self) -> None:
         if self.screen.run_shown is not None:
-            actions.show_stderr(self.screen.gemtui, self.screen.run_shown)
+            _show_stderr(self.screen.gemtui, self.screen.run_shown)
 
     def action_copy_command(self) -> None:
         app, run = self.screen.gemtui, self.screen.run_shown
@@ -152,11 +169,11 @@ class RunKeys(RunPart):
     async def action_command(self) -> None:
         await self._next.wait_loaded()
         app, prompt = self.screen.gemtui, self.screen.prompt.text
-        await actions.show_command(app, self._registry, prompt, self._next.options)
+        await _show_command(app, self._registry, prompt, self._next.options)
 
     @dialog
     async def action_from_file(self) -> None:
-        text = await actions.prompt_from_file(self.screen.gemtui, self._next.folder)
+        text = await _prompt_from_file(self.screen.gemtui, self._next.folder)
         if text is not None:
             self._write(text)
 
@@ -164,3 +181,69 @@ class RunKeys(RunPart):
         """Put text into the prompt field, and focus the field."""
         self.screen.prompt.set_text(text)
         self.screen.prompt.focus()
+
+
+async def _show_command(app: AppBase, registry: RunRegistry, prompt: str, options: AgentOptions) -> None:
+    """Show the command line and the files that a run would use, or why it can't start.
+
+    `prompt`, `options`: those of the run.
+    """
+    adapter, id, folder = registry.adapter, str(uuid.uuid4()), options.cwd or current_folder()
+
+    def script() -> tuple[Clean, ...]:
+        known = trust.trust_of(folder) is trust.FolderTrust.GEMTUI
+        wanted = replace(options, trust=options.trust or known)
+        made = adapter.command(prompt, wanted, id=id)
+        where = options.worktree and worktree_of(folder) is None
+        first = [Clean(f"# {NEW_WORKTREE}")] if where else []
+        return (*first, *_limits(options), *made.script(prompt, adapter.runs / id, folder))
+
+    with app.reporting():
+        lines = await asyncio.to_thread(script)
+        show_text(app, "The command that enter will run", "\n".join(lines), what="the command")
+
+
+def _limits(options: AgentOptions) -> Iterator[Clean]:
+    """Yield shell comments on limits that gemtui enforces but a shell command can't."""
+    if options.timeout is not None:
+        yield Clean(f"# gemtui stops the run after {seconds_text(options.timeout)}")
+    if options.idle_timeout is not None:
+        silence = seconds_text(options.idle_timeout)
+        yield Clean(f"# gemtui stops the run after {silence} without output")
+
+
+async def _prompt_from_file(app: AppBase, folder: Path) -> str | None:
+    """Ask for a file and return its contents as a prompt, or None if cancelled.
+
+    If the file can't be read, the reason is shown and None is returned. `folder`: the folder that a
+    relative path refers to.
+    """
+
+    def place(text: str) -> Path:
+        return folder / typed_path(text.strip())
+
+    def problem(text: str) -> str:
+        return "" if text.strip() and is_file(place(text)) else "File not found."
+
+    chosen = await app.push_screen_wait(AskScreen(Clean("Prompt from a file"), value="", problem=problem))
+    if chosen is None:
+        return None
+    with app.reporting():
+        return await asyncio.to_thread(_read_prompt, place(chosen))
+    return None
+
+
+def _read_prompt(path: Path) -> str:
+    return read_small(path, _LARGEST_PROMPT).decode("utf-8", "replace")
+
+
+def _show_stderr(app: AppBase, run: LiveRun) -> None:
+    """Show a run's stderr output on a screen of its own; if it is long, only the end."""
+    try:
+        text = read_end(run.run.folder.stderr, _MOST_STDERR).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    if text.strip():
+        show_text(app, "stderr", text, what="stderr")
+    else:
+        app.show_message("Gemini CLI has written nothing to stderr.")

@@ -25,9 +25,7 @@ from gemtui.ui.kit.editor import edit_file
 from gemtui.ui.kit.keys import BY_ID, Where, bindings
 from gemtui.ui.kit.messages import BackRequested, FileRequested, HistoryRequested, TranscriptMoved
 from gemtui.ui.kit.screens import DIALOG
-from gemtui.ui.run import actions, answers
-from gemtui.ui.run.asking import Asking
-from gemtui.ui.run.drafts import PromptDrafts
+from gemtui.ui.run.asking import Asking, show_whole
 from gemtui.ui.run.labels import (
     ENDED_KEYS,
     cli_words,
@@ -38,17 +36,16 @@ from gemtui.ui.run.labels import (
     status_parts,
     write_totals,
 )
+from gemtui.ui.run.list_dialog import choose_run
 from gemtui.ui.run.live_run import LiveRun, Stage
 from gemtui.ui.run.next_run import NextRun
-from gemtui.ui.run.pane_base import RunPane
-from gemtui.ui.run.panes import RunPanes
+from gemtui.ui.run.panes import RunPane, RunPanes, WriteList
 from gemtui.ui.run.prompt import PromptArea, PromptBox
-from gemtui.ui.run.prompt_sources import History
+from gemtui.ui.run.prompt_sources import History, PromptDrafts
 from gemtui.ui.run.question_pane import QuestionPane
 from gemtui.ui.run.registry import RunRegistry
 from gemtui.ui.run.run_keys import RunKeys
 from gemtui.ui.run.sending import Sending
-from gemtui.ui.run.side import WriteList
 from gemtui.ui.run.spending import Spending
 from gemtui.worktree_records import origin_of
 
@@ -261,7 +258,7 @@ class RunScreen(RunPane):
 
     @work(exclusive=True, group=DIALOG)
     async def action_runs(self) -> None:
-        run = await actions.choose_run(self.gemtui, self._registry)
+        run = await choose_run(self.gemtui, self._registry)
         if run is not None:
             self._change_draft(run)
             self.show_run(run)
@@ -328,7 +325,9 @@ class RunScreen(RunPane):
     @work(exclusive=True, group=DIALOG)
     async def _show_diff(self, write: FileWrite) -> None:
         if self.run_shown is not None:
-            await actions.show_difference(self.gemtui, self.run_shown, write)
+            from gemtui.ui.run.difference_screen import show_difference
+
+            await show_difference(self.gemtui, self.run_shown, write)
 
     # --- questions -----------------------------------------------------------------------------
 
@@ -339,7 +338,7 @@ class RunScreen(RunPane):
 
     @on(QuestionPane.WholeRequested)
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
-        answers.show_whole(self.gemtui, self.question, event.shown)
+        show_whole(self.gemtui, self.question, event.shown)
 
     @on(QuestionPane.TooLong)
     def _say_of_question(self, event: QuestionPane.TooLong) -> None:

@@ -10,19 +10,18 @@ from pathlib import Path
 from textual.actions import SkipAction
 from textual.content import Content
 
-from gemtui.agent.prompt_queue import send_next
+from gemtui.agent.prompt_queue import hand_on, send_next
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.screens import background, dialog
-from gemtui.ui.run import actions
 from gemtui.ui.run.labels import QUEUED, SAID_NOW, UNHEARD, held_prompts_text
 from gemtui.ui.run.live_run import LiveRun
-from gemtui.ui.run.next_run import NextRun, begins_worktree
-from gemtui.ui.run.pane_base import RunPane, RunPart
-from gemtui.ui.run.prompt_modes import CARRY_OUT
+from gemtui.ui.run.next_run import CARRY_OUT, NextRun, begins_worktree
+from gemtui.ui.run.panes import RunPane, RunPart
+from gemtui.ui.run.prompt_sources import OwnCommand, own_command
 from gemtui.ui.run.queue_dialog import show_queue
 from gemtui.ui.run.registry import RunRegistry
-from gemtui.ui.run.slash_commands import OwnCommand, own_command
+from gemtui.ui.run.starting import start_run
 
 
 class Sending(RunPart):
@@ -148,7 +147,9 @@ class Sending(RunPart):
             return
         screen.prompt.sent(prompt)
         if shown is not None and shown.queue_state.prompts:
-            await actions.hand_over_queue(screen.gemtui, shown, run)
+            with screen.gemtui.reporting("The queue could not be moved to the new run"):
+                await asyncio.to_thread(hand_on, shown.run.folder, run.run.folder)
+            await shown.refresh_queue()
         screen.show_run(run, fresh=before is None)
 
     async def _started(
@@ -166,7 +167,7 @@ class Sending(RunPart):
         status.show_parts([Content("starting")])
         options = replace(self._next.options, resume=resume)
         try:
-            run = await actions.start_run(app, self._registry, prompt, options, before, id=id)
+            run = await start_run(app, self._registry, prompt, options, before, id=id)
         finally:
             status.show_parts([])
         if run is not None:

@@ -1,18 +1,19 @@
-"""The token usage and cost of today and of the conversation on screen."""
+"""The token usage and cost of today and of the conversation on screen, and words for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
+from gemtui.agent.options import dollars_text
 from gemtui.errors import ConfigError
 from gemtui.stats.prices import Prices, load_prices
-from gemtui.stats.report import Sums, recorded_outlines, sums_since
-from gemtui.transcript.model import Outline
+from gemtui.stats.report import Sums, context_use, recorded_outlines, sums_of, sums_since
+from gemtui.transcript.model import Author, Outline
 from gemtui.ui.kit.screens import background
-from gemtui.ui.run.labels import spent_words
-from gemtui.ui.run.pane_base import RunPane, RunPart
+from gemtui.ui.run.panes import RunPane, RunPart
 
 
 class Spending(RunPart):
@@ -60,3 +61,25 @@ class Spending(RunPart):
         if run is not None and run.told is None and self._recorded[0] == run.id:
             outlines = self._recorded[1] or outlines
         return spent_words(outlines, self._today, self._prices, app.clock(), day_budget=app.config.day_budget)
+
+
+def spent_words(
+    shown: Sequence[Outline] | None, today: Sums | None, prices: Prices | None, now: datetime, *, day_budget: float = 0
+) -> Iterator[str]:
+    """Yield how full the context is, and the cost of the conversation and of the day.
+
+    `shown`: the messages that the next prompt continues; None for a new conversation. `today`: the
+    day's usage, or None if it isn't known yet. `prices`: None if they aren't known yet; then
+    nothing is yielded. `day_budget`: the budget for a day in US dollars, or 0 for none. The cost of
+    a conversation doesn't include its subagents.
+    """
+    if prices is None:
+        return
+    if shown is not None and any(each.author is Author.MODEL for each in shown):
+        use = context_use(shown, prices)
+        percent = None if use is None else use.percent
+        yield "context ?" if percent is None else f"context {percent}%"
+        yield f"cost {sums_of(shown, prices, now).dollars or '?'}"
+    of_day = f" of {dollars_text(day_budget)}" if day_budget else ""
+    if today is not None and (today.dollars or of_day):
+        yield f"today {today.dollars or dollars_text(0)}{of_day}"

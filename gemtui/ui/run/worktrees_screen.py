@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
+from gemtui.agent.options import AgentOptions
 from gemtui.checkpoints.plan import Action
 from gemtui.errors import GemtuiError
 from gemtui.policy.edit.store import Origin, list_policies
@@ -20,6 +24,8 @@ from gemtui.runs.listing import Run, list_runs, runs_dir
 from gemtui.runs.undo.review import ReviewSubject
 from gemtui.runs.worktrees import (
     AppliedWorktree,
+    ComparedFile,
+    WorktreeChange,
     apply_worktree,
     compare,
     losses_of,
@@ -27,17 +33,216 @@ from gemtui.runs.worktrees import (
     runs_of,
     worktree_changes,
 )
-from gemtui.text import Clean, clean_line, counted, short_path
-from gemtui.ui.draw.lines import Line, Pieces, own
-from gemtui.ui.draw.theme import Look
+from gemtui.text import Clean, clean_line, counted, relative, short_path
+from gemtui.transcript.displays import content_diff
+from gemtui.ui.draw.gutter_rows import note_line, styled
+from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, fit_end, fit_start, flat, own, two_ended, width_of
+from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import BesideScreen, RowList
 from gemtui.ui.kit.screens import DIALOG, DialogGuardScreen
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.review.screen import ReviewScreen
-from gemtui.ui.run.worktrees_drawing import WorktreeRow, change_lines, compared_lines, draw_worktree, worktree_facts
-from gemtui.worktree_records import Worktree, find_worktree, list_worktrees
+from gemtui.ui.run.list_dialog import run_sign
+from gemtui.ui.run.starting import start_run
+from gemtui.ui.transcript.diff import draw_diff
+from gemtui.worktree_records import Worktree, find_worktree, list_worktrees, made_at, origin_of
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
+    from gemtui.ui.run.screen import RunScreen
+
+
+SIDE_BY_SIDE = 60
+"""Minimum width in cells for a comparison in two columns."""
+_NARROW = 40
+"""Width in cells below which a row shows only a worktree's name and its files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeRow:
+    """A worktree with its newest run and its changes.
+
+    `run`: None if no run in it is recorded. `changes`: None if they can't be determined; `why` is
+    then the reason.
+    """
+
+    worktree: Worktree
+    run: Run | None
+    changes: tuple[WorktreeChange, ...] | None
+    why: str = ""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is working in the worktree."""
+        return self.run is not None and self.run.alive
+
+    @property
+    def model(self) -> str:
+        """The model chosen for the newest run, or "" if none was."""
+        return (self.run.model or "") if self.run is not None else ""
+
+    @property
+    def variant(self) -> str:
+        """The newest run's model and policies, which tell runs of the same prompt apart."""
+        names = () if self.run is None else (path.stem for path in self.run.policies)
+        return " ".join(filter(None, (self.model.removeprefix("gemini-"), *names)))
+
+    @property
+    def label(self) -> str:
+        """The worktree's name, and its newest run's model and policies."""
+        return ", ".join(filter(None, (self.worktree.name, self.variant)))
+
+    @property
+    def files(self) -> str:
+        """The number of changed files, or a note that all changes have been applied."""
+        if self.changes is None:
+            return "?"
+        if self.changes and all(each.is_applied for each in self.changes):
+            return "applied"
+        return counted(len(self.changes), "file")
+
+
+def draw_worktree(row: WorktreeRow, look: Look, marked: str | None) -> Pieces:
+    """Render a worktree's row.
+
+    If there is little room, the model, policies and age are left out and the start of the name is
+    cut off, because names of worktrees for the same prompt differ at the end. `marked`: the name of
+    the worktree that is marked for comparison, or None.
+    """
+    glyph, role = run_sign(row.run, look) if row.run else (" ", Role.MUTED)
+    chosen = f"{look.glyphs.selected} " if row.worktree.name == marked else ""
+    front = (Piece(own(f"{glyph} "), look[role]), Piece(own(chosen), look[Role.ACCENT]))
+    made, mark = made_at(row.worktree), own(look.glyphs.ellipsis)
+    age = "?" if made is None else relative(made, look.now)
+    words = f"  {row.files}" if look.width < _NARROW else f"  {row.files}  {age:>4}"
+    right = (Piece(own(words), look[Role.MUTED]),)
+    room = look.width - width_of(front) - width_of(right)
+    name = fit_end(clean_line(row.worktree.name), max(0, room), mark)
+    variant = fit_start(flat(row.variant), room - cell_len(name) - 2, mark)
+    shown = own(f"  {variant}" if variant else "")
+    left = (*front, Piece(name, look[Role.TEXT]), Piece(shown, look[Role.MODEL]))
+    return two_ended(left, right, look)
+
+
+def worktree_facts(row: WorktreeRow, glyphs: Glyphs) -> Clean:
+    """Return the heading for a worktree: its branch, result, model and policies."""
+    words = [row.worktree.branch, row.run.word if row.run else "", row.variant]
+    return clean_line(f" {glyphs.dot} ".join(filter(None, words)))
+
+
+def change_lines(row: WorktreeRow, look: Look) -> Sequence[Line]:
+    """Return lines with the prompt of a worktree's run, and its changes by file."""
+    head = (_words(row.worktree.prompt or "(no prompt)", look, Role.MUTED), BLANK)
+    if row.changes is None:
+        return (*head, note_line(row.why, look))
+    if not row.changes:
+        return (*head, note_line("No changes in this worktree.", look))
+    return (*head, *(line for each in row.changes for line in (*_file(each, look), BLANK)))
+
+
+def _words(words: str, look: Look, role: Role) -> Line:
+    return Line(cut((Piece(clean_line(words), look[role]),), look))
+
+
+def _file(change: WorktreeChange, look: Look) -> Iterator[Line]:
+    added, removed = change.lines
+    numbers = "" if added is None else f"  +{added} {look.glyphs.removed}{removed}"
+    front, end = f"{change.change}  ", f"{numbers}{'  applied' if change.is_applied else ''}"
+    name = _path(change.name, look.width - len(front) - len(end), look)
+    yield Line(styled(own(f"{front}{name}{end}"), look[Role.HEADING]))
+    yield from _diff(change, look)
+
+
+def _path(name: str, room: int, look: Look) -> Clean:
+    return fit_end(clean_line(name), room, own(look.glyphs.ellipsis))
+
+
+def _diff(change: WorktreeChange, look: Look) -> Sequence[Line]:
+    if change.why:
+        return (note_line(change.why, look),)
+    if change.old == change.new:
+        modes = f"permissions {change.before.mode:o} to {change.after.mode:o}"
+        return (note_line(modes, look),)
+    is_new = change.old is None
+    diff = content_diff(change.name, change.old or "", change.new or "", is_new=is_new)
+    body = draw_diff(diff, look, folded=False)
+    return body.lines or (note_line(body.note, look),)
+
+
+# --- comparison --------------------------------------------------------------------------------
+
+
+def compared_lines(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Sequence[Line]:
+    """Return the lines that compare two worktrees' changes, file by file.
+
+    There are two columns if there is room for them. `left`, `right`: the worktrees' headings.
+    """
+    if not files:
+        return (note_line("No changes in either worktree.", look),)
+    if look.width < SIDE_BY_SIDE:
+        return tuple(_one_below_the_other(files, left, right, look))
+    half = look.narrowed(look.width - (look.width - 3) // 2)
+    return (
+        *_columns([_words(left, half, Role.ACCENT)], [_words(right, half, Role.ACCENT)], half, look),
+        *(line for each in files for line in _beside(each, half, look)),
+    )
+
+
+def _beside(file: ComparedFile, half: Look, look: Look) -> Iterator[Line]:
+    yield BLANK
+    if file.same and file.left is not None:
+        yield _same(file.left, look)
+        return
+    yield from _columns(_side(file.left, half), _side(file.right, half), half, look)
+
+
+def _same(change: WorktreeChange, look: Look) -> Line:
+    words = "  identical in both"
+    name = _path(change.name, look.width - len(words), look)
+    return Line(styled(own(f"{name}{words}"), look[Role.MUTED]))
+
+
+def _side(change: WorktreeChange | None, look: Look) -> Sequence[Line]:
+    return (note_line("not changed", look),) if change is None else tuple(_file(change, look))
+
+
+def _columns(left: Sequence[Line], right: Sequence[Line], half: Look, look: Look) -> Iterator[Line]:
+    """Yield the lines of two columns side by side.
+
+    `half`: the look of one column.
+    """
+    between = Piece(own(f" {look.glyphs.side} "), look[Role.BORDER])
+    for one, other in zip_longest(left, right, fillvalue=BLANK):
+        room = half.width - width_of(one.pieces)
+        fill = Piece(own(" " * max(0, room)), one.ground or look[Role.TEXT])
+        yield Line((*_grounded(one), fill, between, *_grounded(other)))
+
+
+def _grounded(line: Line) -> Pieces:
+    """Return a line's pieces, with the line's own background as part of each style.
+
+    Otherwise the background of a `Line` would fill the full width and cover both columns.
+    """
+    ground = line.ground
+    if ground is None:
+        return line.pieces
+    return tuple(Piece(each.text, ground + each.style) for each in line.pieces)
+
+
+def _one_below_the_other(files: Sequence[ComparedFile], left: str, right: str, look: Look) -> Iterator[Line]:
+    for file in files:
+        if file.same and file.left is not None:
+            yield _same(file.left, look)
+        else:
+            for name, change in ((left, file.left), (right, file.right)):
+                yield _words(name, look, Role.ACCENT)
+                yield from _side(change, look)
+        yield BLANK
+
 
 if TYPE_CHECKING:
     pass
@@ -372,3 +577,40 @@ def _planned_words(planned: AppliedWorktree) -> Sequence[Clean]:
     words = [clean_line(f"{does}  {path}") for action, does in _DOES.items() for path in planned.paths(action)]
     words += [clean_line(f"leave alone  {path}: {why}") for path, why in planned.kept]
     return at_most(words, _MOST_LISTED)
+
+
+async def carry_out(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
+    """Carry out the user's choice for a worktree: show its run, or start new ones."""
+    if wanted.then is Then.EACH:
+        await _start_each(app, registry, screen, wanted)
+        return
+    run = await registry.attach(wanted.runs[0]) if wanted.runs else None
+    if run is None:
+        screen.prepare(wanted.worktree.folder)
+    else:
+        screen.show_run(run)
+    if wanted.prompt:
+        screen.prompt.set_text(wanted.prompt)
+
+
+async def _start_each(app: AppBase, registry: RunRegistry, screen: RunScreen, wanted: WorktreeChoice) -> None:
+    """Send a worktree's first prompt once per variant, and show the first new run.
+
+    Each run gets a new worktree and its variant's options (see `WorktreeChoice`).
+    """
+    worktree = wanted.worktree
+    begun: list[LiveRun] = []
+    first = wanted.runs[-1].folder if wanted.runs else None
+    prompt = worktree.prompt if first is None else await asyncio.to_thread(first.prompt_text)
+    folder = origin_of(worktree.folder)
+    same = screen.options.cwd in (folder, worktree.folder)
+    options = screen.options if same else AgentOptions(cwd=folder)
+    for variant in wanted.variants:
+        chosen = replace(options, cwd=folder, worktree=True, resume=None, **variant)
+        run = await start_run(app, registry, prompt or worktree.prompt, chosen, None)
+        if run is None:
+            break
+        begun.append(run)
+    if begun:
+        screen.show_run(begun[0])
+        app.show_message(f"Started {counted(len(begun), 'run')}. Press F7 to compare the results.")

@@ -15,11 +15,11 @@ from gemtui.marks import LONGEST_NOTE, Mark, MarkEdit, tag_of
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
-from gemtui.ui.kit.clean_text_area import EnteredTextArea, TextArea
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Static, Tick
 from gemtui.ui.kit.dialogs import FormScreen, labelled
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
+from gemtui.ui.kit.text_area import EnteredTextArea, TextArea
 from gemtui.ui.sessions.marks import BETWEEN, complete_tag
 
 _TITLE, _TAGS = 72, 64

@@ -28,10 +28,10 @@ from gemtui.policy.model.tool_catalog import TOOLS, tool
 from gemtui.text import Clean, clean, clean_line, size
 from gemtui.ui.draw.lines import Line, Piece, own
 from gemtui.ui.draw.theme import Look, Role
-from gemtui.ui.kit.clean_text_area import TextArea
 from gemtui.ui.kit.clean_widgets import Input, Label, Option, OptionList, Static
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.screens import DIALOG
+from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.kit.text_view import LineView
 from gemtui.ui.rules.draw import draw_explanation
 from gemtui.ui.simulator.call_scan import CallHistory

@@ -11,8 +11,8 @@ from gemtui.agent.options import AgentOptions
 from gemtui.extension.status import ExtensionState, HookState
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.listing import list_runs, runs_dir
+from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run import next_run
-from gemtui.ui.run.change_screen import ChangeScreen
 from tests.fake_cli import FakeCli, says
 from tests.ui.run.test_screen import END, START, project, runner
 

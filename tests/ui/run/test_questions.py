@@ -19,7 +19,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.transcript.model import Consent
-from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.question_pane import TYPING, QuestionPane
 from tests.fake_cli import INIT, FakeCli, uses
 from tests.patience import PATIENCE

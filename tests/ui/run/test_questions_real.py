@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import TextArea
 
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.kit.text_area import ChangeScreen
 from tests.gated import put_hooks, put_server
 from tests.model_server import ModelServer, Request, Turn, answer, call, text
 from tests.real_cli import GeminiCli

@@ -13,7 +13,7 @@ import pytest
 from textual.widgets import Input, TextArea
 
 from gemtui.runs.listing import list_runs, prune_runs, runs_dir
-from gemtui.ui.run.change_screen import ChangeScreen
+from gemtui.ui.kit.text_area import ChangeScreen
 from gemtui.ui.run.options_dialog import OptionsScreen
 from gemtui.ui.run.queue_dialog import QueueScreen
 from tests.fake_cli import INIT, OK, FakeCli, says

@@ -238,7 +238,7 @@ async def test_each_state_of_a_run(
     assert defaults is not None
     monkeypatch.setitem(defaults, "clock", lambda: MOMENT)
     made = NOW - timedelta(minutes=2)
-    monkeypatch.setattr("gemtui.ui.run.worktrees_drawing.made_at", lambda _worktree: made)
+    monkeypatch.setattr("gemtui.ui.run.worktrees_screen.made_at", lambda _worktree: made)
     numbers = count(1)
     monkeypatch.setattr("secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("gemtui.ui.run.labels._SILENT", PATIENCE)

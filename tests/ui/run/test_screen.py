@@ -29,8 +29,8 @@ from gemtui.ui.kit.dialogs import ChooseScreen
 from gemtui.ui.run.labels import option_words
 from gemtui.ui.run.live_run import Stage
 from gemtui.ui.run.options_dialog import OptionsScreen
+from gemtui.ui.run.panes import WriteList
 from gemtui.ui.run.screen import RunScreen
-from gemtui.ui.run.side import WriteList
 from gemtui.ui.sessions.files_screen import HistoryScreen
 from tests.fake_cli import INIT, OK, FakeCli, ends, says, uses
 from tests.patience import PATIENCE

@@ -12,7 +12,7 @@ from gemtui.agent.detect import ALIASES, MODELS
 from gemtui.stats.prices import Price, Prices
 from gemtui.stats.report import Sums
 from gemtui.transcript.model import Author, Outline, Usage
-from gemtui.ui.run.labels import spent_words
+from gemtui.ui.run.spending import spent_words
 from tests.fake_cli import INIT, FakeCli, says, uses
 from tests.sessions import logs
 from tests.ui.people import WIDE, person

@@ -14,7 +14,7 @@ from textual.widgets import Input
 from gemtui.marks import MarkEdit, Marks
 from gemtui.paths import marks_file
 from gemtui.sessions.catalog.listing import DayHeading, Heading, SessionRow
-from gemtui.ui.kit.clean_text_area import TextArea
+from gemtui.ui.kit.text_area import TextArea
 from gemtui.ui.sessions.marks_dialog import MarksScreen
 from gemtui.ui.sessions.search_screen import SearchScreen
 from tests.ui.people import NARROW, WIDE, Person, person

@@ -1,0 +1,202 @@
+"""Starting a run, and the questions to ask the user before: trust, settings, approval."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemtui.agent import trust
+from gemtui.agent.options import AgentOptions
+from gemtui.errors import GateError, GemtuiError
+from gemtui.paths import current_folder
+from gemtui.runs.before_run import Report, before_run_report
+from gemtui.text import Clean, clean_line, visible
+from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
+from gemtui.ui.kit.text_view import RawScreen
+
+if TYPE_CHECKING:
+    from gemtui.transcript.model import Transcript
+    from gemtui.ui.kit.app_base import AppBase
+    from gemtui.ui.run.live_run import LiveRun
+    from gemtui.ui.run.registry import RunRegistry
+
+MOST_TOLD = 6
+"""Maximum number of lines about a folder's settings in a dialog before a run."""
+
+
+async def trusted(app: AppBase, options: AgentOptions, environ: Mapping[str, str] = os.environ) -> bool | None:
+    """Return whether a run needs Gemini CLI's option to trust the folder.
+
+    Returns None if the run must not start, because the user refuses to trust the folder. The user
+    is asked only if Gemini CLI would otherwise refuse to work in the folder and the user hasn't
+    trusted it before. `environ`: the environment variables of the run.
+    """
+    folder = options.cwd or current_folder()
+    known = await asyncio.to_thread(trust.trust_of, folder, environ)
+    if known is not trust.FolderTrust.NOBODY:
+        return known is trust.FolderTrust.GEMTUI
+    report = await asyncio.to_thread(before_run_report, options, environ)
+    about = (
+        clean_line(str(folder)),
+        Clean(""),
+        Clean("Gemini CLI does not trust this folder, so it won't work here."),
+        Clean("Trusting it also activates the settings, hooks and MCP servers"),
+        Clean("that it contains."),
+    )
+    yes = Choice("yes", Clean("Trust and run"), Clean("gemtui remembers this"))
+    if not await _agreed(app, Clean("Trust this folder?"), about, yes, report):
+        return None
+    with app.reporting("You will be asked again, because your answer could not be saved"):
+        await asyncio.to_thread(trust.remember, folder)
+    return True
+
+
+async def _told(app: AppBase, options: AgentOptions) -> bool:
+    """Show the settings that let a run act without asking the user.
+
+    Settings that the user has seen before aren't shown again. The user must agree to those of the
+    project; their own settings are only reported. Returns False if the user cancels the run.
+    """
+    report = await asyncio.to_thread(before_run_report, options)
+    if report.is_news:
+        title = Clean("Before this run")
+        about = (clean_line(str(report.folder)), Clean(""), Clean("Settings that act without asking:"))
+        yes = Choice("yes", Clean("Run"), Clean("ask again only if something changes"))
+        return await _agreed(app, title, about, yes, report)
+    if report.changed or (report.notices and not report.seen):
+        app.show_message("; ".join(report.lines()))
+        await _remember(app, report)
+    return True
+
+
+async def _agreed(app: AppBase, title: Clean, about: Sequence[Clean], yes: Choice, report: Report) -> bool:
+    """Show the start of a report on what settings do in a run, and ask whether to run.
+
+    The user can also open the full report. If they agree to run, it is recorded that they have seen
+    the report. Returns whether they agree. `about`: lines to show above the report. `yes`: the
+    option to agree.
+    """
+    lines = [clean_line(line) for words in report.lines() for line in textwrap.wrap(words, 70)]
+    rest = len(lines) - MOST_TOLD
+    choices = [Choice("no", Clean("Don't run"), Clean("the prompt is kept")), yes]
+    if rest > 0:
+        choices.append(Choice("show", Clean("Show everything"), Clean(f"{rest} more lines")))
+    while True:
+        asked = ChooseScreen(title, (*about, *lines[:MOST_TOLD]), choices)
+        answer = await app.push_screen_wait(asked)
+        if answer != "show":
+            break
+        whole = visible("\n".join(report.lines()))
+        heading = Clean("What this folder's settings do without asking")
+        await app.push_screen_wait(RawScreen(heading, whole, what="the list"))
+    if answer == "yes":
+        await _remember(app, report)
+    return answer == "yes"
+
+
+async def _remember(app: AppBase, report: Report) -> None:
+    with app.reporting("This will be shown again, because it could not be marked as seen"):
+        await asyncio.to_thread(report.remember)
+
+
+async def show_trusted(app: AppBase) -> None:
+    """List the folders that the user has told gemtui to trust.
+
+    If the user chooses one and confirms, it is no longer trusted.
+    """
+    while folders := await asyncio.to_thread(trust.trusted_folders):
+        rows = [Choice(each.path, clean_line(each.path), _PLACES[each.place]) for each in folders]
+        about = (Clean("Runs started with gemtui trust these folders. Choose one to revoke its trust."),)
+        chosen = await app.push_screen_wait(ChooseScreen(Clean("Trusted folders"), about, rows))
+        if chosen is None:
+            return
+        sure = await confirm(
+            app,
+            Clean("Revoke trust?"),
+            clean_line(chosen),
+            (Clean("gemtui will ask again before the next run there."),),
+            yes="Revoke trust",
+            no="Keep it",
+        )
+        if sure:
+            with app.reporting("Trust could not be revoked"):
+                await asyncio.to_thread(trust.forget, Path(chosen))
+    app.show_message("No trusted folders.")
+
+
+_PLACES = {
+    trust.TrustState.SAME: Clean(""),
+    trust.TrustState.REPLACED: Clean("no longer trusted: replaced by another folder"),
+    trust.TrustState.GONE: Clean("folder not found"),
+}
+
+
+async def start_run(
+    app: AppBase,
+    registry: RunRegistry,
+    prompt: str,
+    options: AgentOptions,
+    before: Transcript | None,
+    *,
+    id: str | None = None,
+) -> LiveRun | None:
+    """Ask any necessary questions about a run's folder and settings, then start it.
+
+    `before`: the conversation that the run continues, or None. `id`: the run's id; None creates
+    one. If the run can't ask the user for approval of its calls, the user chooses whether to run
+    anyway. If the run isn't started, the reason is shown and None is returned.
+    """
+    trust = options.trust or await trusted(app, options)
+    if trust is None:
+        return None
+    wanted = replace(options, trust=trust)
+    if not await _told(app, wanted):
+        return None
+    while True:
+        try:
+            run = await registry.start(prompt, wanted, before=before, id=id)
+        except GateError as error:
+            changed = await _without_gate(app, wanted, error)
+            if changed is None:
+                return None
+            wanted = changed
+            continue
+        except (GemtuiError, OSError) as error:
+            app.show_message(f"The run was not started: {error}", problem=True)
+            return None
+        about = run.run.request.about or {}
+        if "worktree" in about and about["notes"]:
+            app.show_message(f"Run started: {'; '.join(about['notes'])}.")
+        return run
+
+
+async def _without_gate(app: AppBase, options: AgentOptions, error: GateError) -> AgentOptions | None:
+    """Explain why a run can't ask the user for approval, and offer alternatives.
+
+    Returns the options for another attempt to start the run, or None to give up. `error`: why the
+    run can't ask.
+    """
+    install = Choice("install", Clean("Install the extension"), Clean("then start the run with Ask me on"))
+    answer = await app.push_screen_wait(
+        ChooseScreen(
+            Clean("This run can't ask for your approval"),
+            (*map(clean_line, textwrap.wrap(str(error), 70)), Clean("")),
+            (
+                Choice("no", Clean("Don't run"), Clean("the prompt is kept")),
+                *((install,) if error.install else ()),
+                Choice("unasked", Clean("Run without asking"), Clean("calls that need approval are denied")),
+            ),
+        )
+    )
+    if answer == "unasked":
+        return replace(options, ask=False)
+    if answer == "install":
+        from gemtui.ui.kit.extension_dialog import ask_to_install
+
+        return options if await ask_to_install(app) else None
+    return None
