@@ -222,22 +222,29 @@ class SearchedRows(Vertical, Generic[Item]):
 
 
 async def matching_items(items: Sequence[Item], text: Callable[[Item], str], query: str) -> Sequence[Item]:
-    """Return the items whose text contains every word of `query`, ignoring case.
+    """Return the items whose text matches a search (see `matcher`).
 
     If there are `_MANY` items or more, they are searched on a background thread.
     """
-    words = composed(query).lower().split()
+    if not query.split():
+        return items
+    matches = matcher(query)
 
     def found() -> Sequence[Item]:
-        return [each for each in items if _holds(composed(text(each)).lower(), words)]
+        return [each for each in items if matches(text(each))]
 
-    if not words:
-        return items
     return found() if len(items) < _MANY else await asyncio.to_thread(found)
 
 
-def _holds(text: str, words: Sequence[str]) -> bool:
-    return all(word in text for word in words)
+def matcher(query: str) -> Callable[[str], bool]:
+    """Return a function that says whether a text contains every word of a search, ignoring case."""
+    words = composed(query).lower().split()
+
+    def matches(text: str) -> bool:
+        searched = composed(text).lower()
+        return all(word in searched for word in words)
+
+    return matches
 
 
 class FiltersRows:

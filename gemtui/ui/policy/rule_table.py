@@ -16,6 +16,7 @@ from gemtui.policy.words import LONG, condition_words, decision_word, tools_word
 from gemtui.text import Clean
 from gemtui.ui.draw.lines import Piece, Pieces, flat, own
 from gemtui.ui.draw.theme import Look, Role
+from gemtui.ui.kit.filtering import matcher
 from gemtui.ui.kit.keys import Where, bindings
 from gemtui.ui.kit.row_list import GUTTER, RowList
 from gemtui.ui.rules.draft import Draft, priority_order
@@ -49,11 +50,11 @@ def rows(draft: Draft, words: str = "") -> tuple[RuleRow, ...]:
 
     `words`: a rule matches if its text contains all of these words; "" matches all rules.
     """
-    wanted = words.lower().split()
+    matches = matcher(words)
     made = (
         _row(place, draft.entries[place], draft.document.problems[place]) for place in priority_order(draft.entries)
     )
-    return tuple(row for row in made if all(word in _searched(row.entry) for word in wanted))
+    return tuple(row for row in made if matches(_searched(row.entry)))
 
 
 def _row(place: int, entry: RuleEntry, problems: Sequence[Finding]) -> RuleRow:
@@ -65,7 +66,7 @@ def _row(place: int, entry: RuleEntry, problems: Sequence[Finding]) -> RuleRow:
 
 def _searched(entry: RuleEntry) -> str:
     said = "" if entry.rule is None else summary(entry.rule)
-    return f"{said} {entry.text}{'' if entry.enabled else ' off'}".lower()
+    return f"{said} {entry.text}{'' if entry.enabled else ' off'}"
 
 
 class Headings(Widget):

@@ -17,8 +17,8 @@ from gemtui.text import Clean, clean_line, visible_line
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.writes import FileWrite
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import Line
+from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import Look
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen

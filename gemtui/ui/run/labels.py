@@ -315,8 +315,8 @@ def option_parts(
     of_settings = options.approval_mode is None and usual is not ApprovalMode.DEFAULT
     word = mode_word(options, usual)
     mode = Content(f"mode {word}{' (settings)' * of_settings}")
-    yolo = options.approval_mode is ApprovalMode.YOLO
-    words.append(mode.stylize(_LOUD) if yolo else mode)
+    danger = any(each.dangerous(options.approval_mode) for each in run_options() if each.name == "approval_mode")
+    words.append(mode.stylize(_LOUD) if danger else mode)
     words += [Content.styled(clean_line(each), _LOUD) for each in permissive_options(options)]
     if taken_away:
         turn = f"{counted(taken_away, 'setting')} here turn{'s' * (taken_away == 1)}"

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -26,16 +26,18 @@ from gemtui.runs.gate.proposal import Caution, Form, Proposal
 from gemtui.runs.gate.questions import Asked, Conversation, Question
 from gemtui.runs.gate.similar_calls import SimilarCalls
 from gemtui.text import Clean, counted, visible, visible_line
-from gemtui.ui.draw.bounds import LINES, bounded_excerpt, line_count
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import GutterRow, note_line, text_rows, wrapped_rows
 from gemtui.ui.draw.lines import Line, Piece, Pieces, flat, own, wrap
+from gemtui.ui.draw.text_rows import LINES, GutterRow, bounded_excerpt, line_count, note_line, text_rows, wrapped_rows
 from gemtui.ui.draw.theme import BOLD, UNDERLINE, Look, Role, glyphs_of
 from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.clean_widgets import Static
 from gemtui.ui.kit.keys import BY_ID, Group, Where, bindings, keys_of
 from gemtui.ui.kit.text_view import DrawLines, LineView
 from gemtui.ui.transcript.diff import change_counts, draw_changes, read_diff
+
+if TYPE_CHECKING:
+    from gemtui.ui.kit.app_base import AppBase
 
 LONGEST = 20_000
 """How many characters of a command or its arguments to show; enter shows the rest."""
@@ -215,19 +217,6 @@ class QuestionView(LineView, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.QUESTION)
 
-    @dataclass
-    class Keyed(Message):
-        """Posted when the key for an answer or another action is pressed.
-
-        `shown`: the question and its call that were on screen at that time, or None.
-        """
-
-        action: str
-        shown: Asked | None
-
-    class Moved(Message):
-        """Posted when a different part of the call may have become visible."""
-
     def __init__(self) -> None:
         super().__init__(what="the call", id="question-view")
         self._quiet_since = Message().time
@@ -298,9 +287,9 @@ class QuestionView(LineView, inherit_bindings=False):
             self.call_after_refresh(self._look_where)
 
     def _look_where(self) -> None:
-        if self.total and not self.below:
-            self.reached_end = True
-        self.post_message(self.Moved())
+        if self.is_attached:
+            self.reached_end = self.reached_end or bool(self.total and not self.below)
+            self._pane.show_progress()
 
     # --- keys ----------------------------------------------------------------------------------
 
@@ -319,7 +308,7 @@ class QuestionView(LineView, inherit_bindings=False):
             self._quiet_since = event.time + (TYPING if event.key in _TYPED_BEHIND else 0)
             event.prevent_default()
             event.stop()
-            self.action_press("too_soon")
+            self._pane.press("too_soon")
         else:
             self._quiet_since = -quiet
 
@@ -333,14 +322,14 @@ class QuestionView(LineView, inherit_bindings=False):
         return self.parent
 
     def action_press(self, action: str) -> None:
-        self.post_message(self.Keyed(action, self._pane.shown))
+        self._pane.press(action)
 
     def action_answer(self, action: str) -> None:
-        """Post an answer, unless something new has been drawn since the key was pressed."""
-        self.action_press(action if self.accepts_keys else "too_soon")
+        """Give an answer, unless something new has been drawn since the key was pressed."""
+        self._pane.press(action if self.accepts_keys else "too_soon")
 
     def action_leave(self) -> None:
-        self.action_press("leave")
+        self._pane.press("leave")
 
 
 _ANSWERING = frozenset(
@@ -369,12 +358,6 @@ class QuestionPane(Vertical):
 
     class Left(Message):
         """Request to move the focus elsewhere; the question stays unanswered."""
-
-    @dataclass
-    class TooLong(Message):
-        """Posted with a message too long for this pane, to be shown by the screen."""
-
-        words: str
 
     def __init__(self) -> None:
         super().__init__(id="question")
@@ -470,7 +453,7 @@ class QuestionPane(Vertical):
         if self.shown is shown:
             self._left_out = ""
             self.view.reached_end = True
-            self._say_more()
+            self.show_progress()
 
     # --- texts ---------------------------------------------------------------------------------
 
@@ -501,8 +484,7 @@ class QuestionPane(Vertical):
         place = Content.styled(f"{at + 1} of {len(self.waiting)}", "bold") if several else Content("")
         self.query_one("#question-title", BarLine).show_parts(left, [place])
 
-    @on(QuestionView.Moved)
-    def _say_more(self) -> None:
+    def show_progress(self) -> None:
         """Show how much of the call isn't visible, and whether its end has been seen."""
         line, view = self.query_one("#question-more", BarLine), self.view
         line.display = self.shown is not None and (view.overflows or bool(self._left_out))
@@ -608,10 +590,9 @@ class QuestionPane(Vertical):
     def _focused(self) -> None:
         self.call_after_refresh(self._say_keys)
 
-    @on(QuestionView.Keyed)
-    def _keyed(self, event: QuestionView.Keyed) -> None:
-        event.stop()
-        shown, action = event.shown, event.action
+    def press(self, action: str) -> None:
+        """Handle the key for an answer or another action on the question on screen."""
+        shown = self.shown
         if action == "leave":
             self.post_message(self.Left())
         elif action in ("next", "previous"):
@@ -652,4 +633,4 @@ class QuestionPane(Vertical):
 
     def _tell(self, words: str) -> None:
         if not self.query_one("#question-keys", BarLine).show_message(visible_line(words), 3):
-            self.post_message(self.TooLong(words))
+            cast("AppBase", self.app).show_message(words)

@@ -340,10 +340,6 @@ class RunScreen(RunPane):
     def _whole(self, event: QuestionPane.WholeRequested) -> None:
         show_whole(self.gemtui, self.question, event.shown)
 
-    @on(QuestionPane.TooLong)
-    def _say_of_question(self, event: QuestionPane.TooLong) -> None:
-        self.gemtui.show_message(event.words)
-
     # --- texts ---------------------------------------------------------------------------------
 
     def _update_header(self) -> None:

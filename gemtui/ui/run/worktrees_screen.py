@@ -35,8 +35,8 @@ from gemtui.runs.worktrees import (
 )
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.displays import content_diff
-from gemtui.ui.draw.gutter_rows import note_line, styled
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, cut, fit_end, fit_start, flat, own, two_ended, width_of
+from gemtui.ui.draw.text_rows import note_line, styled
 from gemtui.ui.draw.theme import Glyphs, Look, Role
 from gemtui.ui.kit.dialogs import AskScreen, at_most, confirm, left_alone
 from gemtui.ui.kit.keys import Where, bindings

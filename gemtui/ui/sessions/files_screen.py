@@ -28,8 +28,8 @@ from gemtui.sessions.written_files import RecordedWrite, change_of, recorded_wri
 from gemtui.text import Clean, clean_line, counted, relative, short_path
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.formats import format_time
-from gemtui.ui.draw.gutter_rows import note_line
 from gemtui.ui.draw.lines import Line, Piece, Pieces, fit_end, own, spread, two_ended, width_of
+from gemtui.ui.draw.text_rows import note_line
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.editor import edit_file

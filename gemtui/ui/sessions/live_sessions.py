@@ -15,8 +15,8 @@ from gemtui.config import Ring
 from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import Clean, clean_line, visible, visible_line
-from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import BY_ID, bindings

@@ -19,8 +19,8 @@ from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import Problem
 from gemtui.sessions.written_files import ProjectPatch, Remark, recorded_changes, remarks
 from gemtui.text import Clean, clean, clean_line, counted, file_name, short_path
-from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
+from gemtui.ui.draw.text_rows import text_rows
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.bars import titled_path
 from gemtui.ui.kit.dialogs import at_most, free_name

@@ -46,23 +46,8 @@ from gemtui.transcript.model import (
 from gemtui.transcript.parts import string
 from gemtui.transcript.seal import changed_by_hook
 from gemtui.transcript.tools import ToolKind, args_hold_controls, kind_of, target
-from gemtui.ui.draw.bounds import LINES, LONG_LINE, bounded, bounded_excerpt, line_count
 from gemtui.ui.draw.code import highlight, language_of
 from gemtui.ui.draw.formats import time_of_day
-from gemtui.ui.draw.gutter_rows import (
-    Body,
-    GutterRow,
-    as_json,
-    cut_lines,
-    fold_lines,
-    left_out_line,
-    note_line,
-    preview,
-    some_rows,
-    styled,
-    text_rows,
-    wrapped_rows,
-)
 from gemtui.ui.draw.lines import (
     BLANK,
     EMPTY,
@@ -81,8 +66,27 @@ from gemtui.ui.draw.lines import (
     wrap,
 )
 from gemtui.ui.draw.markdown import draw_markdown
-from gemtui.ui.draw.prose import draw_prose
 from gemtui.ui.draw.table import draw_table
+from gemtui.ui.draw.text_rows import (
+    LINES,
+    LONG_LINE,
+    Body,
+    GutterRow,
+    as_json,
+    bounded,
+    bounded_excerpt,
+    cut_lines,
+    draw_prose,
+    fold_lines,
+    left_out_line,
+    line_count,
+    note_line,
+    preview,
+    some_rows,
+    styled,
+    text_rows,
+    wrapped_rows,
+)
 from gemtui.ui.draw.theme import BOLD, Look, Role, span_style
 from gemtui.ui.transcript.diff import draw_diff
 

@@ -12,10 +12,9 @@ from rich.style import Style
 
 from gemtui.text import Clean, visible
 from gemtui.transcript.model import DiffDisplay
-from gemtui.ui.draw.bounds import LINES, bounded_excerpt
 from gemtui.ui.draw.code import highlight, language_of
-from gemtui.ui.draw.gutter_rows import Body, left_out_line, text_rows
 from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, flat, lay_out, own, prefixed, tabless
+from gemtui.ui.draw.text_rows import LINES, Body, bounded_excerpt, left_out_line, text_rows
 from gemtui.ui.draw.theme import Look, Role
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@")

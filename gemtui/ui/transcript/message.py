@@ -27,9 +27,7 @@ from gemtui.transcript.model import (
     ToolCall,
     Usage,
 )
-from gemtui.ui.draw.bounds import line_count
 from gemtui.ui.draw.formats import format_time, short_count
-from gemtui.ui.draw.gutter_rows import text_rows
 from gemtui.ui.draw.lines import (
     BLANK,
     Code,
@@ -46,7 +44,7 @@ from gemtui.ui.draw.lines import (
     wrap,
 )
 from gemtui.ui.draw.markdown import draw_markdown, draw_prompt
-from gemtui.ui.draw.prose import draw_prose
+from gemtui.ui.draw.text_rows import draw_prose, line_count, text_rows
 from gemtui.ui.draw.theme import BOLD, Look, Role
 from gemtui.ui.transcript.card import draw_card, draw_image
 

@@ -36,8 +36,8 @@ from gemtui.text import Clean, clean, clean_line, counted, ellipsis
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay
 from gemtui.ui.draw.code import language_of
-from gemtui.ui.draw.gutter_rows import note_line, text_rows
 from gemtui.ui.draw.lines import BLANK, Line, Piece, Pieces, own, two_ended, width_of, wrap
+from gemtui.ui.draw.text_rows import note_line, text_rows
 from gemtui.ui.draw.theme import Look, Role, look_of
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
 from gemtui.ui.kit.key_table import Where

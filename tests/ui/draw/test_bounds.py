@@ -22,7 +22,7 @@ from gemtui.transcript.model import (
     Thought,
     ToolStatus,
 )
-from gemtui.ui.draw.bounds import bounded_excerpt, line_count
+from gemtui.ui.draw.text_rows import bounded_excerpt, line_count
 from tests.ui.transcript.samples import called, drawn
 
 OUTPUT = "a line of output with some words\n" * 100_000

@@ -17,6 +17,7 @@ from gemtui.policy.model.rules import Call, Decision, Rule
 from gemtui.text import visible_line
 from gemtui.ui.policy.edits import NEW_RULE, EditedDocument, add_all, move, switch
 from gemtui.ui.policy.levels import SimplePolicy, read, set_levels, with_levels
+from gemtui.ui.policy.rule_table import rows
 from gemtui.ui.policy.side_pane import MOST_LINES, text_diff
 from gemtui.ui.rules.draft import Draft, move_rule, priority_order
 from gemtui.ui.rules.form import MODES, FieldProblem, rule_of, values_of
@@ -34,6 +35,14 @@ def tools(shown: Document) -> list[str]:
     """The first tools of the rules, the strongest rule first."""
     found = (shown.rules[place].rule for place in priority_order(shown.rules))
     return [each.tools[0] for each in found if each is not None]
+
+
+def test_a_search_finds_a_rule_however_its_accents_are_composed() -> None:
+    draft = Draft()
+    add(draft, rule("glob", 1), replace(NEW_RULE, tools=("run_shell_command",), command_prefixes=("caf\u00e9",)))
+    found = rows(draft, "RUN cafe\u0301")
+    assert [row.place for row in found] == [1]
+    assert len(rows(draft)) == 2
 
 
 # --- back and forth ------------------------------------------------------------------------------

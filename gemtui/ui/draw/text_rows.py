@@ -1,23 +1,123 @@
-"""Rows of a card's text with a gutter, for example for line numbers.
+"""Long text as rows with a gutter, for example for line numbers, or as prose; and its limits.
 
-A card shows one message or tool call. A folded card shows only a few of its rows.
+The limits apply before text is sanitized and rendered. A card shows one message or tool call; a
+folded card shows only a few of its rows. Prose is Markdown up to a limit, and unformatted beyond it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, islice, takewhile
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from rich.style import Style
 
-from gemtui.text import Clean, counted
-from gemtui.ui.draw.bounds import LINES, Excerpt, bounded_excerpt
+from gemtui.text import BLANKS, Clean, clean, counted, newlines
 from gemtui.ui.draw.code import LIMIT, highlight
-from gemtui.ui.draw.lines import EMPTY, Line, Piece, Pieces, fit, own, prefixed, tabless, width_of, wrap, wrap_anywhere
+from gemtui.ui.draw.lines import (
+    BLANK,
+    EMPTY,
+    Line,
+    Piece,
+    Pieces,
+    fit,
+    own,
+    prefixed,
+    tabless,
+    width_of,
+    wrap,
+    wrap_anywhere,
+)
 from gemtui.ui.draw.theme import Look, Role
+
+LINES = 2_000
+CHARACTERS = 100_000
+LONG_LINE = 20_000
+"""The maximum length of a single line in characters.
+
+`LINES` and `CHARACTERS` limit the text as a whole.
+"""
+
+T = TypeVar("T")
+
+
+class Excerpt(Struct, frozen=True, kw_only=True):
+    """An excerpt of a long text: some lines from its start and some from its end.
+
+    `left_out`: the number of lines omitted between the two parts. `cut`: whether a long line was
+    truncated. `blank`: how many empty lines at the start of the text were skipped.
+    """
+
+    head: tuple[Clean, ...]
+    tail: tuple[Clean, ...] = ()
+    left_out: int = 0
+    cut: bool = False
+    blank: int = 0
+
+
+def bounded_excerpt(
+    text: str, *, head: int = LINES // 2, tail: int = LINES // 2, cleaned: Callable[[str], Clean] = clean
+) -> Excerpt:
+    """Return up to `head` lines from the start of `text` and `tail` from its end.
+
+    Empty lines at the start and end of the text are skipped. Each of the two parts is also limited
+    to half of `CHARACTERS` characters. `cleaned`: the function that sanitizes the lines, either
+    `clean` or `visible`.
+    """
+    whole = newlines(text) if cleaned is clean else text
+    text = _trimmed(whole)
+    if not text:
+        return Excerpt(head=())
+    blank = whole.count("\n", 0, len(whole) - len(whole.lstrip(BLANKS)))
+    total = text.count("\n") + 1
+    if total <= head + tail:
+        head, tail = total, 0
+    first = bounded(text.split("\n", head)[:head] if head else [], size=len)
+    last = bounded(reversed(text.rsplit("\n", tail)[1:]), size=len) if tail else []
+    shown = [*first, *last]
+    return Excerpt(
+        head=_lines(first, cleaned),
+        tail=_lines(last[::-1], cleaned),
+        left_out=total - len(shown),
+        cut=any(len(line) > LONG_LINE for line in shown),
+        blank=blank,
+    )
+
+
+def line_count(text: str) -> int:
+    """Return the number of lines in `text`, ignoring empty lines at its start and end."""
+    text = _trimmed(newlines(text))
+    return text.count("\n") + 1 if text else 0
+
+
+def _trimmed(text: str) -> str:
+    text = text.rstrip(BLANKS)
+    start = len(text) - len(text.lstrip(BLANKS))
+    return text[text.rfind("\n", 0, start) + 1 :]
+
+
+def bounded(lines: Iterable[T], *, size: Callable[[T], int]) -> list[T]:
+    """Return the first lines, until their total length reaches half the limit.
+
+    The limit is `CHARACTERS`, and the line that reaches half of it is included. `size`: a function
+    that returns a line's length in characters.
+    """
+    kept: list[T] = []
+    room = CHARACTERS // 2
+    for line in lines:
+        if room <= 0:
+            break
+        kept.append(line)
+        room -= min(size(line), LONG_LINE)
+    return kept
+
+
+def _lines(lines: list[str], cleaned: Callable[[str], Clean]) -> tuple[Clean, ...]:
+    text = cleaned("\n".join(line[:LONG_LINE].removesuffix("\r") for line in lines))
+    return tuple(Clean(line) for line in text.split("\n")) if lines else ()
+
 
 _JSON_PIECES = 6_000
 
@@ -204,3 +304,44 @@ def as_json(value: object, pieces: int = _JSON_PIECES) -> str:
 def styled(text: Clean, style: Style) -> Pieces:
     """Return text as pieces in a single style."""
     return (Piece(tabless(text), style),)
+
+
+_PARSED_CHARACTERS = 30_000
+_PARSED_LINES = 1_000
+_PARSED_MARKS = 2_000
+"""The maximum number of brackets and bars in text that is parsed as Markdown.
+
+Together with `_PARSED_CHARACTERS` and `_PARSED_LINES`, it limits parsing to about 50 ms.
+"""
+
+DrawText = Callable[[Clean, Look], Iterator[Line]]
+
+
+def draw_prose(text: str, look: Look, draw: DrawText) -> Iterator[Line]:
+    """Yield the lines of `text`: rendered by `draw` up to a limit, then unformatted.
+
+    If the unformatted rest is very long as well, a note replaces its middle.
+    """
+    text = text.strip("\n").rstrip(BLANKS)
+    cut = _bound(text)
+    if cut:
+        yield from draw(clean(text[:cut]), look)
+    if rest := text[cut:]:
+        if cut:
+            yield from (BLANK, note_line("too long for Markdown; the rest is shown as plain text", look))
+        yield from text_rows(rest, look, folded=False, prose=True).lines
+
+
+def _bound(text: str) -> int:
+    """Return how many characters of `text` to parse; 0 if it has too many brackets.
+
+    If the text is too long, the cut is at the end of a paragraph, or else at the end of a line.
+    """
+    end = min(len(text), _PARSED_CHARACTERS)
+    if text.count("[", 0, end) + text.count("|", 0, end) > _PARSED_MARKS:
+        return 0
+    for _ in range(text.count("\n", 0, end) - _PARSED_LINES):
+        end = text.rindex("\n", 0, end)
+    if end == len(text):
+        return end
+    return max(text.rfind("\n\n", 0, end), 0) or max(text.rfind("\n", 0, end), 0)
