@@ -19,7 +19,7 @@ import orjson
 
 from gemtui.agent.detect import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import SETTINGS, Request, RunFolder
+from gemtui.agent.run_folder import PROMPT_TOO_LARGE, SETTINGS, Request, RunFolder, is_too_large
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, admin_policy_files
 from gemtui.agent.trust import TRUST_VALUES, TRUST_VARIABLE
 from gemtui.calls.git_repository import is_in_repository, may_hold_repository
@@ -180,9 +180,11 @@ def command_of(
 
     `folder`: where the command's files will be written. `session_id`: the id for the new session,
     if the CLI accepts one; None lets the CLI choose. Raises OptionError for options that contradict
-    each other and for options this CLI has no flag for.
+    each other, for options this CLI has no flag for, and for a prompt that it would cut.
     """
     options.check()
+    if is_too_large(prompt):
+        raise OptionError(PROMPT_TOO_LARGE)
     known = machine.capabilities
     warnings = policy_warnings(options.policies, options.approval_mode)
     ruled = rules(options.tools)

@@ -15,6 +15,7 @@ queue. If several gemtui processes want to send, only the one that holds the que
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import time
 import uuid
@@ -26,15 +27,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from gemtui.agent.approval import Milliseconds
-from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, RunFolder, is_too_large
 from gemtui.errors import GemtuiError
 from gemtui.files import is_folder, locked, path_exists
 from gemtui.jsonfile import read_as, write_again, write_once
 from gemtui.transcript.model import Author, Message, Outline, Text, Transcript, outline
 from gemtui.transcript.rows import insert_row, of_rows, rows_of
 
-LARGEST = 16_000_000
-"""The largest message or prompt, in bytes."""
+_LARGEST_FILE = 7 * LARGEST_PROMPT
+"""The largest file of a message or prompt, in bytes: in JSON, a control character takes six."""
 _WORD = re.compile(r"word-([0-9]{1,9})\.json")
 _DELIVERED = re.compile(r"delivered-([0-9]{1,9})\.json")
 _PROMPT = re.compile(r"(next|sending|sent)-([0-9]{6})-([0-9a-f]{8})((?:\.[0-9A-Za-z-]+)?)\.json")
@@ -149,6 +150,7 @@ class PromptQueue:
 
         Raises OSError.
         """
+        _check_size(text)
         number = max(self._numbers(_WORD), default=0)
         while True:
             number += 1
@@ -192,6 +194,7 @@ class PromptQueue:
 
     def add_prompt(self, text: str) -> NextPrompt:
         """Append a prompt to the queue. Raises OSError."""
+        _check_size(text)
         prompt = NextPrompt(id=uuid.uuid4().hex[:8], text=text)
         with self._changing():
             self._write(_File("next", self._last() + 1, prompt.id).name, _Text(text))
@@ -207,9 +210,10 @@ class PromptQueue:
 
         Returns False if the prompt has already been sent or removed.
         """
+        _check_size(text)
         with self._changing():
             for file in self._waiting(id):
-                write_again(self.path / file.name, _Text(text), LARGEST)
+                write_again(self.path / file.name, _Text(text), _LARGEST_FILE)
                 return any(self._waiting(id)) or not self._removed(file)
         return False
 
@@ -345,7 +349,7 @@ class PromptQueue:
     def keep_options(self, options: Mapping[str, Any]) -> None:
         """Set the options for runs that start with queued prompts. Raises OSError."""
         self.path.mkdir(mode=0o700, exist_ok=True)
-        write_again(self.path / _OPTIONS, _Options(options), LARGEST)
+        write_again(self.path / _OPTIONS, _Options(options), _LARGEST_FILE)
 
     # --- files -----------------------------------------------------------------------------------
 
@@ -427,10 +431,16 @@ class PromptQueue:
 
     def _write(self, name: str, value: RunMessage | Delivered | _Text) -> None:
         self.path.mkdir(mode=0o700, exist_ok=True)
-        write_once(self.path / name, value, LARGEST)
+        write_once(self.path / name, value, _LARGEST_FILE)
 
     def _read(self, name: str, wanted: type[T]) -> T | None:
-        return read_as(self.path / name, wanted, LARGEST)
+        return read_as(self.path / name, wanted, _LARGEST_FILE)
+
+
+def _check_size(text: str) -> None:
+    """Raise OSError if a message or prompt is larger than the CLI reads."""
+    if is_too_large(text):
+        raise OSError(errno.EFBIG, PROMPT_TOO_LARGE)
 
 
 # --- the state of a queue --------------------------------------------------------------------------

@@ -44,8 +44,17 @@ STARTING = 60
 RESERVE = 16 * 1024
 _TEMPORARY = "tmp"
 _REPORTS = "gemini-client-error-*.json"
-LARGEST_PROMPT = 16_000_000
-"""The largest prompt, in bytes. The CLI itself accepts only 8 MiB."""
+LARGEST_PROMPT = 8 * 1024 * 1024
+"""The largest prompt, in bytes; the CLI would cut a larger one (assets/gemini-cli.md#prompt)."""
+PROMPT_TOO_LARGE = (
+    "the prompt is larger than 8 MiB, which is more than Gemini CLI reads: put the text into "
+    "files and name them in the prompt"
+)
+
+
+def is_too_large(prompt: str) -> bool:
+    """Return whether a prompt is larger than `LARGEST_PROMPT`."""
+    return len(prompt.encode("utf-8", "surrogatepass")) > LARGEST_PROMPT
 
 
 T = TypeVar("T")

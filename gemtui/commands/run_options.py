@@ -19,6 +19,7 @@ from typing import Any
 import click
 
 from gemtui.agent.options import AgentOptions, OptionKind, RunOption, dollars, parse_seconds, run_options, with_values
+from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.agent.trust import FolderTrust, trust_of
 from gemtui.commands.output import note
 from gemtui.commands.session_choice import choose, index_of_user
@@ -35,16 +36,10 @@ from gemtui.sessions.store.store import SessionKind
 
 _OF_ONE_RUN = ("resume", "ask", "timeout", "idle_timeout", "budget", "wait_for_quota")
 """Options that concern a single run, and so aren't offered for a reusable setup."""
-LARGEST = 8 * 1024 * 1024
-"""The maximum size of a prompt, in bytes; the CLI would truncate a larger one."""
 SILENCE = 3.0
 """How many seconds to wait for input on stdin before a note is printed."""
 _BEFORE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL)
 """Matches a session followed by a prompt's number, as in `ID:3`."""
-TOO_LARGE = (
-    "the prompt is larger than 8 MiB, which is more than Gemini CLI reads: put the text into "
-    "files and name them in the prompt"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +145,11 @@ def prompt_of(words: RunArguments) -> str:
         raise click.UsageError("PROMPT and --prompt-file can't be combined: use only one of them")
     if words.prompt_file is not None:
         with words.prompt_file.open("rb") as file:  # may be a pipe, such as a shell's <(…)
-            text = _decoded(file.read(LARGEST + 1), str(words.prompt_file))
+            text = _decoded(file.read(LARGEST_PROMPT + 1), str(words.prompt_file))
     elif words.prompt == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise click.UsageError("- reads the prompt from stdin, but stdin is a terminal: pipe the prompt in")
-        text = _decoded(sys.stdin.buffer.read(LARGEST + 1), "stdin")
+        text = _decoded(sys.stdin.buffer.read(LARGEST_PROMPT + 1), "stdin")
     elif words.prompt is not None:
         piped = _decoded(_piped(), "stdin")
         text = f"{words.prompt}\n\n{piped}" if piped.strip() else words.prompt
@@ -162,8 +157,8 @@ def prompt_of(words: RunArguments) -> str:
         raise click.UsageError("no prompt: give PROMPT, - for stdin, or --prompt-file")
     if not text.strip():
         raise click.UsageError("the prompt is empty: say what Gemini should do")
-    if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-        raise click.UsageError(TOO_LARGE)
+    if is_too_large(text):
+        raise click.UsageError(PROMPT_TOO_LARGE)
     return text
 
 
@@ -185,12 +180,12 @@ def _piped() -> bytes:
             return b""
         note("waiting for input on stdin; to skip this, add < /dev/null")
     with open(0, "rb", closefd=False) as file:
-        return file.read(LARGEST + 1)
+        return file.read(LARGEST_PROMPT + 1)
 
 
 def _decoded(data: bytes, place: str) -> str:
-    if len(data) > LARGEST:
-        raise click.UsageError(TOO_LARGE)
+    if len(data) > LARGEST_PROMPT:
+        raise click.UsageError(PROMPT_TOO_LARGE)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

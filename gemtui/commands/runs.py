@@ -15,7 +15,8 @@ from click.shell_completion import CompletionItem
 
 from gemtui.agent import process_tree
 from gemtui.agent.approval import Difference, GateFolder, Settled
-from gemtui.agent.prompt_queue import LARGEST, PromptQueue, load_queue
+from gemtui.agent.prompt_queue import PromptQueue, load_queue
+from gemtui.agent.run_folder import LARGEST_PROMPT, PROMPT_TOO_LARGE, is_too_large
 from gemtui.commands.output import (
     columns,
     fact_line,
@@ -563,9 +564,9 @@ def _text(given: str) -> str:
     if given == "-":
         if sys.stdin is None:
             raise click.UsageError("stdin is closed, so there is no text to read")
-        text = sys.stdin.buffer.read(LARGEST).decode("utf-8", "replace")
+        text = sys.stdin.buffer.read(LARGEST_PROMPT + 1).decode("utf-8", "replace")
     if not text.strip():
         raise click.UsageError("the text is empty: give the text to send")
-    if len(text.encode("utf-8", "replace")) >= LARGEST:
-        raise click.UsageError("the text is too large")
+    if is_too_large(text):
+        raise click.UsageError(PROMPT_TOO_LARGE)
     return text

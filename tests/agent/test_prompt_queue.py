@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gemtui.agent.prompt_queue import LARGEST, Delivered, PromptQueue
-from gemtui.agent.run_folder import RunFolder
+from gemtui.agent.prompt_queue import Delivered, PromptQueue
+from gemtui.agent.run_folder import LARGEST_PROMPT, RunFolder
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_what_is_none_of_it_is_not_read(queue: PromptQueue) -> None:
 def test_a_prompt_waits_on_where_it_can_not_be_changed(queue: PromptQueue) -> None:
     prompt = queue.add_prompt("as it was")
     with pytest.raises(OSError, match="large"):
-        queue.edit(prompt.id, "x" * LARGEST)
+        queue.edit(prompt.id, "x" * (LARGEST_PROMPT + 1))
     assert queue.prompts() == [prompt]
     assert queue.drop(prompt.id)
     assert list(queue.path.glob("next*")) == []
@@ -93,9 +93,9 @@ def test_a_prompt_waits_on_where_it_can_not_be_changed(queue: PromptQueue) -> No
 
 def test_what_could_not_be_read_is_not_taken(queue: PromptQueue) -> None:
     with pytest.raises(OSError, match="large"):
-        queue.send_message("x" * LARGEST)
+        queue.send_message("x" * (LARGEST_PROMPT + 1))
     with pytest.raises(OSError, match="large"):
-        queue.add_prompt("x" * LARGEST)
+        queue.add_prompt("x" * (LARGEST_PROMPT + 1))
     assert queue.undelivered() == 0
 
 

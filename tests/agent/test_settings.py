@@ -12,7 +12,9 @@ import pytest
 from gemtui.agent.command import Machine, command_of
 from gemtui.agent.detect import Capabilities
 from gemtui.agent.options import AgentOptions
+from gemtui.agent.run_folder import LARGEST_PROMPT
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, settings_unread, system_settings
+from gemtui.errors import OptionError
 from gemtui.policy.model.rules import ApprovalMode
 
 ROOT = os.geteuid() == 0
@@ -87,6 +89,13 @@ def test_settings_that_are_not_read_are_left_out_and_named() -> None:
     turns, clean_up = command.notes
     assert turns == "gemtui itself counts turns and stops the run after 3, because why"
     assert "keeps a copy" in clean_up
+
+
+def test_a_prompt_that_the_cli_would_cut_is_refused_before_the_run() -> None:
+    whole = "é" * (LARGEST_PROMPT // 2)
+    command_of(whole, AgentOptions(), machine(), folder=FOLDER, session_id=None)
+    with pytest.raises(OptionError, match="larger than 8 MiB"):
+        command_of(whole + "x", AgentOptions(), machine(), folder=FOLDER, session_id=None)
 
 
 def test_settings_that_are_read_need_no_words() -> None:
