@@ -15,6 +15,7 @@ from textual.actions import SkipAction
 from gemtui.agent import trust
 from gemtui.agent.command import rerun_line
 from gemtui.agent.options import AgentOptions, seconds_text
+from gemtui.agent.run_folder import LARGEST_PROMPT
 from gemtui.files import is_file, read_end, read_small
 from gemtui.paths import current_folder, typed_path
 from gemtui.text import Clean
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from gemtui.ui.undo.checkpoint_marks import Number
 
 
-_LARGEST_PROMPT = 10_000_000
-"""Maximum size in bytes of a file to load as a prompt."""
 _MOST_STDERR = 1_000_000
 """Maximum number of bytes of stderr to show; of longer output, the end is shown."""
 
@@ -234,7 +233,7 @@ async def _prompt_from_file(app: AppBase, folder: Path) -> str | None:
 
 
 def _read_prompt(path: Path) -> str:
-    return read_small(path, _LARGEST_PROMPT).decode("utf-8", "replace")
+    return read_small(path, LARGEST_PROMPT).decode("utf-8", "replace")
 
 
 def _show_stderr(app: AppBase, run: LiveRun) -> None:
