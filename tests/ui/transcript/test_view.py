@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace as message_with
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from rich.style import Style
 from textual import on
@@ -58,10 +59,6 @@ class Reading(App[None]):
 
     def show_message(self, text: str) -> None:
         self.shown.append((text, ""))
-
-    def show_text(self, title: str, text: str, *, what: str) -> None:
-        del what
-        self.shown.append((title, text))
 
     def lines(self) -> list[str]:
         """The transcript's rows, without the scroll bar."""
@@ -489,7 +486,11 @@ async def test_file_subagent_and_dropped_are_asked_for() -> None:
         assert app.view.word == "no file here"
 
 
-async def test_the_record_of_a_message_or_a_call_is_shown_as_stored() -> None:
+async def test_the_record_of_a_message_or_a_call_is_shown_as_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(app: Reading, title: str, text: str, *, what: str) -> None:
+        app.shown.append((title, text))
+
+    monkeypatch.setattr("gemtui.ui.kit.text_view.show_text", keep)
     record: dict[str, Any] = {"id": "a", "toolCalls": [{"id": "t", "name": "ls"}]}
     stored = message_with(answer("a", "world", tool("t"), tool("u")), original=record)
     async with reading(Talk(prompt("p", "hello"), stored)) as (app, pilot):
