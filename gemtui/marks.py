@@ -205,8 +205,13 @@ class Marks:
         with self._named_in_errors():
             if not self.path.exists():
                 return {}
-        with self._open() as database:
-            return {row[0]: _mark(row) for row in database.execute(_SELECT)}
+        try:
+            with self._open() as database:
+                return {row[0]: _mark(row) for row in database.execute(_SELECT)}
+        except MarksUnreadable:
+            if os.path.lexists(self.path):
+                raise
+            return {}  # another gemtui has just renamed the corrupt file
 
     def get(self, session: str) -> Mark:
         """Return a session's mark, or an empty mark if the session has none."""
@@ -258,7 +263,7 @@ class Marks:
             make_own_folder(self.path.parent)
             if os.path.lexists(self.path):
                 self._set_aside_if_corrupt()
-            else:
+            if not os.path.lexists(self.path):  # or another gemtui has just renamed it
                 _create(self.path)
             make_own_file(self.path)
         with self._open() as database:
@@ -279,8 +284,6 @@ class Marks:
                     "without marks, or restore a backup",
                     path=aside,
                 ) from found
-            if not os.path.lexists(self.path):
-                _create(self.path)
 
     def _corruption(self) -> BaseException | None:
         """Return what is wrong with the file's contents, or None.
@@ -304,7 +307,7 @@ class Marks:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Yield the database; closing it rolls back uncommitted changes."""
-        with self._named_in_errors(), closing(connect(self.path, wait=_WAIT)) as database:
+        with self._named_in_errors(), closing(connect(self.path, wait=_WAIT, create=False)) as database:
             _check(database)
             yield database
 

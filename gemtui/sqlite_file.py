@@ -38,9 +38,10 @@ DAMAGE = (sqlite3.Error, ValueError, TypeError, OverflowError, RecursionError)
 """Errors that a corrupt file can cause while its rows are being read and decoded."""
 
 
-def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Connection:
+def connect(path: Path, *, wait: float, any_thread: bool = False, create: bool = True) -> sqlite3.Connection:
     """Open a database file in autocommit mode.
 
+    `create`: create the file if it is missing; otherwise, its first use raises sqlite3.Error.
     `wait`: seconds to wait for another process that is writing to the file. `any_thread`: allow use
     from any thread; the caller ensures that only one thread at a time uses the connection. Raises
     sqlite3.Error and OSError. Raises Damaged if a journal file isn't a regular file, because SQLite
@@ -50,7 +51,8 @@ def connect(path: Path, *, wait: float, any_thread: bool = False) -> sqlite3.Con
         with suppress(FileNotFoundError):
             if not S_ISREG(os.lstat(f"{path}{journal}").st_mode):
                 raise Damaged(f"{path.name}{journal} is not a file")
-    return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=not any_thread)
+    name = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+    return sqlite3.connect(name, uri=True, timeout=wait, isolation_level=None, check_same_thread=not any_thread)
 
 
 def application_and_version(database: sqlite3.Connection) -> tuple[int, int]:

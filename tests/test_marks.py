@@ -9,12 +9,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemtui import sqlite_file
 from gemtui.errors import MarkError, MarksUnreadable
 from gemtui.marks import LONGEST_NAME, Mark, MarkEdit, Marks, exported, imported, tag_of
 from tests.patience import PATIENCE
@@ -189,6 +191,27 @@ def test_a_damaged_file_is_set_aside_so_that_marking_works_again(tmp_path: Path,
     starts_over(marks)
     damaged(marks.path)
     starts_over(marks)
+    assert len([*tmp_path.glob("marks-damaged-*")]) == 2
+
+
+def test_two_who_find_a_file_damaged_at_once_set_it_aside_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = Marks(tmp_path / "marks.sqlite3")
+    damaged(marks.path)
+    others = [Marks(marks.path)]
+
+    def overtaken(path: Path, **options: Any) -> sqlite3.Connection:
+        if path == marks.path and others:
+            with pytest.raises(MarksUnreadable, match="it is now"):
+                others.pop().edit(["two"], MarkEdit(pinned=True))
+        return sqlite_file.connect(path, **options)
+
+    monkeypatch.setattr("gemtui.marks.connect", overtaken)
+    assert marks.all() == {}
+    assert not marks.path.exists()
+    damaged(marks.path)
+    others.append(Marks(marks.path))
+    marks.edit(["one"], MarkEdit(pinned=True))
+    assert list(marks.all()) == ["one"]
     assert len([*tmp_path.glob("marks-damaged-*")]) == 2
 
 
