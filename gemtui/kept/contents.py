@@ -24,7 +24,7 @@ from gemtui.sessions.catalog.vault_files import (
     replaced_trees,
     trees,
 )
-from gemtui.sessions.read.versions import holds_all, same_version
+from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.projects import Projects, folder_names
 from gemtui.sessions.store.store import is_plain_id, place_of
 from gemtui.text import counted, short_path, size
@@ -78,7 +78,7 @@ def contents() -> VaultUsage:
                 own = _facts(path)
                 if own is not None and (own.st_ino, own.st_dev) == (inode, facts.st_dev):
                     shared += facts.st_size
-                elif own is not None and _is_copy(Path(name), facts, Path(path), own):
+                elif own is not None and is_superseded(Path(name), _stamp(facts), Path(path), _stamp(own)):
                     copied += facts.st_size
                 else:
                     only_here += facts.st_size
@@ -88,14 +88,8 @@ def contents() -> VaultUsage:
     )
 
 
-def _is_copy(kept: Path, facts: os.stat_result, path: Path, own: os.stat_result) -> bool:
-    """Return whether a file of the CLI's has everything in an archived file.
-
-    `facts`, `own`: the state of the archived file and of the CLI's file.
-    """
-    with suppress(OSError):
-        return same_version(facts, own) or holds_all(path, kept)
-    return False
+def _stamp(facts: os.stat_result) -> tuple[int, int]:
+    return facts.st_size, facts.st_mtime_ns
 
 
 def _facts(path: str | Path) -> os.stat_result | None:

@@ -61,6 +61,21 @@ def test_a_disk_that_takes_nothing_is_said_and_nothing_kept_gives_way(
     step(path)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_replaces_a_damaged_file_is_on_the_disk_before_and_its_name_afterwards(
+    path: Path, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, steps, fsync = path.with_name("old"), list[tuple[int, bytes]](), os.fsync
+
+    def synced(handle: int) -> None:
+        steps.append((os.fstat(handle).st_ino, place.read_bytes()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    assert restore_file(path, place, shared=shared, over=place.lstat())
+    assert steps == [(place.stat().st_ino, BEFORE), (place.parent.stat().st_ino, AFTER)]
+
+
 def test_what_is_there_is_not_replaced(path: Path) -> None:
     old = path.with_name("old")
     assert not restore_file(path, old, shared=True)

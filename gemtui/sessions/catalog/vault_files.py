@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from gemtui.paths import vault_dir
-from gemtui.sessions.read.versions import holds_all
+from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, project_folder
 
 COPIES = "copy"
@@ -127,15 +127,7 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 
 def _is_superseded(there: ChatFile, kept: ChatFile) -> bool:
-    """Return whether the file in the store has everything in its copy `kept` in the vault.
-
-    The contents are compared only if the file has changed since it was copied.
-    """
-    if (there.size, there.mtime_ns) == (kept.size, kept.mtime_ns):
-        return True
-    with suppress(OSError):
-        return holds_all(there.path, kept.path)
-    return False
+    return is_superseded(kept.path, (kept.size, kept.mtime_ns), there.path, (there.size, there.mtime_ns))
 
 
 def files_below(folder: str) -> Iterator[tuple[str, int]]:

@@ -62,6 +62,19 @@ def holds_all(path: Path, kept: Path) -> bool:
     return before is not None and now is not None and before <= now
 
 
+def is_superseded(kept: Path, kept_stamp: tuple[int, int], path: Path, stamp: tuple[int, int]) -> bool:
+    """Return whether the file at `path` has everything in its copy `kept`.
+
+    The contents are compared only if the file has changed since it was copied. `stamp`,
+    `kept_stamp`: size and modification time in nanoseconds. Returns False if either can't be read.
+    """
+    if kept_stamp == stamp:
+        return True
+    with suppress(OSError):
+        return holds_all(path, kept)
+    return False
+
+
 def legacy_message_ids(path: Path) -> set[str] | None:
     """Return the ids of the messages in a legacy file; None if it is incomplete.
 
