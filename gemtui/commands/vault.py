@@ -141,8 +141,9 @@ def restore(id: str, as_json: bool) -> int:
 def prune(before: datetime | None, project: Path | None, yes: bool, as_json: bool) -> int:
     """Permanently delete sessions from the vault, after asking for confirmation.
 
-    Sessions that Gemini CLI still has are not affected. By default, all others are deleted, and the
-    damaged files that a restore replaced. Exit code 1 if there are none.
+    By default, everything that only the vault has is deleted: sessions that Gemini CLI has deleted,
+    states of its sessions that their files no longer contain, and the damaged files that a restore
+    replaced. Exit code 1 if there is nothing to delete.
     """
     found = removal(
         only_kept(_snapshot().sessions, project=project, before=before),
