@@ -737,9 +737,9 @@ def _look_at_search(cache: Path, home: Path) -> _SearchReport:
 def _search_rows(search: _SearchReport) -> Iterator[tuple[str, str]]:
     """Yield the rows of the report on the search index as (name, text)."""
     if search.problem is not None:
-        yield "search", f"{search.folder}: not used: {search.problem}; the app will rebuild it"
+        yield "search", f"{search.folder}: not used: {search.problem}; the next search will rebuild it"
     elif search.files is None:
-        yield "search", "no index yet; until the app has built one, files are searched directly"
+        yield "search", "no index yet; the first search creates it, and searches the files directly until then"
     else:
         private = ", readable only by you" if search.private else ""
         kept = f"index of {counted(search.files, 'file')}, {size(search.bytes)}"

@@ -105,3 +105,12 @@ def test_while_a_run_works_nothing_is_reverted(project: Path, gemtui: Gemtui, mo
     done = gemtui("review", ID, "--revert", id, "--yes")
     assert (done.code, done.complaint) == (1, "gemtui: a run works here: wait")
     assert "shell" in (project / "b.txt").read_text()
+
+
+def test_a_folder_that_is_gone_is_not_called_unknown(project: Path, gemtui: Gemtui) -> None:
+    project.rename(project.parent / "elsewhere")
+    told = gemtui("review", ID, "--json").json
+    assert (told["files"], told["complete"]) == ([], False)
+    assert told["notes"] == [f"The folder of this session is gone, so its files can't be undone: {project}"]
+    planned = gemtui("undo", ID, "--dry-run", "--json").json
+    assert (planned["complete"], planned["notes"]) == (False, told["notes"])

@@ -36,7 +36,7 @@ from gemtui.paths import hooked_dir
 from gemtui.runs.undo.checkpointing import project_of
 from gemtui.runs.undo.hooked_checkpoints import is_pending, take_hooked_checkpoints
 from gemtui.runs.undo.session_record import PlacedCall, RecordedCalls, placed_calls, with_uses
-from gemtui.runs.undo.undo import NO_FILES, prompts_of, require_idle
+from gemtui.runs.undo.undo import existing_folder, prompts_of, require_idle
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.text import counted
 from gemtui.transcript.model import ToolCall, excerpt
@@ -152,9 +152,10 @@ def review_of(subject: ReviewSubject) -> Review:
     The changes are taken from checkpoints; for calls without any, from the session's record.
     Nothing is written. Blocking, possibly for seconds. Raises OSError, CheckpointsUnreadable.
     """
-    folder = subject.folder
-    if folder is None or not folder.is_dir():
-        return Review(session=subject.session, files=(), complete=False, notes=(NO_FILES,))
+    try:
+        folder = existing_folder(subject.folder)
+    except UndoError as error:
+        return Review(session=subject.session, files=(), complete=False, notes=(str(error),))
     place, root, _ = project_of(folder)
     late = PERSON if is_idle(folder) and not is_pending(root, hooked_dir()) else NOBODY_KNOWS
     with _stored(place) as store, ProjectFiles(root) as files:
@@ -178,9 +179,7 @@ def revert(subject: ReviewSubject, ids: Collection[str], *, dry_run: bool = Fals
     the hunks. `dry_run`: only return what would be done. Raises UndoError while an agent is working
     in the folder, OSError, CheckpointsUnreadable.
     """
-    folder = subject.folder
-    if folder is None or not folder.is_dir():
-        raise UndoError(NO_FILES)
+    folder = existing_folder(subject.folder)
     if not dry_run:
         require_idle(folder)
     place, root, own = project_of(folder)

@@ -47,7 +47,6 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 
 _AT_WORK = (LiveState.WORKING, LiveState.WAITING)
-NO_FILES = "The folder of this session is unknown, so its files can't be undone."
 
 
 class Prompt(NamedTuple):
@@ -105,6 +104,18 @@ class Undone:
             "complete": self.complete,
             "notes": list(self.notes),
         }
+
+
+def existing_folder(folder: Path | None) -> Path:
+    """Return the folder of a session or run, whose files are to be undone or reviewed.
+
+    Raises UndoError, with a sentence, if it is unknown (None) or gone.
+    """
+    if folder is None:
+        raise UndoError("The folder of this session is unknown, so its files can't be undone.")
+    if not folder.is_dir():
+        raise UndoError(f"The folder of this session is gone, so its files can't be undone: {folder}")
+    return folder
 
 
 def prompts_of(session: Summary) -> list[Prompt]:
@@ -205,9 +216,11 @@ def interrupted_words(folder: Path) -> str | None:
 def _undo_files(
     session: Summary, number: int, paths: Sequence[str] | None, *, dry_run: bool
 ) -> tuple[FilesUndone | None, bool, list[str]]:
-    if session.project is None or not Path(session.project).is_dir():
-        return None, False, [NO_FILES]
-    place, root, own = project_of(Path(session.project))
+    try:
+        folder = existing_folder(None if session.project is None else Path(session.project))
+    except UndoError as error:
+        return None, False, [str(error)]
+    place, root, own = project_of(folder)
     with open_project(place, root, own) as project:
         take_hooked_checkpoints(project, hooked_dir())
         placed = with_uses(placed_calls(session), project.store)
