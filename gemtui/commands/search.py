@@ -73,7 +73,8 @@ def search(
 
     QUERY is best given in single quotes. It can contain words that must all occur in one message or
     tool call, "phrases", -excluded words, and fields: project: tool: file: model: tag: before:
-    after: is:failed is:thought is:pinned is:archived in:prompt. The last word may be incomplete.
+    after: is:failed is:thought is:pinned is:archived in:prompt. tool: is a tool's name or kind, such
+    as shell, and file: a file that a call reads or writes. The last word may be incomplete.
     Names in code match as a whole and by their parts. If there are few matches, similar words
     match, too. By default, the sessions of the current folder's project are searched, or all
     sessions if it has none, including their subagents. Exit code 1 if nothing is found.

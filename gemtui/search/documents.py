@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from gemtui.search.words import parts
+from gemtui.sessions.catalog.query import tool_words
 from gemtui.transcript.model import Attachment, Author, Block, Dropped, Image, Message, Notice, Text, Thought, ToolCall
 from gemtui.transcript.search import block_text
-from gemtui.transcript.tools import kind_of, named_file
+from gemtui.transcript.tools import named_file
 
 if TYPE_CHECKING:
     from gemtui.sessions.read.session_log import SessionLog
@@ -73,8 +74,8 @@ class SearchDocument(Struct, frozen=True, kw_only=True):
 
     @property
     def tool_words(self) -> str:
-        """The tool's name and kind; both are searchable."""
-        return f"{self.tool} {kind_of(self.tool).value}" if self.tool else ""
+        """The text in which `tool:` searches; "" if this is no tool call."""
+        return tool_words(self.tool) if self.tool else ""
 
 
 class FileDocuments(NamedTuple):

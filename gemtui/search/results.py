@@ -20,10 +20,10 @@ from msgspec import Struct
 from gemtui.files import open_regular
 from gemtui.search.documents import DocumentKind
 from gemtui.search.words import similar_in, words
-from gemtui.sessions.catalog.query import Query, Term
+from gemtui.sessions.catalog.query import Query, Term, phrase_pattern
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import UNREADABLE
-from gemtui.text import Clean, clean_line, either_form
+from gemtui.text import Clean, clean_line
 from gemtui.transcript.model import Message, Transcript
 from gemtui.transcript.search import block_text
 
@@ -177,15 +177,7 @@ def _patterns(text: str, query: Query) -> list[re.Pattern[str]]:
 def _ways(query: Query) -> Sequence[tuple[Term, re.Pattern[str], re.Pattern[str]]]:
     """Return each required term with two patterns: for whole words, and inside words."""
     rows = [(term, row) for term in query.terms if not term.excluded and (row := words(term.text))]
-    return [(term, _pattern(row, r"(?<![^\W_])", _end(term)), _pattern(row, "", "")) for term, row in rows]
-
-
-def _end(term: Term) -> str:
-    return "" if term.prefix else r"(?![^\W_])"
-
-
-def _pattern(row: list[str], start: str, end: str) -> re.Pattern[str]:
-    return re.compile(start + r"[\W_]+".join(map(either_form, row)) + end, re.IGNORECASE)
+    return [(term, phrase_pattern(row, prefix=term.prefix), phrase_pattern(row, inside=True)) for term, row in rows]
 
 
 def _similar(text: str, term: Term) -> re.Pattern[str] | None:

@@ -494,5 +494,6 @@ def written_path(raw: Mapping[str, Any], status: ToolStatus) -> str | None:
     """
     if status is not ToolStatus.SUCCESS or kind_of(string(raw.get("name"))) not in WRITING:
         return None
-    shown = string(mapping(raw.get("resultDisplay")).get("filePath"))
-    return shown or asked_path(stored_args(raw.get("args"))) or None
+    shown = mapping(raw.get("resultDisplay"))
+    named = string(shown.get("filePath")) if isinstance(shown.get("fileDiff"), str) else ""
+    return named or asked_path(stored_args(raw.get("args"))) or None

@@ -160,7 +160,8 @@ class View(Struct, frozen=True, kw_only=True):
 class ListQuery:
     """A search for sessions: words that must all occur, and words that must not.
 
-    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), including fields.
+    It is parsed like a full-text search (`gemtui.sessions.catalog.query.parse_query`), and fields have
+    the same meaning there (`gemtui.sessions.catalog.query.fits`).
     `-word` and `!word` exclude a word. A word with a capital letter is case-sensitive. The search
     covers a session's name, title, project, models, tags, note and id, but not its text. `#tag`
     also matches the beginning of a tag. `after:7d` and `before:2026-11-20` compare the time of last

@@ -10,16 +10,17 @@ says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gemtui.moments import period
-from gemtui.text import composed, or_list
+from gemtui.text import composed, either_form, or_list
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark
@@ -244,8 +245,9 @@ def can_tell(narrowed: Narrowed) -> bool:
 def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
     """Return whether a session satisfies a field's condition.
 
-    `mark`: the user's mark on the session. For fields that describe messages or calls (`file:`,
-    `tool:` and `is:failed`), a session matches if it contains such a call.
+    `mark`: the user's mark on the session. For fields that describe calls, a session matches if it
+    contains such a call itself, rather than in a subagent. A summary knows only of those calls of
+    `file:` that wrote the file.
     """
     value = composed(narrowed.value).lower()
     match narrowed.field:
@@ -254,9 +256,9 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
         case Field.MODEL:
             found = any(value in model.lower() for model in session.models)
         case Field.TOOL:
-            found = any(value in tool.lower() for tool in session.tools)
+            found = _any_has(value, map(tool_words, session.tools))
         case Field.FILE:
-            found = any(value in composed(path).lower() for path in session.files_written)
+            found = _any_has(value, session.files_written)
         case Field.TAG:
             found = mark is not None and value.removeprefix("#") in mark.tags
         case Field.IS if value == "failed":
@@ -266,6 +268,43 @@ def fits(narrowed: Narrowed, session: Summary, mark: Mark | None) -> bool:
         case _:
             found = not narrowed.excluded
     return found is not narrowed.excluded
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+@lru_cache
+def tool_words(tool: str) -> str:
+    """Return the text in which `tool:` searches: the tool's name, and its kind, such as `edit`."""
+    from gemtui.transcript.tools import kind_of
+
+    return f"{tool} {kind_of(tool).value}"
+
+
+def phrase_pattern(phrase: Sequence[str], *, inside: bool = False, prefix: bool = False) -> re.Pattern[str]:
+    """Return a pattern for words that occur next to each other, in this order.
+
+    A word is a run of letters and digits. `inside`: the first word may end, and the last word may
+    begin, a longer one. `prefix`: the last word may be the beginning of a longer one.
+    """
+    start = "" if inside else r"(?<![^\W_])"
+    end = "" if inside or prefix else r"(?![^\W_])"
+    return re.compile(start + r"[\W_]+".join(map(either_form, phrase)) + end, re.IGNORECASE)
+
+
+def _any_has(value: str, texts: Iterable[str]) -> bool:
+    """Return whether a text has the words of a field's value; the last one need only begin so.
+
+    The search library finds the same (`gemtui.search.matching`).
+    """
+    pattern = _pattern_of(value)
+    return pattern is not None and any(pattern.search(composed(text)) for text in texts)
+
+
+@lru_cache(maxsize=16)
+def _pattern_of(value: str) -> re.Pattern[str] | None:
+    row = re.findall(r"[^\W_]+", value)
+    return phrase_pattern(row, prefix=True) if row else None
 
 
 # --- completing ----------------------------------------------------------------------------------

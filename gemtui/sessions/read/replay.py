@@ -22,7 +22,15 @@ from msgspec.structs import replace
 from gemtui.transcript.content import text_of, typed
 from gemtui.transcript.model import Author, Dropped, Outline, ToolStatus, excerpt
 from gemtui.transcript.parts import instant, objects, parts_of, string, usage_of
-from gemtui.transcript.tools import ToolKind, call_status, exit_code_of, kind_of, raw_from_parts, written_path
+from gemtui.transcript.tools import (
+    UNKNOWN_TOOL,
+    ToolKind,
+    call_status,
+    exit_code_of,
+    kind_of,
+    raw_from_parts,
+    written_path,
+)
 
 # --- facts about one record ----------------------------------------------------------------------
 
@@ -139,7 +147,8 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
     content = value("content")
     text = text_of(content).strip()
     ids = tuple([call.id for call in calls])
-    part_ids, made = ((), ()) if isinstance(content, str) else (_part_ids(content), _made(content))
+    asked, made = ([], ()) if isinstance(content, str) else (_part_calls(content), _made(content))
+    part_ids = tuple([_id(call) for call in asked])
     model = value("model")
     return RecordFacts(
         outline=Outline(
@@ -153,7 +162,7 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
             usage=usage_of(value("tokens")),
             model=model if isinstance(model, str) else None,
             writes=tuple([call.written for call in calls if call.written]),
-            tools=tools_of(calls),
+            tools=_distinct([call.tool for call in calls] + [_tool(call) for call in asked]),
         ),
         has=tuple([name for name in RICH_FIELDS if value(name)]),
         content=bool(text or made),
@@ -163,9 +172,9 @@ def _model(record: Mapping[str, Any], size: int) -> RecordFacts:
     )
 
 
-def _part_ids(content: object) -> tuple[str, ...]:
+def _part_calls(content: object) -> list[Mapping[str, Any]]:
     calls = [part.get("functionCall") for part in parts_of(content)]
-    return tuple([_id(call) for call in calls if isinstance(call, dict)])
+    return [call for call in calls if isinstance(call, dict)]
 
 
 def _made(content: object) -> tuple[str, ...]:
@@ -183,17 +192,21 @@ def _call(raw: Mapping[str, Any]) -> CallFact:
     time = instant(raw.get("timestamp"))
     failed = status.failed or bool(exit_code_of(raw))
     error = status.failed and status is not ToolStatus.REFUSED
-    return CallFact(_id(raw), failed, error, written_path(raw, status), time, _tool(raw))
+    return CallFact(_id(raw), failed, error, written_path(raw, status), time, _tool(raw) or UNKNOWN_TOOL)
 
 
 def _tool(raw: Mapping[str, Any]) -> str:
-    """Return a tool's name; to save memory, equal names are the same string object."""
+    """Return a tool's name, or ""; to save memory, equal names are the same string object."""
     return intern(string(raw.get("name"))[:_LONGEST_NAME])
 
 
 def tools_of(calls: Iterable[CallFact]) -> tuple[str, ...]:
     """Return the names of the called tools, each once, in order of the first call."""
-    return tuple(dict.fromkeys([call.tool for call in calls if call.tool]))
+    return _distinct([call.tool for call in calls])
+
+
+def _distinct(tools: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([tool for tool in tools if tool]))
 
 
 def _system(record: Mapping[str, Any], size: int) -> RecordFacts:
@@ -440,7 +453,7 @@ class Replay:
             failures=outline.failures + sum(fact.failed for fact in facts),
             errors=outline.errors + sum(fact.error for fact in facts),
             writes=outline.writes + tuple(fact.written for fact in facts if fact.written),
-            tools=outline.tools + tools_of(facts),
+            tools=_distinct([*outline.tools, *tools_of(facts)]),
         )
 
 
