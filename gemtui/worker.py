@@ -140,7 +140,7 @@ class Parent:
             self.send(work(self.receive()))
 
 
-class Fork(Generic[T]):
+class ForkedCall(Generic[T]):
     """A copy of this process that calls a function.
 
     Create it only while the process has a single thread. Raises OSError if that is impossible.

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gemtui.processes import FOLDER
-from gemtui.worker import Fork, Worker
+from gemtui.worker import ForkedCall, Worker
 from tests import worker_programs
 from tests.patience import PATIENCE
 
@@ -194,11 +194,11 @@ def test_the_program_imports_nothing_heavy_of_its_own() -> None:
 
 FORK = """
 import os, sys
-from gemtui.worker import Fork
+from gemtui.worker import ForkedCall
 def work():
     print("This is for a person.", flush=True)
     {work}
-fork = Fork(work)
+fork = ForkedCall(work)
 {then}
 """
 
@@ -232,5 +232,5 @@ def test_without_a_copy_there_is_an_error_and_no_open_file(monkeypatch: pytest.M
     monkeypatch.setattr(os, "fork", fork)
     before = psutil.Process().num_fds()
     with pytest.raises(OSError):
-        Fork(int)
+        ForkedCall(int)
     assert psutil.Process().num_fds() == before

@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from gemtui.agent.output import STEP
+from gemtui.agent.output import READ_PAUSE
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import CallContext, Effect
 from gemtui.files import read_small
@@ -426,7 +426,7 @@ async def answer_questions(gate: GateFolder, approve: Approve, late: Callable[[A
                 if request is not None:
                     answering.create_task(_answer(gate, request, approve, late))
                 number += 1
-            await asyncio.sleep(STEP)
+            await asyncio.sleep(READ_PAUSE)
 
 
 async def _answer(

@@ -19,7 +19,7 @@ import orjson
 
 from gemtui.agent.detect import STREAM_JSON, Capabilities
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.run_folder import PROMPT_TOO_LARGE, SETTINGS, Request, RunFolder, is_too_large
+from gemtui.agent.run_folder import PROMPT_TOO_LARGE, SETTINGS_FILE, Request, RunFolder, is_too_large
 from gemtui.agent.settings import SETTINGS_VARIABLE, CliSettings, admin_policy_files
 from gemtui.agent.trust import TRUST_VALUES, TRUST_VARIABLE
 from gemtui.calls.git_repository import is_in_repository, may_hold_repository
@@ -34,7 +34,7 @@ from gemtui.policy.model.rules import ApprovalMode, Call, Decision, Finding, Rul
 from gemtui.policy.model.tool_catalog import ALIASES
 from gemtui.text import Clean, clean_line, visible
 
-PROMPT = "prompt.txt"
+PROMPT_FILE = "prompt.txt"
 DENIES, ALLOWS = "policy-first.toml", "policy-last.toml"
 GATE = "policy-gate.toml"
 """The policy file that lets the CLI make the calls that the user has approved.
@@ -110,12 +110,12 @@ class Command:
             yield Clean(f"# {clean_line(words)}")
         files = dict(self.files)
         if self.stdin and prompt is not None:
-            files[PROMPT] = prompt
+            files[PROMPT_FILE] = prompt
         if files:
             yield Clean(f"mkdir -p -m 700 {quoted(str(folder))}")
         for name, text in files.items():
             yield Clean(f"printf %s {quoted(text)} > {quoted(str(folder / name))}")
-        stdin = str(Path(PROMPT) if prompt is None else folder / PROMPT)
+        stdin = str(Path(PROMPT_FILE) if prompt is None else folder / PROMPT_FILE)
         yield Clean(f"cd {quoted(str(cwd))} &&")
         argv = _without_gate(self.argv)
         yield _words(self.environ, argv, stdin if self.stdin else "/dev/null")
@@ -191,7 +191,7 @@ def command_of(
     files = _policy_files(ruled, options, machine)
     settings = machine.settings_unread is None
     if settings:
-        files[SETTINGS] = _settings_text(options, machine)
+        files[SETTINGS_FILE] = _settings_text(options, machine)
     named = None if options.resume or not known.supports("session-id") else session_id
     argv = [
         str(machine.cli),
@@ -215,7 +215,7 @@ def command_of(
         argv=(*argv, f"--prompt={prompt}") if as_word else tuple(argv),
         environ=environ,
         files=files,
-        secrets=(SETTINGS,) if settings else (),
+        secrets=(SETTINGS_FILE,) if settings else (),
         stdin=not as_word,
         session_id=options.resume or named,
         notes=(*_notes(options, machine, ruled), *warnings, *at_home),
@@ -311,7 +311,7 @@ def _policies(options: AgentOptions, machine: Machine, files: Mapping[str, str],
     explicitly because `--policy` replaces the user's policy folder. See
     assets/gemini-cli.md#policy-files.
     """
-    ours = {name: folder / name for name in files if name != SETTINGS}
+    ours = {name: folder / name for name in files if name != SETTINGS_FILE}
     if not ours and not options.policies and not options.asks:
         return []
     paths = [
@@ -360,7 +360,7 @@ def _environ(options: AgentOptions, machine: Machine, folder: Path) -> dict[str,
     """
     added = dict(options.environment)
     if machine.settings_unread is None:
-        added[SETTINGS_VARIABLE] = str(folder / SETTINGS)
+        added[SETTINGS_VARIABLE] = str(folder / SETTINGS_FILE)
     if options.trust and {**machine.environ, **added}.get(TRUST_VARIABLE) not in TRUST_VALUES:
         added[TRUST_VARIABLE] = "true"
     return added

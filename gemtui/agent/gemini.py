@@ -25,11 +25,11 @@ from gemtui.agent.command import Command, Machine, command_of, require_text
 from gemtui.agent.detect import NEWEST, NOT_FOUND, Capabilities, Detected, detect_cli, find_cli, version_of
 from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.options import AgentOptions
-from gemtui.agent.output import STEP, NdjsonReader, last_words, tail
+from gemtui.agent.output import READ_PAUSE, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
 from gemtui.agent.run_folder import (
     KILLED,
-    SETTINGS,
+    SETTINGS_FILE,
     Abort,
     About,
     Exit,
@@ -270,7 +270,7 @@ class GeminiRun:
     async def wait(self) -> Exit:
         """Wait until the run has ended, and return how it ended."""
         while (ended := self.exit()) is None:
-            await asyncio.sleep(STEP)
+            await asyncio.sleep(READ_PAUSE)
             await asyncio.to_thread(self._check_owner)
         await asyncio.to_thread(self.reap)
         return ended
@@ -373,7 +373,7 @@ class UnguardedAdapter:
             user_policies=settings.user_policies(folder),
             settings=settings,
             system_settings=system_settings(self._environ, version=version),
-            settings_unread=settings_unread(self.runs / SETTINGS, version=version),
+            settings_unread=settings_unread(self.runs / SETTINGS_FILE, version=version),
             problems=settings_problems(self._environ, folder),
         )
 

@@ -107,13 +107,13 @@ class RunOption:
 
 
 Given = TypeVar("Given")
-Value = TypeVar("Value")
+ValueT = TypeVar("ValueT")
 AnyPath = str | os.PathLike[str]
 
 
 @dataclass(kw_only=True, eq=False)
-class _Field(RunOption, Generic[Given, Value]):
-    """A field of `AgentOptions`: accepts values of type `Given` and keeps them as `Value`.
+class _Field(RunOption, Generic[Given, ValueT]):
+    """A field of `AgentOptions`: accepts values of type `Given` and keeps them as `ValueT`.
 
     It is a descriptor, so that the constructor that a type checker sees accepts what the field
     accepts. `types`: the types that a given value may have; None is always accepted.
@@ -124,17 +124,17 @@ class _Field(RunOption, Generic[Given, Value]):
     def __set_name__(self, _owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, options: object | None, _owner: type) -> Value:
-        found: Value = self.default if options is None else options.__dict__[self.name]
+    def __get__(self, options: object | None, _owner: type) -> ValueT:
+        found: ValueT = self.default if options is None else options.__dict__[self.name]
         return found
 
     def __set__(self, options: object, value: Given) -> None:
         _require(self.name, value, self.types)
         options.__dict__[self.name] = self.kept_as(value)
 
-    def kept_as(self, value: Given) -> Value:
+    def kept_as(self, value: Given) -> ValueT:
         """Convert a value to the type of the field, or raise OptionError."""
-        return cast(Value, value)
+        return cast(ValueT, value)
 
 
 class TextOption(_Field[str | None, str | None]):

@@ -22,7 +22,7 @@ from gemtui.files import open_regular, read_end
 from gemtui.jsonin import loads
 from gemtui.text import clean
 
-STEP = 0.02
+READ_PAUSE = 0.02
 """Seconds between two reads of a file that has not grown."""
 _CHUNK = 256 * 1024
 _MOST_READ = 4 * 1024 * 1024
@@ -46,7 +46,7 @@ async def tail(path: Path, *, ended: Callable[[], bool]) -> AsyncIterator[bytes]
         if ended():
             return
         yield b""
-        await asyncio.sleep(STEP)
+        await asyncio.sleep(READ_PAUSE)
     with file:
         while True:
             last = ended()
@@ -56,7 +56,7 @@ async def tail(path: Path, *, ended: Callable[[], bool]) -> AsyncIterator[bytes]
             if last:
                 return
             yield b""
-            await asyncio.sleep(STEP)
+            await asyncio.sleep(READ_PAUSE)
 
 
 def _opened(path: Path) -> io.FileIO | None:

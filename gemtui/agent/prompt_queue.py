@@ -495,7 +495,7 @@ def with_messages(transcript: Transcript, state: QueueState, made: dict[int, tup
 # --- follow-up runs --------------------------------------------------------------------------------
 
 
-STEP = 0.1
+SENDER_PAUSE = 0.1
 """Seconds between checks whether another gemtui process is still sending."""
 PATIENCE = 10.0
 """Seconds to wait until another gemtui process has finished sending."""
@@ -565,7 +565,7 @@ async def _alone(queue: PromptQueue, stack: ExitStack) -> bool:
                     stack.push(locked)
                     return True
                 locked.close()
-                await asyncio.sleep(STEP)
+                await asyncio.sleep(SENDER_PAUSE)
     return False
 
 

@@ -35,7 +35,7 @@ RUN_TAG = "GEMTUI_RUN"
 KILLED = "the supervisor of this run was killed; the run was ended"
 """The `problem` in the exit record if the supervisor was killed."""
 
-SETTINGS = "settings.json"
+SETTINGS_FILE = "settings.json"
 """The file with the CLI's settings for this run; it may hold secrets."""
 
 STARTING = 60
@@ -306,7 +306,7 @@ class RunFolder:
 
         `request`: names the files with secrets; if it is None, the settings file is removed.
         """
-        self.remove_secrets((SETTINGS,) if request is None else request.secrets)
+        self.remove_secrets((SETTINGS_FILE,) if request is None else request.secrets)
         self.remove_temporary()
 
     def remove_secrets(self, names: Iterable[str]) -> None:

@@ -36,7 +36,7 @@ from gemtui.errors import GemtuiError
 from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-STEP = 0.02
+CHECK_PAUSE = 0.02
 """Seconds between two checks of the child, the abort file and the limits."""
 _LONGEST = 0.25
 _LOOK_FOR_CHILDREN = 0.25
@@ -49,7 +49,7 @@ def pause(waited: float) -> float:
     `waited`: seconds since the question. The longer the wait, the longer the pause, up to a limit,
     so that waiting overnight costs next to nothing.
     """
-    return min(_LONGEST, max(STEP, waited / 50))
+    return min(_LONGEST, max(CHECK_PAUSE, waited / 50))
 
 
 class RunKeeper(Protocol):
@@ -283,10 +283,10 @@ class Supervisor:
         """
         if self._keeper is not None:
             try:
-                return min(STEP, self._keeper.check())
+                return min(CHECK_PAUSE, self._keeper.check())
             except Exception as error:
                 self._write_down(error)
-        return STEP
+        return CHECK_PAUSE
 
     def _keep_last(self) -> None:
         if self._keeper is not None:
@@ -413,7 +413,7 @@ class Supervisor:
                 break
             others |= left - known
             process_tree.send(left, signal.SIGKILL)
-            time.sleep(STEP)
+            time.sleep(CHECK_PAUSE)
         return len(others)
 
     def _wait_for(
@@ -424,7 +424,7 @@ class Supervisor:
             child.poll()
             if not process_tree.alive(targets) or (stop_on_kill and self._how() is Abort.KILL):
                 return
-            time.sleep(STEP)
+            time.sleep(CHECK_PAUSE)
 
     def _wait_for_group(self, group: int) -> None:
         """Wait for all processes in the CLI's process group to end.
@@ -434,7 +434,7 @@ class Supervisor:
         """
         deadline = time.monotonic() + self.request.grace
         while (left := process_tree.group_members(group)) and time.monotonic() < deadline:
-            time.sleep(STEP)
+            time.sleep(CHECK_PAUSE)
         process_tree.send(left, signal.SIGKILL)
 
     def _finish(self, code: int | None, started: datetime) -> None:

@@ -14,7 +14,7 @@ from gemtui.checkpoints.store import Checkpoint, CheckpointStore, open_store
 from gemtui.errors import CheckpointsUnreadable
 from gemtui.files import folder_sizes, locked
 
-PRUNE = "gemtui checkpoints --prune"
+PRUNE_CHECKPOINTS = "gemtui checkpoints --prune"
 """The shell command with which users remove old checkpoints."""
 _LOCK = "lock"
 _ROUNDS = 12

@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 from gemtui.checkpoints.merge import MOST_CHANGED, line_hunks
 
-Owner = TypeVar("Owner", bound=Hashable)
+OwnerT = TypeVar("OwnerT", bound=Hashable)
 
 
 @dataclass(slots=True)
-class _Line(Generic[Owner]):
+class _Line(Generic[OwnerT]):
     """A line that occurs in at least one version of the text.
 
     `born`: who wrote the line; None if the first version contains it. `died`: who removed it; None
@@ -28,11 +28,11 @@ class _Line(Generic[Owner]):
     """
 
     text: bytes
-    born: Owner | None = None
-    died: Owner | None = None
-    returned: Owner | None = None
+    born: OwnerT | None = None
+    died: OwnerT | None = None
+    returned: OwnerT | None = None
 
-    def without(self, owner: Owner, *, again: bool) -> _Line[Owner]:
+    def without(self, owner: OwnerT, *, again: bool) -> _Line[OwnerT]:
         """Return the line, marked as removed by `owner` unless it is already removed.
 
         `again`: whether the removal belongs to an undo or redo. If so, and if a different owner had
@@ -42,13 +42,13 @@ class _Line(Generic[Owner]):
             return self
         return replace(self, died=self.returned or owner if again else owner)
 
-    def back(self) -> _Line[Owner]:
+    def back(self) -> _Line[OwnerT]:
         """Return the line, no longer marked as removed."""
         return replace(self, died=None, returned=self.died)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WovenLines(Generic[Owner]):
+class WovenLines(Generic[OwnerT]):
     """Adjacent lines that one owner changed: a piece of the differences.
 
     * `group`: a number shared by all pieces that have no unchanged line between them.
@@ -57,26 +57,26 @@ class WovenLines(Generic[Owner]):
       positions.
     """
 
-    owner: Owner
+    owner: OwnerT
     group: int
     before: int
     now: int
     removed: tuple[int, ...] = ()
     added: tuple[int, ...] = ()
-    changed: frozenset[Owner] = field(default_factory=frozenset)
+    changed: frozenset[OwnerT] = field(default_factory=frozenset)
     """The other owners whose lines this piece removed."""
 
 
-class Weave(Generic[Owner]):
+class Weave(Generic[OwnerT]):
     """All versions of a file's lines, combined line by line.
 
     Each version except the first has an owner, who made the change that led to it.
     """
 
     def __init__(self, base: Sequence[bytes]) -> None:
-        self._lines = [_Line[Owner](text) for text in base]
+        self._lines = [_Line[OwnerT](text) for text in base]
 
-    def add(self, owner: Owner, text: Sequence[bytes], *, revives: bool = False) -> None:
+    def add(self, owner: OwnerT, text: Sequence[bytes], *, revives: bool = False) -> None:
         """Add the next version of the text, produced by `owner`.
 
         A line of the first version that was removed and comes back counts as unchanged again.
@@ -101,7 +101,7 @@ class Weave(Generic[Owner]):
         """Return the lines at these positions in the weave."""
         return [self._lines[at].text for at in places]
 
-    def without(self, pieces: Collection[WovenLines[Owner]]) -> bytes:
+    def without(self, pieces: Collection[WovenLines[OwnerT]]) -> bytes:
         """Return the newest version with these pieces reverted.
 
         Lines that the pieces added are removed, and lines they removed come back. Reverting all
@@ -124,9 +124,9 @@ class Weave(Generic[Owner]):
         ended = (line if line.endswith(b"\n") else line + b"\n" for line in lines[:-1])
         return b"".join([*ended, *lines[-1:]])
 
-    def pieces(self) -> list[WovenLines[Owner]]:
+    def pieces(self) -> list[WovenLines[OwnerT]]:
         """Return how the newest version differs from the first, split by place and owner."""
-        found, group = list[WovenLines[Owner]](), list[int]()
+        found, group = list[WovenLines[OwnerT]](), list[int]()
         number = before = now = 0
         for at, line in enumerate(self._lines):
             if line.born is not None or line.died is not None:
@@ -139,7 +139,7 @@ class Weave(Generic[Owner]):
             group = []
         return [*found, *self._pieces(group, number, before, now)]
 
-    def _pieces(self, group: Sequence[int], number: int, before: int, now: int) -> Iterator[WovenLines[Owner]]:
+    def _pieces(self, group: Sequence[int], number: int, before: int, now: int) -> Iterator[WovenLines[OwnerT]]:
         """Yield the pieces of one group, which lies between two unchanged lines.
 
         `group`: positions in the weave. `number`: the group's number. `before`, `now`: how many
@@ -147,14 +147,14 @@ class Weave(Generic[Owner]):
         and another removed are in neither version; they are included only if the group has several
         pieces, to show what each owner did.
         """
-        runs = list[tuple[Owner, list[int]]]()
+        runs = list[tuple[OwnerT, list[int]]]()
         for at in group:
             owner = self._owner(at)
             if runs and runs[-1][0] == owner:
                 runs[-1][1].append(at)
             elif owner is not None:
                 runs.append((owner, [at]))
-        joined = list[tuple[Owner, list[int]]]()
+        joined = list[tuple[OwnerT, list[int]]]()
         for owner, places in runs:
             kept = places if any(map(self._is_net, places)) else []
             if not any(self._lines[at].died is None for at in places):
@@ -181,7 +181,7 @@ class Weave(Generic[Owner]):
             before += sum(self._lines[at].born is None for at in removed)
             now += len(added)
 
-    def _owner(self, at: int) -> Owner | None:
+    def _owner(self, at: int) -> OwnerT | None:
         """Return who last changed a line; None if it was never changed.
 
         The result is also None if the line's author removed it again. `at`: the line's position in
@@ -202,8 +202,8 @@ class Weave(Generic[Owner]):
 
 
 def _changed(
-    part: Sequence[_Line[Owner]], place: int, new: list[bytes], owner: Owner, revives: bool
-) -> list[_Line[Owner]]:
+    part: Sequence[_Line[OwnerT]], place: int, new: list[bytes], owner: OwnerT, revives: bool
+) -> list[_Line[OwnerT]]:
     """Return part of a weave, updated for a version that has the lines `new` there.
 
     `part`: the lines so far, including those that were removed earlier. `place`: the index in
@@ -212,7 +212,7 @@ def _changed(
     dead = [at for at, line in enumerate(part) if line.died is not None and (line.born is None or revives)]
     matched = _matches([part[at].text for at in dead], new)
     back = {dead[one]: other for one, other in matched}
-    result, given = list[_Line[Owner]](), 0
+    result, given = list[_Line[OwnerT]](), 0
 
     def give(until: int) -> None:
         nonlocal given

@@ -26,8 +26,7 @@ import click
 from gemtui.agent.detect import ALIASES, INSTALL_LINK, MODELS, Detected, detect_cli
 from gemtui.agent.settings import settings_problems
 from gemtui.agent.trust import folder_settings
-from gemtui.checkpoints.prune import PRUNE as PRUNE_CHECKPOINTS
-from gemtui.checkpoints.prune import CheckpointsUsage
+from gemtui.checkpoints.prune import PRUNE_CHECKPOINTS, CheckpointsUsage
 from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
@@ -36,7 +35,7 @@ from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, path_exists
-from gemtui.kept.contents import PRUNE, VaultUsage, contents
+from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
 from gemtui.notify import ask_tmux, ringing_terminal
@@ -751,7 +750,7 @@ def _vault_rows(held: VaultUsage) -> Iterator[tuple[str, str]]:
     if held.on or held.files:
         state = "on" if held.on else "off"
         yield ("vault", f"{held.folder}: {state}, {counted(held.files, 'file')}, {size(held.own_bytes)}")
-        yield ("", f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE}")
+        yield ("", f"including {held.kept} that Gemini CLI has deleted; to delete those, too: {PRUNE_VAULT}")
 
 
 def _checkpoint_rows(held: CheckpointsUsage) -> Iterator[tuple[str, str]]:

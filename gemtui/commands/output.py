@@ -187,7 +187,7 @@ def agreed(lines: Iterable[Clean], question: str) -> bool:
     return click.confirm(clean_line(question), err=True)
 
 
-def confirm(lines: Iterable[Clean], question: str) -> None:
+def require_yes(lines: Iterable[Clean], question: str) -> None:
     """Ask as `agreed` does. Raises click.Abort if the user declines."""
     if not agreed(lines, question):
         raise click.Abort

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import confirm, json_to_stdout, lines_to_stdout, note, require_terminal, slow_note
+from gemtui.commands.output import json_to_stdout, lines_to_stdout, note, require_terminal, require_yes, slow_note
 from gemtui.commands.session_choice import session_named
 from gemtui.commands.shared_options import dry_run_option, json_option, project_option, session_ids, yes_option
 from gemtui.paths import checkpoints_dir, current_folder, gemini_home
@@ -126,7 +126,7 @@ def _act(act: Callable[..., Undone], question: str, *, dry_run: bool, yes: bool,
         with slow_note(_COMPARING):
             planned = act(dry_run=True)
         where = f" to before prompt {planned.to}" if planned.to else " made in a review"
-        confirm(_words(planned, "would be "), f"{question}{where}?")
+        require_yes(_words(planned, "would be "), f"{question}{where}?")
     with slow_note(_COMPARING):
         done = act(dry_run=dry_run)
     if as_json:
@@ -254,7 +254,7 @@ def review(session: str, reverted: tuple[str, ...], yes: bool, as_json: bool) ->
         require_terminal()
         with slow_note(_COMPARING):
             planned = revert(subject, ids, dry_run=True)
-        confirm(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
+        require_yes(_reverted(planned, "would be "), f"Revert {counted(len(planned.hunks), 'hunk')}?")
     with slow_note(_COMPARING):
         done = revert(subject, ids)
     if as_json:

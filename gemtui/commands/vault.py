@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
-from gemtui.commands.output import confirm, fact_line, json_to_stdout, lines_to_stdout, note, progress
+from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note, progress, require_yes
 from gemtui.commands.session_choice import index_of_user, session_named
 from gemtui.commands.shared_options import Moment, by_default, completions, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
@@ -24,7 +24,7 @@ from gemtui.kept.contents import (
     contents,
     delete_from_vault,
     deletion_date_text,
-    is_damaged,
+    is_damaged_in_store,
     only_kept,
     removal,
     replaced_files,
@@ -151,7 +151,7 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
     )
     if found.names and not yes:
         lines = _named("", [_about(each, datetime.now(UTC)) for each in found.sessions])
-        confirm((clean_line(line) for _, line in lines), f"Permanently delete {found}?")
+        require_yes((clean_line(line) for _, line in lines), f"Permanently delete {found}?")
     freed = delete_from_vault(found)
     if as_json:
         json_to_stdout({"removed": list(map(str, found.names)), "bytes": freed})
@@ -181,7 +181,9 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "vault", "off: turn it on with gemtui vault on"
     if found.contents.on and not found.hook:
         yield "", f"to save after every turn, install the extension: {INSTALL}"
-    kept = [f"{_about(each, now)}{': damaged in its place' if is_damaged(each) else ''}" for each in found.kept]
+    kept = [
+        f"{_about(each, now)}{': damaged in its place' if is_damaged_in_store(each) else ''}" for each in found.kept
+    ]
     yield from _named("kept", kept or [_NOTHING])
     words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):

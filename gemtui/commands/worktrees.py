@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gemtui.checkpoints.plan import Action
-from gemtui.commands.output import columns, confirm, json_to_stdout, lines_to_stdout, note, require_terminal
+from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note, require_terminal, require_yes
 from gemtui.commands.shared_options import by_default, completions, dry_run_option, json_option, yes_option
 from gemtui.commands.undo import step_lines
 from gemtui.errors import GemtuiError
@@ -232,7 +232,7 @@ def apply(name: str, paths: tuple[str, ...], dry_run: bool, yes: bool, as_json: 
     if not dry_run and not yes:
         require_terminal()
         planned = _applied(apply_worktree(worktree, paths or None, dry_run=True), "would be ")
-        confirm(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
+        require_yes(planned, f"Apply {worktree.name} to {short_path(worktree.repository)}?")
     done = apply_worktree(worktree, paths or None, dry_run=dry_run)
     if as_json:
         json_to_stdout(done.to_dict())
@@ -265,7 +265,7 @@ def remove(names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     for each in map(find_worktree, found):
         if not yes:
             require_terminal()
-            confirm(map(clean_line, losses_of(each).lines()), f"Remove worktree {each.name}?")
+            require_yes(map(clean_line, losses_of(each).lines()), f"Remove worktree {each.name}?")
         done = remove_worktree(each)
         for words in done.notes:
             note(words)

@@ -109,7 +109,7 @@ PROJECT = "src/tidewatch"
 POLICIES = Path(__file__).with_name("policies")
 """The folder with the demo's policies: one for everyday use and a read-only one."""
 
-SETTINGS = {"general": {"defaultApprovalMode": "auto_edit"}, "tools": {"allowed": ["run_shell_command"]}}
+DEMO_SETTINGS = {"general": {"defaultApprovalMode": "auto_edit"}, "tools": {"allowed": ["run_shell_command"]}}
 
 
 def install_agent(home: Path) -> dict[str, str]:
@@ -125,7 +125,7 @@ def install_agent(home: Path) -> dict[str, str]:
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     store = home / ".gemini"
-    (store / "settings.json").write_text(json.dumps(SETTINGS, indent=2), encoding="utf-8")
+    (store / "settings.json").write_text(json.dumps(DEMO_SETTINGS, indent=2), encoding="utf-8")
     trusted = {str(home): "TRUST_FOLDER"}
     (store / "trustedFolders.json").write_text(json.dumps(trusted, indent=2), encoding="utf-8")
     config = home / "config" / "config.toml"

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-VERSION = "0.61.0-demo"
+DEMO_CLI = "0.61.0-demo"
 MODEL = "gemini-2.5-pro"
 FAILED, NO_PROMPT = 1, 42
 
@@ -81,7 +81,7 @@ def main(words: list[str]) -> int:
     try:
         wanted = _parser().parse_args(words)
         if wanted.version:
-            print(VERSION)  # noqa: T201
+            print(DEMO_CLI)  # noqa: T201
         elif wanted.help:
             print(HELP, end="")  # noqa: T201
         else:

@@ -29,7 +29,7 @@ from gemtui.sessions.store.projects import Projects, folder_names
 from gemtui.sessions.store.store import is_plain_id, place_of
 from gemtui.text import counted, short_path, size
 
-PRUNE = "gemtui vault prune"
+PRUNE_VAULT = "gemtui vault prune"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,7 +295,7 @@ def _project(session: Summary) -> Path | None:
     return None if session.project is None else Path(session.project)
 
 
-def is_damaged(session: Summary) -> bool:
+def is_damaged_in_store(session: Summary) -> bool:
     """Return whether a session that only the vault has is damaged in the store, not missing."""
     return os.path.lexists(place_in_store(session.path))
 
@@ -307,7 +307,7 @@ def deletion_reason(session: Summary, snapshot: Snapshot, environ: Mapping[str, 
     """
     rule = retention(environ, _project(session))
     if Flag.KEPT in session.flags:
-        what = "damaged" if is_damaged(session) else "deleted by Gemini CLI"
+        what = "damaged" if is_damaged_in_store(session) else "deleted by Gemini CLI"
         return f"{what}; only the vault has it"
     beside = [each for each in snapshot.sessions if each.project_key == session.project_key]
     for hit in next_deletions(beside, lambda _: rule, now, snapshot.unreadable):

@@ -55,7 +55,7 @@ QUICK = 0.002
 
 By then, the CLI has created the ghost (an empty second file for the resumed session), if any.
 """
-STEP = 0.02
+GUARD_PAUSE = 0.02
 _RECENT = 50_000_000
 """Nanoseconds during which a folder may change again without a new timestamp.
 
@@ -98,7 +98,7 @@ class SessionKeeper:
         if not self._said and size_of(self._folder.stdout):
             self._said = True
             self._rescan()
-        return STEP if self._said else QUICK
+        return GUARD_PAUSE if self._said else QUICK
 
     def close(self) -> Aftermath:
         """Handle the last changes, and record and return what happened to the session.

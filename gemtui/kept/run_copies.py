@@ -105,7 +105,7 @@ def keep_before(folder: RunFolder, home: Path, session_id: str) -> KeptSession:
 def backup_of(folder: RunFolder) -> KeptSession | None:
     """Return a run's backup of a session; None if the run did not resume a session.
 
-    A backup whose record is corrupt counts as missing; see `is_damaged`.
+    A backup whose record is corrupt counts as missing; see `backup_is_damaged`.
     """
     found = _read(folder, _BEFORE, _Before)
     if found is None or not found.session_id or "\0" in found.session_id:
@@ -119,7 +119,7 @@ def backup_of(folder: RunFolder) -> KeptSession | None:
     )
 
 
-def is_damaged(folder: RunFolder) -> bool:
+def backup_is_damaged(folder: RunFolder) -> bool:
     """Return whether a run may have a backup whose record is unreadable."""
     return path_exists(folder.path / _BEFORE) and backup_of(folder) is None
 

@@ -17,7 +17,7 @@ from gemtui.runs.budget import check_budget, day_budget
 from gemtui.runs.effective_policy import RunPolicy
 from gemtui.runs.gate.checks import check_gate
 from gemtui.runs.gate.user_commands import (
-    SETTINGS,
+    SETTINGS_FAILURE,
     CommandFailure,
     UserCommands,
     forget_failure,
@@ -114,6 +114,6 @@ def keep_commands(folder: RunFolder) -> None:
         look_for_programs(commands)
     except (ConfigError, OSError) as error:
         with suppress(OSError):
-            keep_failure(CommandFailure(setting=SETTINGS, words=(), why=str(error)))
+            keep_failure(CommandFailure(setting=SETTINGS_FAILURE, words=(), why=str(error)))
     else:
-        forget_failure(SETTINGS)
+        forget_failure(SETTINGS_FAILURE)

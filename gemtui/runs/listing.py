@@ -33,7 +33,7 @@ from gemtui.agent.stream import Ending, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
 from gemtui.kept.resume_guard import ResumeGuard
-from gemtui.kept.run_copies import LastCopy, is_damaged, last_copies
+from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
 from gemtui.paths import state_dir
 from gemtui.runs.ending import RunState, Status, status_of
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
@@ -376,7 +376,7 @@ def _remove(place: Path, folders: Sequence[RunFolder]) -> int:
     removed = 0
     for folder in folders:
         folder.clean(folder.request())
-        if folder in last or is_damaged(folder) or not _is_readable(folder):
+        if folder in last or backup_is_damaged(folder) or not _is_readable(folder):
             continue
         shutil.rmtree(folder.path, ignore_errors=True)
         removed += not path_exists(folder.path)

@@ -157,7 +157,7 @@ def _is_whole(path: Path) -> bool:
 # --- the index -----------------------------------------------------------------------------------
 
 
-WORDS = "words"
+WORD_TOKENIZER = "words"
 """The name under which `analyzer()` is registered in the index."""
 CHECKED = "checked"
 """The name of the file that lists the files whose checksums have been verified."""
@@ -234,10 +234,10 @@ def minor_version() -> str:
 def schema() -> tantivy.Schema:
     """Return the fields of a document in the index."""
     made = tantivy.SchemaBuilder()
-    made.add_text_field("text", tokenizer_name=WORDS)
-    made.add_text_field("parts", tokenizer_name=WORDS, index_option="basic")
-    made.add_text_field("path", tokenizer_name=WORDS)
-    made.add_text_field("tool", tokenizer_name=WORDS)
+    made.add_text_field("text", tokenizer_name=WORD_TOKENIZER)
+    made.add_text_field("parts", tokenizer_name=WORD_TOKENIZER, index_option="basic")
+    made.add_text_field("path", tokenizer_name=WORD_TOKENIZER)
+    made.add_text_field("tool", tokenizer_name=WORD_TOKENIZER)
     made.add_unsigned_field("file", indexed=True, fast=True)
     made.add_unsigned_field("kind", indexed=True, fast=True)
     made.add_unsigned_field("time", indexed=True, fast=True)
@@ -262,7 +262,7 @@ class TextIndex:
             self._integrity.check()
         with _engine():
             self._index = tantivy.Index(schema(), path=None if folder is None else str(folder))
-        self._index.register_tokenizer(WORDS, analyzer())
+        self._index.register_tokenizer(WORD_TOKENIZER, analyzer())
         self._index.config_reader("manual")
         self._writer: tantivy.IndexWriter | None = None
         self._heap = _SMALL_HEAP if folder is None else _HEAP

@@ -38,7 +38,7 @@ class Danger(NamedTuple):
     why: str
 
 
-UNREADABLE = "it can't be parsed"
+NOT_PARSED = "it can't be parsed"
 LONGEST: Final = 20_000
 """The longest command, in characters, that is analysed."""
 _SUBSTITUTES: Final = {
@@ -92,7 +92,7 @@ def dangers(command: str, project: Path | None = None, folder: str | None = None
     folder the command runs in; None means the project.
     """
     if len(command) > LONGEST or (found := spans(command)) is None:
-        return (Danger(0, len(command), UNREADABLE),)
+        return (Danger(0, len(command), NOT_PARSED),)
     reach = None if project is None else Reach.of(project, folder)
     seen: list[Danger] = []
     for span in found:

@@ -63,7 +63,7 @@ ENDED = "the run ended"
 NOBODY = "nobody was there to answer"
 TROUBLE = "gemtui could not ask the user about this call, so it was denied"
 NESTED = "Requested by another Gemini CLI that a command of this run started."
-UNREADABLE = "the answer could not be read"
+ANSWER_UNREADABLE = "the answer could not be read"
 EARLY = "the answer existed before the question, so no person gave it"
 CHANGED = "The file has changed since you were asked."
 LED = "The path now leads to a different file from when you were asked."
@@ -467,7 +467,7 @@ class Gate:
             if gone():
                 return None
             if self._files.is_answered(number):
-                return self._files.answer_to(number) or Approval.deny(UNREADABLE)
+                return self._files.answer_to(number) or Approval.deny(ANSWER_UNREADABLE)
             if granted != self._granted.answers:
                 granted = self._granted.answers
                 if (rule := self._granted_rule(call)) is not None:

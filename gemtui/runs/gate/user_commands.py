@@ -32,7 +32,7 @@ from gemtui.processes import FOLDER, find_program, python
 from gemtui.text import clean_line
 
 ON_ASK, ON_END = "on_ask", "on_end"
-SETTINGS = "settings"
+SETTINGS_FAILURE = "settings"
 """The name under which a failure to read the settings is stored."""
 LIMIT = 30.0
 """The time limit of a user's command, in seconds."""
@@ -87,7 +87,7 @@ class CommandFailure:
     @property
     def text(self) -> str:
         """The notification for the user, on one line."""
-        if self.setting == SETTINGS:
+        if self.setting == SETTINGS_FAILURE:
             return f"on_ask and on_end can't be started: {self.why}"
         return f"{self.setting}: {self.words[0]} {self.why}"
 
@@ -130,7 +130,7 @@ def forget_failure(setting: str) -> None:
 
 def failures() -> Iterator[CommandFailure]:
     """Yield the last failure of each command that hasn't worked since."""
-    for setting in (ON_ASK, ON_END, SETTINGS):
+    for setting in (ON_ASK, ON_END, SETTINGS_FAILURE):
         if (found := read_as(_failure_file(setting), CommandFailure, _LARGEST)) is not None:
             yield found
 

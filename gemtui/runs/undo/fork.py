@@ -7,12 +7,11 @@ session is only read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 from gemtui.checkpoints.store import open_store
@@ -26,14 +25,12 @@ from gemtui.sessions.catalog.summary import Flag, Summary, iso
 from gemtui.sessions.catalog.vault_files import place_in_store
 from gemtui.sessions.read.conversation import whole_records
 from gemtui.sessions.read.replay import RecordKind, ReplayedMessage
-from gemtui.sessions.read.session_log import FORKED_FROM, SessionLog
+from gemtui.sessions.read.session_log import FORKED_FROM, Record, SessionLog
 from gemtui.sessions.store.projects import path_hash, registered
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import counted
 from gemtui.transcript.content import typed
 from gemtui.transcript.parts import instant, objects, string
-
-Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import ChatFile
-from gemtui.worker import Fork
+from gemtui.worker import ForkedCall
 
 if TYPE_CHECKING:
     from gemtui.sessions.catalog.index import Index
@@ -35,10 +35,10 @@ class StorePreload:
     def __init__(self, home: Path, *, cache: Path | None, project: Path | None, ahead: bool = False) -> None:
         self._home, self._cache, self._project = home, cache, project
         self._files: Sequence[tuple[ChatFile, Summary]] = ()
-        self._reading: Fork[_Read] | None = None
+        self._reading: ForkedCall[_Read] | None = None
         if ahead and active_count() == 1:  # forking is safe only without other threads
             with suppress(OSError):
-                self._reading = Fork(self._read)
+                self._reading = ForkedCall(self._read)
 
     def first(self) -> Future[Snapshot]:
         """Return a future for a snapshot of the newest sessions.

@@ -65,7 +65,7 @@ class TitleSource(StrEnum):
 
 
 NO_TITLE = "(empty)"
-UNKNOWN = Usage()
+UNKNOWN_USAGE = Usage()
 
 
 class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
@@ -112,7 +112,7 @@ class Summary(Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=
     tool_calls: int = 0
     tool_failures: int = 0
     failed_calls: int = 0
-    tokens: Usage = UNKNOWN
+    tokens: Usage = UNKNOWN_USAGE
     files_written: tuple[str, ...] = ()
     flags: frozenset[Flag] = frozenset()
     partial: bool = False

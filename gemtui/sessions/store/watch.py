@@ -51,7 +51,7 @@ def network_file_system(path: Path) -> str | None:
     return kind if kind in _NETWORK else None
 
 
-STEP = 20
+WATCH_STEP = 20
 """Milliseconds without changes after which changes are reported.
 
 This is also the interval of checks.
@@ -176,7 +176,7 @@ async def _batches(folders: list[Path], home: Path, stop: asyncio.Event, *, ther
                 *folders,
                 watch_filter=_filter(folders[0], home) if there else None,
                 recursive=there and sys.platform == "darwin",
-                step=STEP,
+                step=WATCH_STEP,
                 debounce=GATHER,
                 rust_timeout=GLANCE,
                 yield_on_timeout=True,

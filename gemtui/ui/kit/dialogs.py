@@ -367,7 +367,7 @@ def free_name(stem: str, suffix: str) -> str:
     return stem + suffix
 
 
-def problem_of(name: str, *, forbidden: Path, folder: bool = False) -> str:
+def file_name_problem(name: str, *, forbidden: Path, folder: bool = False) -> str:
     """Return why no file can be created under this name, or "" if one can.
 
     `forbidden`: Gemini CLI's folder, with symlinks resolved; gemtui must not write there. `folder`:

@@ -193,7 +193,7 @@ class ScreenPart(KeyPart, Generic[Guarded]):
         self.screen = screen
 
 
-Part = TypeVar("Part", bound=ScreenPart[Any])
+PartT = TypeVar("PartT", bound=ScreenPart[Any])
 
 
 Args = ParamSpec("Args")
@@ -202,23 +202,23 @@ Args = ParamSpec("Args")
 Result = TypeVar("Result")
 
 
-_Method = Callable[Concatenate[Part, Args], Coroutine[Any, Any, Result]]
+_Method = Callable[Concatenate[PartT, Args], Coroutine[Any, Any, Result]]
 
 
-_Begin = Callable[Concatenate[Part, Args], Worker[Result]]
+_Begin = Callable[Concatenate[PartT, Args], Worker[Result]]
 
 
 def background(
     group: str, *, exclusive: bool = False
-) -> Callable[[_Method[Part, Args, Result]], _Begin[Part, Args, Result]]:
+) -> Callable[[_Method[PartT, Args, Result]], _Begin[PartT, Args, Result]]:
     """Return a decorator that runs a screen part's method as a worker of the screen.
 
     `group`, `exclusive`: see Textual's `work` decorator.
     """
 
-    def decorate(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
+    def decorate(method: _Method[PartT, Args, Result]) -> _Begin[PartT, Args, Result]:
         @wraps(method)
-        def begin(part: Part, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
+        def begin(part: PartT, /, *args: Args.args, **kwargs: Args.kwargs) -> Worker[Result]:
             screen: DialogGuardScreen[Any] = part.screen
             return screen.run_worker(
                 partial(method, part, *args, **kwargs), name=method.__name__, group=group, exclusive=exclusive
@@ -229,7 +229,7 @@ def background(
     return decorate
 
 
-def dialog(method: _Method[Part, Args, Result]) -> _Begin[Part, Args, Result]:
+def dialog(method: _Method[PartT, Args, Result]) -> _Begin[PartT, Args, Result]:
     """Decorate a screen part's method that opens a dialog.
 
     The method runs as a worker, and the part's screen ignores keys until the method has ended.

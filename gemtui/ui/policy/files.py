@@ -271,7 +271,7 @@ def edit_saved(app: AppBase, draft: Draft) -> None:
         edit_file(app, str(draft.opened.file.path), None, None)
 
 
-STEP = 50
+SETTLED = 50
 """Milliseconds without further writes before a change to a file is reported."""
 
 
@@ -295,7 +295,7 @@ async def watch_file(file: PolicyFile) -> AsyncGenerator[Opened]:
             file.path.parent,
             watch_filter=concerns,
             recursive=False,
-            step=STEP,
+            step=SETTLED,
             stop_event=stop,
             ignore_permission_denied=True,
         )

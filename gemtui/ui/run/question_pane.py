@@ -190,7 +190,7 @@ def whole_text(proposal: Proposal, cautions: Sequence[Caution]) -> str:
     return "\n".join((*lines, *([""] if others else []), *others))
 
 
-QUIET = 0.4
+KEYS_QUIET = 0.4
 """Seconds without a key press before a key can answer a newly drawn question."""
 TYPING = 1.2
 """Extra seconds to wait after an ignored key that would have opened a text field.
@@ -233,7 +233,7 @@ class QuestionView(LineView, inherit_bindings=False):
     @property
     def accepts_keys(self) -> bool:
         """Whether a key pressed now would count as an answer."""
-        return Message().time - self._quiet_since >= QUIET
+        return Message().time - self._quiet_since >= KEYS_QUIET
 
     # --- visible lines -------------------------------------------------------------------------
 
@@ -299,11 +299,11 @@ class QuestionView(LineView, inherit_bindings=False):
     async def _on_key(self, event: events.Key) -> None:
         """Ignore an answer key that is pressed too soon after the call was drawn.
 
-        Such keys work only after a pause of `QUIET` seconds without one.
+        Such keys work only after a pause of `KEYS_QUIET` seconds without one.
         """
         if event.key not in _ANSWERING or not self.has_focus:
             return
-        since, quiet = event.time - self._quiet_since, QUIET
+        since, quiet = event.time - self._quiet_since, KEYS_QUIET
         if since < quiet:
             self._quiet_since = event.time + (TYPING if event.key in _TYPED_BEHIND else 0)
             event.prevent_default()

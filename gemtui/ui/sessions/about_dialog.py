@@ -21,7 +21,7 @@ from gemtui.ui.kit.dialogs import fact
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import CopyRequested
-from gemtui.ui.sessions.live import WORDS
+from gemtui.ui.sessions.live import STATE_WORDS
 from gemtui.ui.sessions.marks import named
 
 if TYPE_CHECKING:
@@ -134,11 +134,11 @@ def summary_facts(summary: Summary) -> Iterator[tuple[str, Clean]]:
 
 def _now(live: LiveSession | None) -> Clean:
     """Return words for what the session is doing; "" if Gemini CLI's hooks don't say."""
-    if live is None or live.state not in WORDS:
+    if live is None or live.state not in STATE_WORDS:
         return own("")
     asked = f": {live.question.message[:_ASKED]}" if live.question is not None else ""
     since = f"{live.since.astimezone():%H:%M:%S}"
-    return clean_line(f"{WORDS[live.state][0]} since {since}, process {live.pid}{asked}")
+    return clean_line(f"{STATE_WORDS[live.state][0]} since {since}, process {live.pid}{asked}")
 
 
 def _time(when: datetime | None) -> Clean:

@@ -26,7 +26,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import Clean, clean_line, counted, file_name, short_path, visible_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.clean_widgets import Dialog, Input, Label, Option, OptionList, Static, Tick
-from gemtui.ui.kit.dialogs import FieldScreen, free_name, new_file_path, problem_of
+from gemtui.ui.kit.dialogs import FieldScreen, file_name_problem, free_name, new_file_path
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.text_view import show_text
@@ -178,7 +178,7 @@ class ExportScreen(FieldScreen[Export]):
         return "" if self._folder else FORMS[format][0]
 
     def _problem(self, name: str) -> str:
-        return problem_of(name, forbidden=self._forbidden, folder=self._folder)
+        return file_name_problem(name, forbidden=self._forbidden, folder=self._folder)
 
 
 def _replaced_line(each: Replaced) -> Clean:

@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from gemtui.sessions.catalog.summary import Summary
 
 
-Row = TypeVar("Row")
-SHOWN = 0.3
+RowT = TypeVar("RowT")
+REDRAW_PAUSE = 0.3
 """Seconds between two updates while sessions are being read."""
 _PAUSE = 1.0
 """Seconds to wait before each further read, as the store may change constantly."""
 
 
-class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
+class WritesScreen(FullScreen[RecordedWrite], Generic[RowT]):
     """A screen that lists writes; returns the one whose session to open, or None.
 
     During the first read, rows appear as they are found. During later reads, the old rows stay
@@ -78,14 +78,14 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         """
         raise NotImplementedError
 
-    def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[Row]:
+    def rows_of(self, writes: Sequence[RecordedWrite], snapshot: Snapshot) -> Sequence[RowT]:
         """Return the rows for these writes.
 
         Blocking: call this on a background thread.
         """
         raise NotImplementedError
 
-    def show_rows(self, rows: Sequence[Row], *, whole: bool) -> None:
+    def show_rows(self, rows: Sequence[RowT], *, whole: bool) -> None:
         """Show these rows.
 
         `whole`: whether all sessions have been read.
@@ -100,7 +100,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
     @work(exclusive=True, group="writes")
     async def read(self) -> None:
         """Read the sessions, and read them again after each change of the store."""
-        reading = self.begin_reading(every=SHOWN)
+        reading = self.begin_reading(every=REDRAW_PAUSE)
         grows = True
         while True:
             self._news.clear()
@@ -139,7 +139,7 @@ class WritesScreen(FullScreen[RecordedWrite], Generic[Row]):
         end = f"{counted(unread, 'session')} can't be read" if unread else ""
         show(own(end), whole=snapshot.complete)
 
-    def _take(self, rows: Sequence[Row], words: Clean, whole: bool) -> None:
+    def _take(self, rows: Sequence[RowT], words: Clean, whole: bool) -> None:
         try:
             self.show_status(words)
             self.show_rows(rows, whole=whole)

@@ -26,7 +26,7 @@ They find processes that were killed, which changes no file.
 _STEP, _GATHER = 50, 200
 """Milliseconds without changes before they are reported, and the longest delay."""
 
-WORDS = {
+STATE_WORDS = {
     LiveState.WAITING: ("waiting", Role.WARNING),
     LiveState.WORKING: ("working", Role.SUCCESS),
     LiveState.IDLE: ("idle", Role.MUTED),
@@ -88,7 +88,7 @@ async def _stirs(folder: Path) -> AsyncGenerator[None]:
 
 
 def live_glyph(state: LiveState, glyphs: Glyphs) -> str:
-    """Return the symbol for one of the states in `WORDS`."""
+    """Return the symbol for one of the states in `STATE_WORDS`."""
     match state:
         case LiveState.WAITING:
             return glyphs.ask
@@ -101,8 +101,8 @@ def live_glyph(state: LiveState, glyphs: Glyphs) -> str:
 
 
 def state_words(state: LiveState, glyphs: Glyphs) -> Content:
-    """Return the symbol and the words for one of the states in `WORDS`, in its colour."""
-    words, role = WORDS[state]
+    """Return the symbol and the words for one of the states in `STATE_WORDS`, in its colour."""
+    words, role = STATE_WORDS[state]
     style = "dim" if role is Role.MUTED else f"$text-{role}"
     return Content.styled(f"{live_glyph(state, glyphs)} {words}", style)
 

@@ -37,7 +37,7 @@ from gemtui.ui.kit.bars import BarLine
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import NoticePane
-from gemtui.ui.sessions.live import WORDS, state_words
+from gemtui.ui.sessions.live import STATE_WORDS, state_words
 from gemtui.ui.sessions.marks import NO_MARKS, named
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
@@ -467,7 +467,7 @@ class ReadPane(Vertical):
     def _facts(self, summary: Summary) -> list[Content]:
         facts, glyphs = [], glyphs_of(self.app)
         state = self._live.get(summary.id)
-        if state is not None and state in WORDS:
+        if state is not None and state in STATE_WORDS:
             facts.append(state_words(state, glyphs))
         elif state is None and Flag.LIVE in summary.flags and not self._gone:
             waits = f", {IN_FLIGHT}" if summary.waits else ""

@@ -22,7 +22,7 @@ from gemtui.text import Clean, counted, ellipsis, relative
 from gemtui.ui.draw.formats import short_count
 from gemtui.ui.draw.lines import Line, Piece, Pieces, cut, flat, own, spread, strip_of, width_of
 from gemtui.ui.draw.theme import BOLD, Look, Role
-from gemtui.ui.sessions.live import WORDS, live_glyph
+from gemtui.ui.sessions.live import STATE_WORDS, live_glyph
 
 ONE_LINE_FROM = 64
 """Width in cells from which the list shows each session on one line, with columns."""
@@ -117,15 +117,15 @@ def _bar(look: Look, around: RowContext) -> Piece:
 def _sign(summary: Summary, look: Look, live: LiveState | None) -> Piece:
     glyphs, flags = look.glyphs, summary.flags
     if live in (LiveState.WAITING, LiveState.WORKING):
-        return Piece(own(live_glyph(live, glyphs)), look[WORDS[live][1]])
+        return Piece(own(live_glyph(live, glyphs)), look[STATE_WORDS[live][1]])
     if Flag.KEPT in flags:
         return Piece(own(glyphs.kept), look[Role.MODEL])
     if not flags.isdisjoint(_WARNED):
         return Piece(own(glyphs.warning), look[Role.WARNING])
     if summary.ended_badly:
         return Piece(own(glyphs.failed), look[Role.ERROR])
-    if live in WORDS:
-        return Piece(own(live_glyph(live, glyphs)), look[WORDS[live][1]])
+    if live in STATE_WORDS:
+        return Piece(own(live_glyph(live, glyphs)), look[STATE_WORDS[live][1]])
     if Flag.LIVE in flags and live is None:
         return Piece(own(glyphs.running), look[Role.SUCCESS])
     return Piece(own(" "), Style())
@@ -237,7 +237,7 @@ def _states(entry: ListEntry, look: Look, around: RowContext) -> list[RowFact]:
         facts.append(RowFact(0, own(summary.kind.value), look[Role.MODEL]))
     if around.undoable:
         facts.append(RowFact(3, own(f"{look.glyphs.undo} undo"), look[Role.MUTED]))
-    if told := WORDS.get(around.live) if around.live else None:
+    if told := STATE_WORDS.get(around.live) if around.live else None:
         facts.append(RowFact(0, own(told[0]), look[told[1]]))
     for flag, role in _FLAG_ROLES.items():
         if around.live and flag is Flag.LIVE:

@@ -9,7 +9,7 @@ from textual import work
 
 from gemtui.files import resolved, write_new
 from gemtui.text import Clean, short_path
-from gemtui.ui.kit.dialogs import AskScreen, new_file_path, problem_of
+from gemtui.ui.kit.dialogs import AskScreen, file_name_problem, new_file_path
 from gemtui.ui.kit.screens import DIALOG, FullScreen
 
 
@@ -47,7 +47,7 @@ class SavedTextScreen(FullScreen[None]):
         text, forbidden = self.text, resolved(self._home)
         offered = await asyncio.to_thread(self.offered)
         name = await self.gemtui.push_screen_wait(
-            AskScreen(self.question(), value=offered, problem=lambda name: problem_of(name, forbidden=forbidden))
+            AskScreen(self.question(), value=offered, problem=lambda name: file_name_problem(name, forbidden=forbidden))
         )
         if name is None or text is None:
             return

@@ -18,7 +18,7 @@ from gemtui.ui.kit.clean_widgets import Complete, Input, Static
 from gemtui.ui.kit.row_list import RowList, SteeredRows, SteersRows
 from gemtui.ui.kit.screens import FullScreen
 
-Answer = TypeVar("Answer")
+AnswerT = TypeVar("AnswerT")
 
 
 class Period(NamedTuple):
@@ -64,7 +64,7 @@ class ScreenState:
     chosen: object = None
 
 
-class SearchedScreen(SteersRows, FullScreen[Answer]):
+class SearchedScreen(SteersRows, FullScreen[AnswerT]):
     """A screen with a search field above its rows.
 
     `state`: the state in which an earlier screen was left, to be restored. `project`: the project

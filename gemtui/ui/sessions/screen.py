@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 PATH_ROOM = 28
 """Maximum width in cells of a path in the header."""
-ROOM = (60, 15)
+SMALLEST = (60, 15)
 """Columns and lines below which a hint says that the window is too small."""
 
 
@@ -292,8 +292,8 @@ class SessionsScreen(SessionsPane):
         self.gemtui.name_window(clean_line(f"gemtui: {name}"))
 
     def _store_words(self) -> Iterator[str]:
-        if self.size.width < ROOM[0] or self.size.height < ROOM[1]:
-            yield f"small window: gemtui needs {ROOM[0]} x {ROOM[1]} or more"
+        if self.size.width < SMALLEST[0] or self.size.height < SMALLEST[1]:
+            yield f"small window: gemtui needs {SMALLEST[0]} x {SMALLEST[1]} or more"
         snapshot = self.store.snapshot
         if snapshot is None:
             yield "reading"

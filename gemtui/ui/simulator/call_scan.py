@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 State = TypeVar("State")
-SHOWN = 0.15
+UPDATE_PAUSE = 0.15
 """Seconds between two updates of the screen while calls are being read."""
 
 
@@ -183,7 +183,7 @@ class CallScan(Generic[State]):
         self, history: CallHistory, which: CallScope, sink: CallSink[State], show: Callable[[ScanProgress, State], None]
     ) -> None:
         self._history, self._which, self._sink = history, which, sink
-        self._reading = Reading(every=SHOWN)
+        self._reading = Reading(every=UPDATE_PAUSE)
         self._latest = Latest[tuple[ScanProgress, State]](lambda latest: show(*latest))
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ class Target(NamedTuple):
     at_top: bool
 
 
-PROMPT = Target("prompt", lambda outline: outline.prompt, None, at_top=True)
+NEXT_PROMPT = Target("prompt", lambda outline: outline.prompt, None, at_top=True)
 TOOL = Target("tool call", lambda outline: outline.calls > 0, lambda block: isinstance(block, ToolCall), at_top=False)
 FAILURE = Target(
     "failed call",
@@ -49,7 +49,7 @@ FAILURE = Target(
     at_top=False,
 )
 """Failed calls, including commands with a nonzero exit code."""
-TARGETS = {"prompt": PROMPT, "tool": TOOL, "failure": FAILURE}
+TARGETS = {"prompt": NEXT_PROMPT, "tool": TOOL, "failure": FAILURE}
 
 
 def next_target(transcript: Transcript, here: Cursor, target: Target, step: int) -> Cursor | None:

@@ -105,7 +105,7 @@ class Heights:
         del self._sums[count + 1 :]
 
 
-ROOM = 5_000
+CACHED_LINES = 5_000
 """Maximum number of rendered lines to cache (about 2 KB each)."""
 
 
@@ -140,7 +140,9 @@ class Layout:
     height. `room`: up to how many lines to keep rendered.
     """
 
-    def __init__(self, draw: Callable[[int], Drawn], guess: Callable[[Outline], int], *, room: int = ROOM) -> None:
+    def __init__(
+        self, draw: Callable[[int], Drawn], guess: Callable[[Outline], int], *, room: int = CACHED_LINES
+    ) -> None:
         self._draw, self._guess, self._room = draw, guess, room
         self.outlines: Sequence[Outline] = ()
         self.heights = Heights()

@@ -52,7 +52,7 @@ class MatchSpan(NamedTuple):
     end: int
 
 
-class SearchState(Struct, frozen=True, kw_only=True):
+class FindState(Struct, frozen=True, kw_only=True):
     """How far a search has got, shown as in "3 of 17".
 
     `current`: the number of the current hit, counted from 1; 0 if there is none.
@@ -74,7 +74,7 @@ class SearchState(Struct, frozen=True, kw_only=True):
         return f"{self.current or '-'} of {self.total}{more}"
 
 
-NOTHING = SearchState()
+NOTHING = FindState()
 
 
 class TranscriptSearch:
@@ -99,9 +99,9 @@ class TranscriptSearch:
         return len(self.hits) >= MOST
 
     @property
-    def found(self) -> SearchState:
+    def found(self) -> FindState:
         """The state of the search as a single value."""
-        return SearchState(
+        return FindState(
             query=self.query,
             current=0 if self.current is None else self.current + 1,
             total=len(self.hits),
@@ -426,7 +426,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
     finder: Finder
     page: Viewport
     word: str
-    found: var[SearchState] = var(NOTHING)
+    found: var[FindState] = var(NOTHING)
     """How far the search has got."""
 
     _bar: FindBar | None = None
@@ -482,7 +482,7 @@ class SearchedView(ScrollView, inherit_bindings=False):
             return True
         return await super().handle_key(event)
 
-    def watch_found(self, before: SearchState, found: SearchState) -> None:
+    def watch_found(self, before: FindState, found: FindState) -> None:
         """Enable the keys for the next and previous hit only during a search."""
         if bool(before.query) != bool(found.query):
             self.refresh_bindings()
@@ -532,7 +532,7 @@ class FindBar(Horizontal):
         self.query_one(Input).focus()
         self.watch(self._view, "found", self._say)
 
-    def _say(self, found: SearchState) -> None:
+    def _say(self, found: FindState) -> None:
         words = str(found) if found.query else ""
         again = f"wrapped to the {found.wrapped}  " if found.wrapped else ""
         self.query_one(".count", Static).update(visible_line(again + words))

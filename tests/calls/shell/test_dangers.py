@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemtui.calls.shell.dangers import TOO_MUCH, UNREADABLE, dangers
+from gemtui.calls.shell.dangers import NOT_PARSED, TOO_MUCH, dangers
 
 
 def marked(command: str) -> list[str]:
@@ -186,7 +186,7 @@ def test_a_command_is_judged_in_its_folder(tmp_path: Path) -> None:
 
 
 def test_what_is_not_taken_apart_is_marked_whole() -> None:
-    assert [each.why for each in dangers("echo x; " * 10_000)] == [UNREADABLE]
+    assert [each.why for each in dangers("echo x; " * 10_000)] == [NOT_PARSED]
 
 
 @given(st.text(max_size=60))

@@ -18,7 +18,7 @@ from gemtui.policy.file.policy import Policy
 from gemtui.policy.file.policy_files import path_of
 from gemtui.runs.gate.similar_calls import ALWAYS
 from gemtui.runs.listing import list_runs, runs_dir
-from gemtui.ui.run.question_pane import QUIET
+from gemtui.ui.run.question_pane import KEYS_QUIET
 from tests.model_server import ModelServer, answer, call, text
 from tests.real_cli import MODEL, GeminiCli
 from tests.terminal import Terminal
@@ -41,7 +41,7 @@ def opened(cli: GeminiCli, model: ModelServer, editor: Path) -> Terminal:
 def asked(terminal: Terminal, *texts: str) -> None:
     """Wait until a question takes keys."""
     terminal.shows("y allow", *texts)
-    end = time.monotonic() + 2 * QUIET
+    end = time.monotonic() + 2 * KEYS_QUIET
     while (left := end - time.monotonic()) > 0:
         terminal.read(left)
 

@@ -225,7 +225,7 @@ async def test_foreign_text_stays_harmless(store: Path) -> None:
 
 
 def test_no_two_states_have_the_same_sign() -> None:
-    from gemtui.ui.sessions.live import WORDS, live_glyph
+    from gemtui.ui.sessions.live import STATE_WORDS, live_glyph
 
     for glyphs in (UNICODE, ASCII):
-        assert len({live_glyph(state, glyphs) for state in WORDS}) == len(WORDS)
+        assert len({live_glyph(state, glyphs) for state in STATE_WORDS}) == len(STATE_WORDS)

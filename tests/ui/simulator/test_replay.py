@@ -166,7 +166,7 @@ class Gate:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     gate = Gate(recorded_calls)
     monkeypatch.setattr(call_scan, "recorded_calls", gate)
-    monkeypatch.setattr(call_scan, "SHOWN", 0.0)
+    monkeypatch.setattr(call_scan, "UPDATE_PAUSE", 0.0)
     return gate
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from gemtui.transcript.model import Transcript
-from gemtui.ui.transcript.cursor import FAILURE, PROMPT, TOOL, Cursor, Target, next_target
+from gemtui.ui.transcript.cursor import FAILURE, NEXT_PROMPT, TOOL, Cursor, Target, next_target
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, long_talk, look, paragraphs, prompt, tool
 
@@ -125,7 +125,7 @@ def test_scrolling_keeps_the_cursor_in_sight() -> None:
 
 @pytest.mark.parametrize(
     ("target", "expected"),
-    [(PROMPT, [(2, 0), (4, 0), (6, 0)]), (TOOL, [(1, 2), (3, 2), (5, 2)]), (FAILURE, [(9, 2), (19, 2), (29, 2)])],
+    [(NEXT_PROMPT, [(2, 0), (4, 0), (6, 0)]), (TOOL, [(1, 2), (3, 2), (5, 2)]), (FAILURE, [(9, 2), (19, 2), (29, 2)])],
 )
 def test_jumps_go_from_one_to_the_next_and_back(target: Target, expected: list[tuple[int, int]]) -> None:
     page = page_of(long_talk())
@@ -140,7 +140,7 @@ def test_jumps_go_from_one_to_the_next_and_back(target: Target, expected: list[t
 
 def test_a_jump_to_a_prompt_puts_it_on_the_top_row() -> None:
     page = page_of(long_talk())
-    jump(page, PROMPT, 1)
+    jump(page, NEXT_PROMPT, 1)
     assert screen(page)[:2] == ["▌ You", "▌ question 1"]
 
 
@@ -148,7 +148,7 @@ def test_a_jump_without_a_target_moves_nothing() -> None:
     page = page_of(long_talk(3))
     before = page.top, page.cursor
     assert not jump(page, FAILURE, 1)
-    assert not jump(page, PROMPT, -1)
+    assert not jump(page, NEXT_PROMPT, -1)
     assert (page.top, page.cursor) == before
 
 
