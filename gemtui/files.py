@@ -11,10 +11,10 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, AnyStr
 
 _RANGE = 1 << 30
 """The most bytes to copy in one system call."""
@@ -51,7 +51,7 @@ def open_regular(path: Path) -> io.FileIO:
         _require_file(path, path.stat().st_mode)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except ValueError as error:  # a NUL in the name
-        raise OSError(errno.EINVAL, "not a path", str(path)) from error
+        raise _not_a_path(path) from error
     stream = io.FileIO(handle)
     try:
         _require_file(path, os.fstat(handle).st_mode)
@@ -69,6 +69,10 @@ def read_end(path: Path, most: int) -> bytes:
     with open_regular(path) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
         return stream.read(most)
+
+
+def _not_a_path(path: Path) -> OSError:
+    return OSError(errno.EINVAL, "not a path", str(path))
 
 
 def _require_file(path: Path, mode: int) -> None:
@@ -96,7 +100,7 @@ def write_whole(
     overwritten in place.
     """
     target = resolved(path)
-    before = _facts(target)
+    before = stat_if_present(target, follow=True)
     if before is not None and not stat.S_ISREG(before.st_mode):
         _write_special(path, pieces, special)
         return
@@ -104,6 +108,8 @@ def write_whole(
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:50]}.", dir=target.parent)
+    except ValueError as error:  # a NUL in the name
+        raise _not_a_path(path) from error
     except OSError as error:
         if before is None or not os.access(target, os.W_OK):
             error.filename = str(target.parent)
@@ -181,7 +187,7 @@ def write_new(path: Path, content: bytes) -> None:
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except ValueError as error:  # a NUL in the name
-        raise OSError(errno.EINVAL, "not a path", str(path)) from error
+        raise _not_a_path(path) from error
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -201,15 +207,6 @@ def _write_special(path: Path, pieces: Iterable[bytes], special: bool) -> None:
     with os.fdopen(handle, "wb") as stream:
         os.set_blocking(handle, True)
         stream.writelines(pieces)
-
-
-def _facts(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except FileNotFoundError:
-        return None
-    except ValueError as error:  # a NUL in the name
-        raise OSError(errno.EINVAL, "not a path", str(path)) from error
 
 
 def _made_like(stream: IO[bytes], before: os.stat_result) -> bool:
@@ -283,31 +280,56 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
 
 
-# --- paths that come from users or files ---------------------------------------------------------
+# --- what a path leads to ------------------------------------------------------------------------
 
 
-def path_exists(path: Path) -> bool:
+def stat_if_present(path: str | Path, *, follow: bool = False) -> os.stat_result | None:
+    """Return the result of `lstat`; None if nothing is there. Raises OSError.
+
+    Nothing is there, either, if a parent is not a folder, or if the path contains a NUL. `follow`:
+    follow a link, as `stat` does; None if it leads nowhere.
+    """
+    try:
+        return os.stat(path, follow_symlinks=follow)  # noqa: PTH116 (costs less)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+
+
+def stat_if_possible(path: str | Path, *, follow: bool = False) -> os.stat_result | None:
+    """Return the result of `lstat`; None if nothing is there or access is denied.
+
+    Never raises. `follow`: follow a link, as `stat` does.
+    """
+    try:
+        return os.stat(path, follow_symlinks=follow)  # noqa: PTH116 (costs less)
+    except (OSError, ValueError):
+        return None
+
+
+def size_of(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if unknown. Links are followed. Never raises."""
+    facts = stat_if_possible(path, follow=True)
+    return 0 if facts is None else facts.st_size
+
+
+def path_exists(path: str | Path) -> bool:
     """Return whether a path exists; False if access is denied or the path is invalid.
 
     Never raises, so use this for untrusted paths, such as paths in settings.
     """
-    with suppress(OSError, ValueError):
-        return path.exists()
-    return False
+    return stat_if_possible(path, follow=True) is not None
 
 
 def is_folder(path: Path) -> bool:
     """Return whether a path is a folder. Never raises; see `path_exists`."""
-    with suppress(OSError, ValueError):
-        return path.is_dir()
-    return False
+    facts = stat_if_possible(path, follow=True)
+    return facts is not None and stat.S_ISDIR(facts.st_mode)
 
 
 def is_file(path: Path) -> bool:
     """Return whether a path is a regular file. Never raises; see `path_exists`."""
-    with suppress(OSError, ValueError):
-        return path.is_file()
-    return False
+    facts = stat_if_possible(path, follow=True)
+    return facts is not None and stat.S_ISREG(facts.st_mode)
 
 
 @contextmanager
@@ -339,18 +361,14 @@ def changed_at(path: Path) -> float:
 
     If the file doesn't exist, the time is that of its nearest existing parent folder. Never raises.
     """
-    for place in (path, *path.parents):
-        with suppress(OSError, ValueError):
-            return place.lstat().st_ctime
-    return 0.0
+    found = (stat_if_possible(place) for place in (path, *path.parents))
+    return next((facts.st_ctime for facts in found if facts is not None), 0.0)
 
 
 def is_private(path: Path) -> bool:
     """Return whether a path is a folder that only its owner can access. Never raises."""
-    with suppress(OSError, ValueError):
-        facts = path.stat()
-        return stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
-    return False
+    facts = stat_if_possible(path, follow=True)
+    return facts is not None and stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
 
 
 def resolved(path: Path) -> Path:
@@ -361,9 +379,31 @@ def resolved(path: Path) -> Path:
         return path.absolute()
 
 
+def files_below(
+    folder: AnyStr, *, enters: Callable[[os.DirEntry[AnyStr]], bool] | None = None, unread: list[AnyStr] | None = None
+) -> Iterator[os.DirEntry[AnyStr]]:
+    """Yield an entry for everything under a folder that is not itself a folder. Never raises.
+
+    Links are yielded, but not followed. `enters`: decides whether a folder is entered; None enters
+    all of them. `unread`: a list to which the folders that can't be read are added.
+    """
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        yield entry
+                    elif enters is None or enters(entry):
+                        waiting.append(entry.path)
+        except (OSError, ValueError):  # ValueError: a NUL in the name
+            if unread is not None:
+                unread.append(here)
+
+
 def folder_sizes(folder: Path) -> Iterator[int]:
     """Yield the size in bytes of each file under a folder. Never raises."""
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                yield Path(place, name).lstat().st_size
+    for entry in files_below(str(folder)):
+        with suppress(OSError):
+            yield entry.stat(follow_symlinks=False).st_size

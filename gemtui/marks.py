@@ -27,7 +27,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from gemtui.errors import MarkError, MarksUnreadable
-from gemtui.files import locked, make_private, move_without_replacing, sync_folder
+from gemtui.files import locked, make_private, move_without_replacing, stat_if_present, sync_folder
 from gemtui.paths import make_own_file, make_own_folder, marks_file
 from gemtui.sqlite_file import (
     DAMAGE,
@@ -302,7 +302,8 @@ class Marks:
     def _has_files_only(self) -> bool:
         """Return whether the file and its journals are regular files, where they exist."""
         paths = (self.path, *(Path(f"{self.path}{journal}") for journal in JOURNALS))
-        return all(stat.S_ISREG(path.lstat().st_mode) for path in paths if os.path.lexists(path))
+        found = (stat_if_present(path) for path in paths)
+        return all(stat.S_ISREG(facts.st_mode) for facts in found if facts is not None)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

@@ -12,10 +12,23 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gemtui.files import is_file, is_folder, locked, path_exists, read_small, resolved, write_whole
+from gemtui.files import (
+    files_below,
+    is_file,
+    is_folder,
+    locked,
+    path_exists,
+    read_small,
+    resolved,
+    size_of,
+    stat_if_possible,
+    stat_if_present,
+    write_whole,
+)
 from tests.patience import PATIENCE
 
 
@@ -175,6 +188,46 @@ def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(OSError):
             write_whole(path / "x" if path.name == "loop" else path, [b"x"])
     assert resolved(tmp_path / "loop" / ".." / "file") == tmp_path / "file"
+
+
+def test_missing_and_unreadable_files_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"text")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to("loop")
+    for ask in (stat_if_present, stat_if_possible):
+        for gone in ("none", "file/below", "a\0b"):
+            assert ask(tmp_path / gone) is None
+        facts, target = ask(tmp_path / "link"), ask(tmp_path / "link", follow=True)
+        assert facts is not None
+        assert stat.S_ISLNK(facts.st_mode)
+        assert target is not None
+        assert target.st_size == 4
+        assert ask(tmp_path / "broken", follow=True) is None
+    with pytest.raises(OSError, match="symbolic links"):
+        stat_if_present(tmp_path / "loop", follow=True)
+    assert stat_if_possible(tmp_path / "loop", follow=True) is None
+    assert (size_of(tmp_path / "link"), size_of(tmp_path / "loop")) == (4, 0)
+
+
+def test_a_folder_is_walked_without_following_links(tmp_path: Path) -> None:
+    top, outside = tmp_path / "top", tmp_path / "outside"
+    for name in ("top/a/b/deep", "top/a/.git/config", "outside/secret"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (top / "link").symlink_to(outside)
+    os.mkfifo(top / "pipe")
+
+    def names(**how: Any) -> set[str]:
+        return {entry.path.removeprefix(f"{top}/") for entry in files_below(str(top), **how)}
+
+    assert names() == {"a/b/deep", "a/.git/config", "link", "pipe"}
+    assert names(enters=lambda folder: folder.name != ".git") == {"a/b/deep", "link", "pipe"}
+    assert {entry.name for entry in files_below(os.fsencode(top))} == {b"deep", b"config", b"link", b"pipe"}
+    unread: list[str] = []
+    assert list(files_below(f"{top}/none", unread=unread)) == []
+    assert unread == [f"{top}/none"]
+    assert list(files_below("a\0b")) == []
 
 
 def test_a_lock_is_one_s_until_it_is_let_go(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ import msgspec
 from gemtui.agent.output import READ_PAUSE
 from gemtui.agent.run_folder import RunFolder
 from gemtui.calls.effect import CallContext, Effect
-from gemtui.files import read_small
+from gemtui.files import read_small, stat_if_possible
 from gemtui.jsonfile import read_as, write_once
 from gemtui.transcript.model import Consent
 
@@ -256,9 +256,8 @@ class GateFolder:
 
     def last_presence(self) -> float | None:
         """Return when a user was last present, in seconds since 1970; None means never."""
-        with suppress(OSError):
-            return (self.path / _HERE).stat().st_mtime
-        return None
+        facts = stat_if_possible(self.path / _HERE, follow=True)
+        return None if facts is None else facts.st_mtime
 
     def settle(self, number: int, settled: Settled) -> None:
         """Record a question's outcome. Raises OSError."""

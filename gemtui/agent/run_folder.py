@@ -24,7 +24,7 @@ from typing import Any, TypedDict, TypeVar
 import msgspec
 import orjson
 
-from gemtui.files import read_small, write_whole
+from gemtui.files import read_small, stat_if_possible, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import make_own_folder
 from gemtui.transcript.parts import EARLIEST, LATEST
@@ -288,9 +288,8 @@ class RunFolder:
 
         A replacement is recognised by its mode, its owner or its name.
         """
-        try:
-            facts = place.lstat()
-        except OSError:
+        facts = stat_if_possible(place)
+        if facts is None:
             return False
         private = stat.S_ISDIR(facts.st_mode) and not facts.st_mode & 0o077
         return private and facts.st_uid == os.geteuid() and place.name.startswith(self._prefix)
@@ -337,9 +336,8 @@ class RunFolder:
 
     def requested_at(self) -> int:
         """Return when the run was requested, in nanoseconds since the epoch; 0 if unknown."""
-        with suppress(OSError):
-            return (self.path / "request.json").stat().st_mtime_ns
-        return 0
+        facts = stat_if_possible(self.path / "request.json", follow=True)
+        return 0 if facts is None else facts.st_mtime_ns
 
     def is_starting(self) -> bool:
         """Return whether the run is so new that its supervisor may not be recorded yet."""
@@ -350,9 +348,8 @@ class RunFolder:
 
         `name`: the file's name; "" means the folder itself.
         """
-        with suppress(OSError):
-            return time.time() - (self.path / name).stat().st_mtime < STARTING
-        return False
+        facts = stat_if_possible(self.path / name, follow=True)
+        return facts is not None and time.time() - facts.st_mtime < STARTING
 
     def owner(self) -> Owner | None:
         """Return the run's supervisor, past or present; None if it hasn't started yet."""

@@ -21,7 +21,7 @@ import orjson
 
 from gemtui.agent.settings import CliSettings, read_settings
 from gemtui.errors import OptionError
-from gemtui.files import read_small, resolved, write_whole
+from gemtui.files import read_small, resolved, stat_if_possible, write_whole
 from gemtui.paths import gemini_home, make_own_folder, state_dir
 
 TRUST_VARIABLE = "GEMINI_CLI_TRUST_WORKSPACE"
@@ -75,11 +75,10 @@ class TrustedFolder:
     @property
     def place(self) -> TrustState:
         """Whether the path still leads to the folder that was trusted."""
-        try:
-            facts = Path(self.path).lstat()
-            moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
-        except (OSError, ValueError):
+        facts = stat_if_possible(self.path)
+        if facts is None:
             return TrustState.GONE
+        moved = not S_ISDIR(facts.st_mode) or os.path.realpath(self.path) != self.path
         known = (self.inode, self.owner) == (facts.st_ino, facts.st_uid)
         return TrustState.SAME if known and not moved else TrustState.REPLACED
 

@@ -15,6 +15,8 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from gemtui.files import path_exists
+
 _MALFORMED = re.compile("%(?![0-9A-Fa-f]{2})")
 _SLASHES = re.compile(r"[/\\]")
 
@@ -143,21 +145,14 @@ def without_at(path: str, project: str, *, on_disk: bool = True) -> str:
     """
     if len(path) < 2 or not path.startswith("@"):
         return path
-    if on_disk and _is_there(absolute(project, path)):
+    if on_disk and path_exists(absolute(project, path)):
         return path
     rest = path[1:].lstrip("/\\")
     if path[1] in "/\\":
         return rest or path
     first = _SLASHES.split(rest)[0]
-    literal = on_disk and _is_there(absolute(project, f"@{first}"))
+    literal = on_disk and path_exists(absolute(project, f"@{first}"))
     return path if not first or literal else rest
-
-
-def _is_there(path: str) -> bool:
-    with suppress(OSError, ValueError):
-        os.stat(path)  # noqa: PTH116
-        return True
-    return False
 
 
 def is_regular(path: str) -> bool:

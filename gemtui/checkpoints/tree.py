@@ -22,7 +22,7 @@ from tempfile import TemporaryFile
 from threading import Timer
 
 from gemtui.checkpoints.store import LINK, Facts, FileState, GitIndex
-from gemtui.files import make_folder, open_regular, read_small, write_new
+from gemtui.files import files_below, is_file, make_folder, open_regular, read_small, stat_if_possible, write_new
 from gemtui.processes import FOLDER, find_program
 
 MOST_FILES = 200_000
@@ -159,18 +159,14 @@ def _counted(names: Iterable[bytes]) -> frozenset[bytes]:
 
 
 def _is_whole(file: Path, index: GitIndex) -> bool:
-    with suppress(OSError):
-        return file.stat().st_size == index.size
-    return False
+    facts = stat_if_possible(file, follow=True)
+    return facts is not None and facts.st_size == index.size
 
 
 def _version_of(index: Path | None) -> str:
     """Return a string that changes when an index file is written; "" if it is missing."""
-    with suppress(OSError):
-        if index is not None:
-            seen = index.stat()
-            return f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
-    return ""
+    seen = None if index is None else stat_if_possible(index, follow=True)
+    return "" if seen is None else f"{seen.st_size} {seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_ino} {index}"
 
 
 def _ask(git: str, root: Path, top: Path, private: Path, index: Path, words: tuple[str, ...]) -> bytes | None:
@@ -276,32 +272,20 @@ def _common(repository: Path) -> Path:
 
 def _index(top: Path) -> Path | None:
     repository = _repository(top)
-    return None if repository is None else _regular(repository / "index")
+    return None if repository is None or not is_file(repository / "index") else repository / "index"
 
 
 def _excludes(path: Path) -> tuple[str, ...]:
-    found = _regular(path)
-    return () if found is None else (f"--exclude-from={found}",)
-
-
-def _regular(path: Path) -> Path | None:
-    with suppress(OSError, ValueError):
-        if stat.S_ISREG(path.stat().st_mode):
-            return path
-    return None
+    return (f"--exclude-from={path}",) if is_file(path) else ()
 
 
 # --- without git ----------------------------------------------------------------------------------
 
 
 def _by_walk(root: Path) -> TreeListing:
-    names: list[bytes] = []
-    top = os.fsencode(root)
-    for place, folders, files in os.walk(top):
-        folders[:] = [each for each in folders if each.lower() != b".git"]
-        links = [each for each in folders if os.path.islink(os.path.join(place, each))]  # noqa: PTH114, PTH118
-        inside = place[len(top) :].lstrip(b"/")
-        names += [inside + b"/" + each if inside else each for each in (*files, *links)]
+    top, names = os.fsencode(root), list[bytes]()
+    for entry in files_below(top, enters=lambda folder: folder.name.lower() != b".git"):
+        names.append(entry.path[len(top) :].lstrip(b"/"))
         if len(names) > MOST_WALKED:
             return TreeListing(frozenset(), (TOO_MANY,))
     return TreeListing(_counted(names), (NO_GIT,))

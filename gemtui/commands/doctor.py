@@ -34,7 +34,7 @@ from gemtui.config import Checkpoints, Config, load_config
 from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
-from gemtui.files import folder_sizes, is_private, path_exists
+from gemtui.files import folder_sizes, is_private, path_exists, stat_if_possible
 from gemtui.kept.contents import PRUNE_VAULT, VaultUsage, contents
 from gemtui.kept.run_copies import last_copy_words
 from gemtui.marks import Marks
@@ -640,10 +640,8 @@ def _marked(marks: Marks) -> tuple[int | None, str | None]:
 
 
 def _bytes(file: Path) -> int | None:
-    try:
-        return file.stat().st_size
-    except OSError:
-        return None
+    facts = stat_if_possible(file, follow=True)
+    return None if facts is None else facts.st_size
 
 
 def _files_dict(files: _GemtuiFiles) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gemtui.files import open_regular, read_small
+from gemtui.files import open_regular, read_small, stat_if_possible
 from gemtui.jsonfile import object_of
 from gemtui.jsonin import loads
 from gemtui.paths import live_dir
@@ -371,9 +371,9 @@ def _after(question: LiveQuestion, pid: int, heard: float, told: _LiveRecord) ->
     After a “yes”, no hook is called until the call ends. `heard`: when a hook reported the
     question. `told`: what the hooks last reported about the process.
     """
-    with suppress(OSError):
-        if told.name is not None and Path(told.name).stat().st_mtime > heard + _ANSWERED:
-            return LiveState.IDLE
+    session = stat_if_possible(told.name, follow=True) if told.name is not None else None
+    if session is not None and session.st_mtime > heard + _ANSWERED:
+        return LiveState.IDLE
     if question.kind == "exec" and _began_something(pid, heard):
         return LiveState.WORKING
     return LiveState.WORKING if _keeps_drawing(pid, heard) else LiveState.WAITING

@@ -11,19 +11,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from gemtui.files import files_below, stat_if_possible
 from gemtui.kept.cleanup import SETTING, DoomedFile, Retention, expires, next_deletions, retention
 from gemtui.kept.vault import is_on
 from gemtui.paths import vault_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.summary import Flag, Summary
-from gemtui.sessions.catalog.vault_files import (
-    files_below,
-    in_tree,
-    names_beside,
-    place_in_store,
-    replaced_trees,
-    trees,
-)
+from gemtui.sessions.catalog.vault_files import in_tree, names_beside, place_in_store, replaced_trees, trees
 from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.projects import Projects, folder_names
 from gemtui.sessions.store.store import is_plain_id, place_of
@@ -70,15 +64,14 @@ def contents() -> VaultUsage:
     shared = copied = only_here = files = kept = 0
     replaced = replaced_trees()
     for tree in (*trees(), *replaced):
-        for name, inode in files_below(str(tree)):
+        for entry in files_below(str(tree)):
             with suppress(OSError):
-                facts = os.lstat(name)
+                facts, path = entry.stat(follow_symlinks=False), entry.path.removeprefix(str(tree))
                 files += 1
-                path = name.removeprefix(str(tree))
-                own = _facts(path)
-                if own is not None and (own.st_ino, own.st_dev) == (inode, facts.st_dev):
+                own = stat_if_possible(path)
+                if own is not None and os.path.samestat(own, facts):
                     shared += facts.st_size
-                elif own is not None and is_superseded(Path(name), _stamp(facts), Path(path), _stamp(own)):
+                elif own is not None and is_superseded(Path(entry.path), _stamp(facts), Path(path), _stamp(own)):
                     copied += facts.st_size
                 else:
                     only_here += facts.st_size
@@ -90,12 +83,6 @@ def contents() -> VaultUsage:
 
 def _stamp(facts: os.stat_result) -> tuple[int, int]:
     return facts.st_size, facts.st_mtime_ns
-
-
-def _facts(path: str | Path) -> os.stat_result | None:
-    with suppress(OSError):
-        return os.lstat(path)
-    return None
 
 
 def only_kept(
@@ -140,9 +127,9 @@ def replaced_files(home: Path, *, project: Path | None = None, before: datetime 
     """
     names = None if project is None else folder_names(project)
     for tree in replaced_trees():
-        for name, _ in files_below(str(in_tree(tree, home))):
+        for entry in files_below(str(in_tree(tree, home))):
             with suppress(OSError):
-                place = place_of(Path(name), in_tree(tree, home))
+                place = place_of(Path(entry.path), in_tree(tree, home))
                 if place is None or (before is not None and place.modified >= before):
                     continue
                 key = place.project_key
@@ -160,7 +147,7 @@ def removal(files: Iterable[Summary], replaced: Iterable[Path] = ()) -> Removal:
     places = trees()
     kept = (name for file in files for name in _kept_names(file, places))
     names = tuple(dict.fromkeys((*kept, *replaced)))
-    found = [facts for name in names if (facts := _facts(name)) is not None]
+    found = [facts for name in names if (facts := stat_if_possible(name)) is not None]
     return Removal(
         sessions=tuple(each for each in files if not each.hidden and each.parent is None),
         names=names,
@@ -197,7 +184,7 @@ def _names(session: Summary) -> Iterator[Path]:
             yield in_tree(tree, place)
             if place.parent.name == "chats" and is_plain_id(session.id):
                 agents = in_tree(tree, place.parent / session.id)
-                yield from (Path(name) for name, _ in files_below(str(agents)))
+                yield from (Path(entry.path) for entry in files_below(str(agents)))
         if is_plain_id(session.id):
             yield from (name for name, _ in names_beside(place, session.id, trees()))
 

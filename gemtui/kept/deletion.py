@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemtui.errors import DeletionFailed
-from gemtui.files import move_without_replacing
+from gemtui.files import files_below, move_without_replacing, stat_if_possible
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import SessionKind, belongings, is_plain_id, name_of
 from gemtui.text import counted
@@ -200,15 +200,12 @@ def _in_store(path: Path, home: Path) -> bool:
 
 def _item(path: Path) -> DeletionItem | None:
     """Return the item at a path; None if there is no file or folder, or only a link."""
-    try:
-        info = path.lstat()
-        if stat.S_ISDIR(info.st_mode):
-            seen = frozenset(_tree(path))
-        elif stat.S_ISREG(info.st_mode):
-            seen = frozenset({("", info.st_ino, info.st_size, info.st_mtime_ns)})
-        else:
-            return None
-    except OSError:
+    info = stat_if_possible(path)
+    if info is not None and stat.S_ISDIR(info.st_mode):
+        seen = frozenset(_tree(path))
+    elif info is not None and stat.S_ISREG(info.st_mode):
+        seen = frozenset({("", info.st_ino, info.st_size, info.st_mtime_ns)})
+    else:
         return None
     return DeletionItem(
         path=path,
@@ -222,22 +219,13 @@ def _item(path: Path) -> DeletionItem | None:
 def _tree(folder: Path) -> Iterator[tuple[str, int, int, int]]:
     """Yield (path, inode, size, modification time) of all files under a folder.
 
-    Links are included but not followed.
+    Links are included but not followed. The numbers are 0 for files and folders without access.
     """
-    folders = [str(folder)]
-    while folders:
-        here = folders.pop()
-        try:
-            entries = list(os.scandir(here))
-        except OSError:
-            yield here, 0, 0, 0
-            continue
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            else:
-                info = entry.stat(follow_symlinks=False)
-                yield entry.path, info.st_ino, info.st_size, info.st_mtime_ns
+    unread: list[str] = []
+    for entry in files_below(str(folder), unread=unread):
+        info = stat_if_possible(entry.path)
+        yield (entry.path, 0, 0, 0) if info is None else (entry.path, info.st_ino, info.st_size, info.st_mtime_ns)
+    yield from ((place, 0, 0, 0) for place in unread)
 
 
 # --- removing ------------------------------------------------------------------------------------
@@ -383,9 +371,8 @@ def _path_of(handle: int) -> Path:
 
 
 def _is_there(place: Path, identity: tuple[int, int]) -> bool:
-    with suppress(OSError):
-        return _identity(place) == identity
-    return False
+    facts = stat_if_possible(place)
+    return facts is not None and (facts.st_dev, facts.st_ino) == identity
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -13,10 +13,18 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from gemtui.files import copy_content, make_folder, move_without_replacing, open_regular, sync, sync_folder
+from gemtui.files import (
+    copy_content,
+    make_folder,
+    move_without_replacing,
+    open_regular,
+    stat_if_present,
+    sync,
+    sync_folder,
+)
 from gemtui.sessions.catalog.vault_files import TEMPORARY
 from gemtui.sessions.read.versions import same_version
 
@@ -25,23 +33,6 @@ _NEVER_LINKED = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP
 
 The usual reason is that the two paths are on different file systems.
 """
-
-
-# --- facts ---------------------------------------------------------------------------------------
-
-
-def stat_if_present(path: Path) -> os.stat_result | None:
-    """Return the result of `lstat`; None if the file does not exist. Raises OSError."""
-    with suppress(FileNotFoundError):
-        return path.lstat()
-    return None
-
-
-def size_of(path: Path) -> int:
-    """Return the size of a file in bytes; 0 if unknown."""
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
 
 
 # --- linking and copying -------------------------------------------------------------------------

@@ -27,10 +27,10 @@ from msgspec.structs import replace
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import OptionError, RestoreFailed
-from gemtui.files import open_regular, write_new
+from gemtui.files import open_regular, stat_if_present, write_new
 from gemtui.jsonin import loads
 from gemtui.kept.cleanup import Retention, is_expired, short_id
-from gemtui.kept.files import copy_file, replace_with_copy, restore_file, stat_if_present
+from gemtui.kept.files import copy_file, replace_with_copy, restore_file
 from gemtui.kept.run_copies import backup_of, contains_copy, read_session, session_files
 from gemtui.kept.vault import archive, detach, is_on, keep, set_others_aside
 from gemtui.paths import vault_dir

@@ -28,7 +28,8 @@ from msgspec.structs import replace
 from gemtui.agent import process_tree
 from gemtui.agent.gemini import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.kept.files import append_rest, copy_file, replace_with_copy, replace_with_link, size_of
+from gemtui.files import size_of, stat_if_possible
+from gemtui.kept.files import append_rest, copy_file, replace_with_copy, replace_with_link
 from gemtui.kept.run_copies import (
     Aftermath,
     KeptSession,
@@ -149,10 +150,8 @@ class SessionKeeper:
         That is so if the names of its files may have changed, or if a file in it has changed that
         could not be classified before.
         """
-        try:
-            changed = place.stat().st_mtime_ns
-        except OSError:
-            changed = 0
+        facts = stat_if_possible(place, follow=True)
+        changed = 0 if facts is None else facts.st_mtime_ns
         same = self._times.get(place) == changed
         self._times[place] = changed
         if not same or time.time_ns() - changed < _RECENT:
@@ -359,10 +358,8 @@ def _lines(path: Path) -> int:
 
 
 def _stamp(path: Path) -> FileStamp:
-    with suppress(OSError):
-        facts = path.stat()
-        return facts.st_ino, facts.st_size, facts.st_mtime_ns
-    return 0, 0, 0
+    facts = stat_if_possible(path, follow=True)
+    return (0, 0, 0) if facts is None else (facts.st_ino, facts.st_size, facts.st_mtime_ns)
 
 
 def _same_file(path: Path, other: Path) -> bool:

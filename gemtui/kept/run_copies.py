@@ -22,9 +22,9 @@ from msgspec.structs import asdict
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.errors import GemtuiError
-from gemtui.files import is_file, path_exists, write_whole
+from gemtui.files import is_file, path_exists, size_of, write_whole
 from gemtui.jsonfile import read_object
-from gemtui.kept.files import copy_file, replace_with_copy, restore_file, size_of
+from gemtui.kept.files import copy_file, replace_with_copy, restore_file
 from gemtui.sessions.catalog.read_files import read_file
 from gemtui.sessions.catalog.summary import Summary, TitleSource
 from gemtui.sessions.read.session_log import SessionLog

@@ -25,23 +25,13 @@ from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path
 
-from gemtui.files import locked, sync_folder
-from gemtui.kept.files import (
-    append_rest,
-    copy_file,
-    flush,
-    link,
-    replace_with_copy,
-    replace_with_link,
-    stat_if_present,
-    temporary,
-)
+from gemtui.files import files_below, locked, stat_if_possible, stat_if_present, sync_folder
+from gemtui.kept.files import append_rest, copy_file, flush, link, replace_with_copy, replace_with_link, temporary
 from gemtui.paths import make_own_file, make_own_folder, vault_dir
 from gemtui.sessions.catalog.vault_files import (
     COPIES,
     REPLACED,
     TEMPORARY,
-    files_below,
     in_tree,
     is_temporary,
     replaced_trees,
@@ -129,8 +119,8 @@ def keep_changed(paths: Iterable[Path], home: Path) -> None:
         keep(path)
         if (place := place_of(path, home)) is not None:
             places.append(place)
-    for name, _ in _beside(places):
-        keep(Path(name))
+    for entry in _beside(places):
+        keep(Path(entry.path))
 
 
 def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
@@ -141,16 +131,13 @@ def _all_files(home: Path) -> Iterator[tuple[str, int, tuple[int, int] | None]]:
     places = Store(home).files()
     for place in places:
         yield place.name, place.inode, (place.size, place.mtime_ns)
-    for name, inode in _beside(places):
-        stamp = None
-        with suppress(OSError):
-            facts = os.lstat(name)
-            stamp = facts.st_size, facts.st_mtime_ns
-        yield name, inode, stamp
+    for entry in _beside(places):
+        facts = stat_if_possible(entry.path)
+        yield entry.path, entry.inode(), None if facts is None else (facts.st_size, facts.st_mtime_ns)
 
 
-def _beside(places: Iterable[ChatFile]) -> Iterator[tuple[str, int]]:
-    """Yield path and inode of the other files the CLI deletes with these sessions."""
+def _beside(places: Iterable[ChatFile]) -> Iterator[os.DirEntry[str]]:
+    """Yield the other files the CLI deletes with these sessions."""
     for folder in folders_beside(places):
         yield from files_below(str(folder))
 
@@ -164,18 +151,17 @@ def _held(home: Path) -> tuple[set[tuple[str, int]], dict[str, tuple[int, int]]]
     links: set[tuple[str, int]] = set()
     copies: dict[str, tuple[int, int]] = {}
     for tree in (*trees(), *replaced_trees()):
-        for name, inode in files_below(str(in_tree(tree, home))):
-            path = name.removeprefix(str(tree))
-            if is_temporary(name):
-                _remove_stale(Path(name))
+        for entry in files_below(str(in_tree(tree, home))):
+            path = entry.path.removeprefix(str(tree))
+            if is_temporary(entry.name):
+                _remove_stale(Path(entry.path))
             elif tree.name.startswith(REPLACED):
                 continue
             elif tree.name == COPIES:
-                with suppress(OSError):
-                    facts = os.lstat(name)
+                if (facts := stat_if_possible(entry.path)) is not None:
                     copies[path] = facts.st_size, facts.st_mtime_ns
             elif not path.endswith(".json"):
-                links.add((path, inode))
+                links.add((path, entry.inode()))
     return links, copies
 
 
@@ -191,11 +177,8 @@ def keep(path: Path) -> bool:
 
     Returns False if there was nothing to do. Symbolic links are not followed. Raises OSError.
     """
-    try:
-        facts = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    if not stat.S_ISREG(facts.st_mode):
+    facts = stat_if_present(path)
+    if facts is None or not stat.S_ISREG(facts.st_mode):
         return False
     try:
         if path.suffix != ".json":

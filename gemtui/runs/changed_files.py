@@ -20,7 +20,7 @@ from watchfiles import Change
 from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun
 from gemtui.calls.paths import tool_path
-from gemtui.files import SMALL, changed_at, read_small, resolved
+from gemtui.files import SMALL, changed_at, read_small, resolved, stat_if_possible
 from gemtui.runs.ending import RunState
 from gemtui.runs.enrich import enrich
 from gemtui.runs.folder_state import MOST, FolderState, OwnFiles, kept, too_large
@@ -323,11 +323,8 @@ def _doer(times: Iterable[float], shells: Sequence[Span]) -> Doer:
 
 def _facts(path: Path) -> os.stat_result | None:
     """Return the `lstat` result of a file; None if it is missing or a folder."""
-    try:
-        facts = path.lstat()
-    except (OSError, ValueError):
-        return None
-    return None if S_ISDIR(facts.st_mode) else facts
+    facts = stat_if_possible(path)
+    return None if facts is None or S_ISDIR(facts.st_mode) else facts
 
 
 def _text(path: Path) -> str | None:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from watchfiles import Change, DefaultFilter, awatch
 
-from gemtui.files import SMALL, changed_at, is_folder, read_small, resolved
+from gemtui.files import SMALL, changed_at, is_folder, read_small, resolved, stat_if_possible
 from gemtui.processes import FOLDER, find_program, git_command, git_environ
 
 _MOST, _SECONDS = 20_000, 2.0
@@ -189,11 +189,8 @@ def _is_listed(entry: os.DirEntry[str]) -> bool:
 
 
 def _facts(name: str) -> _Facts | None:
-    try:
-        facts = os.lstat(name)
-    except OSError:
-        return None
-    return _Facts(
+    facts = stat_if_possible(name)
+    return facts and _Facts(
         regular=S_ISREG(facts.st_mode),
         inode=facts.st_ino,
         size=facts.st_size,

@@ -14,7 +14,6 @@ there too.
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -24,7 +23,7 @@ from pathlib import Path
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import ABSENT, FILE, LINK, digest_of
 from gemtui.errors import WorktreeError
-from gemtui.files import make_folder, path_exists, resolved, write_new
+from gemtui.files import files_below, make_folder, path_exists, resolved, write_new
 from gemtui.processes import FOLDER, find_program, git_command, git_environ
 from gemtui.text import counted
 
@@ -282,21 +281,13 @@ def _below(top: Path, above: bytes) -> Iterator[bytes]:
     trailing slash; empty for `top` itself.
     """
     root = os.fsencode(top)
-    start, count = os.path.join(root, above + _FOLDER), 0  # noqa: PTH118
+    start = os.path.join(root, above + _FOLDER)  # noqa: PTH118
     if not os.path.isdir(start) or os.path.islink(start):  # noqa: PTH112, PTH114
         if os.path.lexists(start):
             yield above + _FOLDER
         return
-    for place, folders, files in os.walk(start):
-        if place == start:
-            folders[:] = [each for each in folders if each not in _OTHER]
-        links = [each for each in folders if _is_link(place, each)]
-        for each in (*files, *links):
-            count += 1
-            if count > _MOST:
-                raise WorktreeError(f"{os.fsdecode(start)} contains too many files for a worktree")
-            yield os.path.join(place, each)[len(root) + 1 :]  # noqa: PTH118
-
-
-def _is_link(place: bytes, name: bytes) -> bool:
-    return stat.S_ISLNK(os.lstat(os.path.join(place, name)).st_mode)  # noqa: PTH118
+    other = {os.path.join(start, each) for each in _OTHER}  # noqa: PTH118
+    for number, entry in enumerate(files_below(start, enters=lambda folder: folder.path not in other)):
+        if number == _MOST:
+            raise WorktreeError(f"{os.fsdecode(start)} contains too many files for a worktree")
+        yield entry.path[len(root) + 1 :]

@@ -31,7 +31,7 @@ from gemtui.agent.prompt_queue import PromptQueue, settle
 from gemtui.agent.run_folder import Exit, RunFolder
 from gemtui.agent.stream import Ending, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
-from gemtui.files import is_folder, is_private, open_regular, path_exists, resolved
+from gemtui.files import files_below, is_folder, is_private, open_regular, path_exists, resolved, stat_if_possible
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
 from gemtui.paths import state_dir
@@ -411,17 +411,8 @@ def _size(folder: Path) -> int:
 
     Files with other hard links aren't counted.
     """
-    size = 0
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    size += _size(Path(entry.path))
-                    continue
-                facts = entry.stat(follow_symlinks=False)
-                own = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
-                size += facts.st_size if own else 0
-    return size
+    found = (stat_if_possible(entry.path) for entry in files_below(str(folder)))
+    return sum(facts.st_size for facts in found if facts and stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1)
 
 
 def _run(folder: RunFolder) -> Run | None:
@@ -456,10 +447,8 @@ def _run(folder: RunFolder) -> Run | None:
 
 def _made(folder: RunFolder) -> datetime | None:
     """Return when a run was requested; None if unknown."""
-    try:
-        return datetime.fromtimestamp((folder.path / "request.json").stat().st_mtime, UTC)
-    except OSError:
-        return None
+    at = folder.requested_at()
+    return datetime.fromtimestamp(at / 1e9, UTC) if at else None
 
 
 def _state(folder: RunFolder) -> RunState:

@@ -30,7 +30,7 @@ from gemtui.agent.output import meaningful_lines
 from gemtui.agent.run_folder import Limit, Request, RunFolder
 from gemtui.calls.paths import asked_path
 from gemtui.errors import GemtuiError
-from gemtui.files import changed_at, read_small
+from gemtui.files import changed_at, read_small, size_of
 from gemtui.jsonfile import read_object
 from gemtui.policy.model.rules import Call
 from gemtui.runs.causes import cause_of, renewed_at, until_words
@@ -648,13 +648,7 @@ def _keep(folder: RunFolder, progress: RunProgress, stderr: str, sizes: tuple[in
 
 
 def _sizes(folder: RunFolder) -> tuple[int, int]:
-    return _size(folder.stdout), _size(folder.stderr)
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
+    return size_of(folder.stdout), size_of(folder.stderr)
 
 
 # --- calls without a result ------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gemtui.files import size_of
 from gemtui.kept.resume_guard import settle_abandoned
 from gemtui.kept.run_copies import keep_before, last_copies
 from gemtui.runs.listing import broken_runs, clear_runs, list_runs, prune_runs, runs_usage
 from gemtui.ui.run import mode
-from gemtui.ui.run.live_run import _size
 from gemtui.ui.run.prompt_sources import History, paths_below
 from tests.runs.test_listing import add_run, unended
 from tests.sessions.faults import injected
@@ -47,7 +47,7 @@ def runs(tmp_path: Path) -> Path:
         mode._tidy,
         prune_runs,
         paths_below,
-        lambda place: _size(place / "ended" / "stderr.txt"),
+        lambda place: size_of(place / "ended" / "stderr.txt"),
         lambda place: History(place / "prompts.jsonl").add("go"),
         clear_runs,
     ],

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from gemtui.files import files_below
 from gemtui.paths import vault_dir
 from gemtui.sessions.read.versions import is_superseded
 from gemtui.sessions.store.store import ChatFile, Store, belongings, place_of, project_folder
@@ -37,11 +38,11 @@ def store_with_kept(home: Path) -> Store:
 def _not_in_store(store: Store, trees: Sequence[Path]) -> Iterator[ChatFile]:
     there = {place.name: place for place in store.files()}
     for tree in trees:
-        for name, inode in files_below(f"{tree}{store.tmp}"):
-            known = there.get(name.removeprefix(str(tree)))
-            if known is not None and known.inode == inode:
+        for entry in files_below(f"{tree}{store.tmp}"):
+            known = there.get(entry.path.removeprefix(str(tree)))
+            if known is not None and known.inode == entry.inode():
                 continue
-            kept = _kept_file(tree, Path(name), store.home)
+            kept = _kept_file(tree, Path(entry.path), store.home)
             if kept is not None and not (known and _is_superseded(known, kept)):
                 yield kept
 
@@ -109,14 +110,14 @@ def names_beside(place: Path, id: str, trees: Sequence[Path]) -> Iterator[tuple[
     folders = () if project is None else belongings(project, id)
     for tree in trees:
         for folder in folders:
-            for name, _ in files_below(f"{tree}{folder}"):
-                if not is_temporary(name):
-                    yield Path(name), Path(name.removeprefix(str(tree)))
+            for entry in files_below(f"{tree}{folder}"):
+                if not is_temporary(entry.name):
+                    yield Path(entry.path), Path(entry.path.removeprefix(str(tree)))
 
 
 def is_temporary(name: str) -> bool:
     """Return whether the name of a file in the vault has a prefix in `TEMPORARY`."""
-    return os.path.basename(name).startswith(TEMPORARY)  # noqa: PTH119
+    return name.startswith(TEMPORARY)
 
 
 def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
@@ -128,21 +129,3 @@ def _kept_file(tree: Path, path: Path, home: Path) -> ChatFile | None:
 
 def _is_superseded(there: ChatFile, kept: ChatFile) -> bool:
     return is_superseded(kept.path, (kept.size, kept.mtime_ns), there.path, (there.size, there.mtime_ns))
-
-
-def files_below(folder: str) -> Iterator[tuple[str, int]]:
-    """Yield every file under a folder, with its inode. Never raises.
-
-    This is a generator because there may be 10,000 files.
-    """
-    folders = [folder]
-    while folders:
-        try:
-            with os.scandir(folders.pop()) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
-                    else:
-                        yield entry.path, entry.inode()
-        except OSError:
-            continue

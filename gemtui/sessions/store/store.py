@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from gemtui.errors import NotASession, SessionTooLarge
-from gemtui.files import open_folder
+from gemtui.files import open_folder, stat_if_possible, stat_if_present
 from gemtui.sessions.store.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
 
@@ -270,11 +270,8 @@ def place_of(path: Path, home: Path) -> ChatFile | None:
     missing file.
     """
     named = name_of(path, home)
-    try:
-        info = path.lstat()
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    if named is None or not stat.S_ISREG(info.st_mode):
+    info = stat_if_present(path)
+    if named is None or info is None or not stat.S_ISREG(info.st_mode):
         return None
     return _chat_file(str(path), *named, info)
 
@@ -284,11 +281,8 @@ def file_anywhere(path: Path) -> ChatFile | None:
 
     Returns None if the path is not a regular file.
     """
-    try:
-        info = path.stat()
-    except (OSError, ValueError):
-        return None
-    if not stat.S_ISREG(info.st_mode):
+    info = stat_if_possible(path, follow=True)
+    if info is None or not stat.S_ISREG(info.st_mode):
         return None
     return _chat_file(str(path), "", SessionKind.MAIN, "", None, info)
 

@@ -25,6 +25,7 @@ from typing import Literal
 
 from watchfiles import Change, awatch
 
+from gemtui.files import stat_if_possible
 from gemtui.sessions.store.store import Store, name_of
 
 _NETWORK = frozenset(
@@ -243,11 +244,8 @@ def _nearest(path: Path) -> Path:
 
 def _identity(path: Path) -> tuple[int, ...]:
     """Return (device, inode, size, modification time) of a path; () if it is missing."""
-    try:
-        info = path.stat()
-    except OSError:
-        return ()
-    return info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns
+    info = stat_if_possible(path, follow=True)
+    return () if info is None else (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns)
 
 
 def _why_not(error: Exception, tmp: Path) -> str:

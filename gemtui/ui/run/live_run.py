@@ -13,7 +13,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -28,6 +27,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import meaningful_lines, stderr_end
 from gemtui.agent.prompt_queue import QueueState, load_queue, with_messages
 from gemtui.agent.run_folder import Exit
+from gemtui.files import size_of
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.runs.changed_files import FileStates, FileTracker, Span
 from gemtui.runs.folder_state import MOST, seen_files
@@ -467,7 +467,7 @@ class LiveRun:
         """
         path, size = self.run.folder.stderr, 0
         while True:
-            now = _size(path)
+            now = size_of(path)
             if now != size:
                 said = await asyncio.to_thread(stderr_end, path)
                 self.stderr, self.retry = meaningful_lines(said), retry_words(said[size - now :])
@@ -575,12 +575,6 @@ class LiveRun:
         if self.alive:
             self.stage = Stage.STOPPING if self.stage is Stage.RUNNING else Stage.KILLING
             self.run.abort()
-
-
-def _size(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_size
-    return 0
 
 
 _ENDS = {
