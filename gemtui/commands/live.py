@@ -10,14 +10,14 @@ from typing import Any
 from msgspec import Struct
 
 from gemtui.commands.output import columns, json_to_stdout, lines_to_stdout, note
-from gemtui.commands.session_choice import index_of_user
+from gemtui.commands.session_choice import index_of_user, marks_of_user
 from gemtui.extension.live import LiveFolder, LiveSession, LiveState
 from gemtui.extension.status import HookState, extension_state
 from gemtui.runs.ending import RunState
 from gemtui.runs.listing import list_runs, runs_dir
 from gemtui.sessions.catalog.index import read_store
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary, iso
+from gemtui.sessions.catalog.summary import Flag, Summary, iso, named
 from gemtui.text import Clean, clean_line, ellipsis, relative
 
 _HEAD = ("STATE", "SINCE", "PROJECT", "SESSION", "ASKS")
@@ -68,7 +68,9 @@ def list_live_sessions(project: Path | None, *, as_json: bool) -> int:
         sessions = [stored[each.session].to_dict() for each in live if each.session in stored]
         json_to_stdout({"home": str(home), "sessions": sessions, "live": [each.to_dict() for each in live]})
     else:
-        rows = [tuple(_row(each, stored, datetime.now(UTC))) for each in live]
+        marks = marks_of_user()
+        titles = {id: named(session, marks).title for id, session in stored.items()}
+        rows = [tuple(_row(each, titles, datetime.now(UTC))) for each in live]
         lines_to_stdout(columns([_HEAD, *rows] if rows else []))
     state = extension_state().state
     if state is not HookState.READY:
@@ -110,15 +112,15 @@ def _concerns(live: _Live, project: Path | None, stored: Mapping[str, Summary]) 
     return project is None or live.session in stored or inside
 
 
-def _row(live: _Live, stored: Mapping[str, Summary], now: datetime) -> Iterator[Clean]:
+def _row(live: _Live, titles: Mapping[str, str], now: datetime) -> Iterator[Clean]:
     """Yield the cells of a row; all but the last are cut to the width of their column."""
-    summary = stored.get(live.session)
+    title = titles.get(live.session)
     question = None if live.reported is None else live.reported.question
     front = (
         live.state.value,
         relative(live.since, now),
         PurePath(live.project).name if live.project else "?",
-        live.session[:8] if summary is None else f"{live.session[:8]} {summary.title}",
+        live.session[:8] if title is None else f"{live.session[:8]} {title}",
     )
     for cell, width in zip(map(clean_line, front), _WIDEST, strict=True):
         yield ellipsis(cell, width)

@@ -34,7 +34,7 @@ from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import Unsure
 from gemtui.sessions.catalog.query import Field, Query, is_of_sessions, parse_query
 from gemtui.sessions.catalog.selection import listed_sessions, newest_files_first
-from gemtui.sessions.catalog.summary import Summary, iso
+from gemtui.sessions.catalog.summary import Summary, iso, named
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative
 
 _WHO = 10
@@ -269,8 +269,7 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
     marks = marks_of_user()
     short = short_ids(ids, [group.session.id for group in results.groups])
     for group in results.groups:
-        mark = marks.get(group.session.id)
-        head = _head(group, None if mark is None else mark.name, short, now)
+        head = _head(group, named(group.session, marks).title, short, now)
         yield head if width is None else ellipsis(head, width)
         for hit in group.hits:
             room = {} if width is None else {"width": max(20, width - _WHO - 4)}
@@ -279,10 +278,9 @@ def _lines(search: Search, results: Results, ids: Collection[str]) -> Iterator[C
             yield Clean(f"  {who:<{_WHO}}  {line.text if width is None else _marked(line)}")
 
 
-def _head(group: SessionHits, name: str | None, ids: dict[str, str], now: datetime) -> Clean:
+def _head(group: SessionHits, title: str, ids: dict[str, str], now: datetime) -> Clean:
     session = group.session
     project = Path(session.project).name if session.project else session.project_key
-    title = name or session.title
     words = (ids.get(session.id, session.id), relative(session.when, now), project, title)
     left_out = group.count - len(group.hits)
     more = f"  (+{counted(left_out, 'hit')})" if left_out else ""

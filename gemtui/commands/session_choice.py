@@ -16,7 +16,7 @@ from gemtui.errors import MarksUnreadable, SessionAmbiguous, SessionNotFound
 from gemtui.marks import Mark, Marks
 from gemtui.paths import cache_dir, folder_here, gemini_home
 from gemtui.sessions.catalog.index import Index, find_session
-from gemtui.sessions.catalog.summary import Summary, id_start
+from gemtui.sessions.catalog.summary import Summary, id_start, named
 from gemtui.text import clean_line, relative
 
 _CANDIDATES = 20
@@ -71,10 +71,10 @@ def _note(error: Exception, sessions: Iterable[Summary], *, among: Iterable[str]
 
     The candidates are the sessions whose id or file name is in `among`.
     """
-    now, named = datetime.now(UTC), set(among)
-    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in named]
+    now, wanted, marks = datetime.now(UTC), set(among), marks_of_user()
+    found = [(name, each) for each in sessions for name in (each.id, each.name) if name in wanted]
     for name, each in found[:_CANDIDATES]:
-        error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {each.title}"))
+        error.add_note(clean_line(f"{name}  {relative(each.when, now)}  {named(each, marks).title}"))
     if len(found) > _CANDIDATES:
         error.add_note(f"and {len(found) - _CANDIDATES} more")
 

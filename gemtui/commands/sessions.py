@@ -27,7 +27,7 @@ from gemtui.sessions.catalog.cache import SessionLine
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.newest import NewestSessions, Unsure
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, title_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, cells, clean_line, ellipsis, relative
 
@@ -331,7 +331,7 @@ def _row(session: Summary, mark: Mark, ids: dict[str, str], now: datetime) -> tu
         str(session.failed_calls),
         "?" if tokens is None else str(tokens),
         ellipsis(clean_line(_project_name(session)), _PROJECT_WIDTH),
-        mark.name or session.title,
+        title_of(session, mark.name),
     )
 
 

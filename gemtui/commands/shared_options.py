@@ -131,10 +131,12 @@ def existing_folder_here() -> Path:
 
 def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete a session's id, or a file if no id matches."""
-    from gemtui.errors import GemtuiError
+    from gemtui.errors import GemtuiError, MarksUnreadable
+    from gemtui.marks import Mark, Marks
     from gemtui.paths import cache_dir, gemini_home
     from gemtui.sessions.catalog.index import Index
     from gemtui.sessions.catalog.selection import LATEST, listed_sessions
+    from gemtui.sessions.catalog.summary import named
     from gemtui.text import clean_line
 
     offered: list[tuple[str, str]] = []
@@ -143,7 +145,12 @@ def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
             snapshot = index.quick(project=None, limit=_COMPLETED)
         sessions = listed_sessions(snapshot, project=None, hidden=False)
         offered = [(LATEST, "the newest session")]
-        offered += [(each.id, clean_line(each.title)) for each in sessions if _PLAIN_ID.fullmatch(each.id)]
+        marks: dict[str, Mark] = {}
+        with suppress(MarksUnreadable):
+            marks = Marks().all()
+        offered += [
+            (each.id, clean_line(named(each, marks).title)) for each in sessions if _PLAIN_ID.fullmatch(each.id)
+        ]
     return completions(offered, incomplete) or [CompletionItem(incomplete, type="file")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from gemtui.agent.run_folder import RunFolder
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note, progress, require_yes
-from gemtui.commands.session_choice import index_of_user, session_named
+from gemtui.commands.session_choice import index_of_user, marks_of_user, session_named
 from gemtui.commands.shared_options import Moment, by_default, completions, json_option, project_option, yes_option
 from gemtui.errors import SessionNotFound
 from gemtui.extension.status import INSTALL, HookState, extension_state
@@ -34,11 +34,12 @@ from gemtui.kept.restoring import Restored, restore_from_run
 from gemtui.kept.restoring import restore_from_vault as put_back
 from gemtui.kept.run_copies import backup_of, last_copies
 from gemtui.kept.vault import keep_all, switch_off, turn_on
+from gemtui.marks import Mark
 from gemtui.paths import gemini_home
 from gemtui.runs.listing import find_run, runs_dir
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import read_store
-from gemtui.sessions.catalog.summary import Flag, Summary, id_start, iso
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start, iso, named
 from gemtui.text import clean_line, counted, ellipsis, relative, short_path, size
 
 _TOLD = 20
@@ -150,7 +151,8 @@ def prune(before: datetime | None, project: Path | None, yes: bool, as_json: boo
         replaced_files(gemini_home(), project=project, before=before),
     )
     if found.names and not yes:
-        lines = _named("", [_about(each, datetime.now(UTC)) for each in found.sessions])
+        now, marks = datetime.now(UTC), marks_of_user()
+        lines = _headed("", [_about(each, marks, now) for each in found.sessions])
         require_yes((clean_line(line) for _, line in lines), f"Permanently delete {found}?")
     freed = delete_from_vault(found)
     if as_json:
@@ -175,6 +177,7 @@ def _status() -> VaultStatus:
 
 
 def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
+    marks = marks_of_user()
     if found.contents.on or found.contents.files:
         yield from found.rows()
     else:
@@ -182,18 +185,19 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
     if found.contents.on and not found.hook:
         yield "", f"to save after every turn, install the extension: {INSTALL}"
     kept = [
-        f"{_about(each, now)}{': damaged in its place' if is_damaged_in_store(each) else ''}" for each in found.kept
+        f"{_about(each, marks, now)}{': damaged in its place' if is_damaged_in_store(each) else ''}"
+        for each in found.kept
     ]
-    yield from _named("kept", kept or [_NOTHING])
-    words = [f"{_about(hit.session, now)}: {hit.words()}" for hit in found.listed]
+    yield from _headed("kept", kept or [_NOTHING])
+    words = [f"{_about(hit.session, marks, now)}: {hit.words()}" for hit in found.listed]
     if others := len(found.hits) - len(words):
         words.append(f"{counted(others, 'more file')}: empty sessions, copies, and leftovers of resuming")
-    yield from _named("next", words or ["Gemini CLI would delete nothing at its next start"])
+    yield from _headed("next", words or ["Gemini CLI would delete nothing at its next start"])
     if found.hits:
         yield "", "Gemini CLI will delete these when it next starts in their projects;"
     if found.first is not None:
         session, when = found.first
-        yield "then", f"{_about(session, now)}: {deletion_date_text(when)};"
+        yield "then", f"{_about(session, marks, now)}: {deletion_date_text(when)};"
     if found.hits or found.first is not None:
         yield ("", f"to prevent that, set {SETTING} = false in {short_path(gemini_home())}/settings.json")
 
@@ -201,7 +205,7 @@ def _rows(found: VaultStatus, now: datetime) -> Iterator[tuple[str, str]]:
 _NOTHING = "no sessions that Gemini CLI has deleted"
 
 
-def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _headed(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield a row for each line: `name` in the first row only, and the line.
 
     If there are too many lines, the last row only says how many more there are.
@@ -212,8 +216,8 @@ def _named(name: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(lines) - _TOLD:,} more (--json has all)"
 
 
-def _about(session: Summary, now: datetime) -> str:
-    title = ellipsis(clean_line(session.title), _TITLE)
+def _about(session: Summary, marks: Mapping[str, Mark], now: datetime) -> str:
+    title = ellipsis(clean_line(named(session, marks).title), _TITLE)
     return f"{clean_line(id_start(session.id))}  {relative(session.when, now):>3}  {title}"
 
 

@@ -20,7 +20,7 @@ from textual.worker import WorkerFailed
 
 from gemtui.config import Config, keep_setting
 from gemtui.paths import config_file
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import clean_line, short_path
 from gemtui.ui.draw.theme import THEMES, readable_selection, with_lines
 from gemtui.ui.kit.app_base import AppBase, Start
@@ -38,7 +38,6 @@ from gemtui.ui.kit.signals import ExitSignals, JobControl, cancel_alarm, exit_im
 from gemtui.ui.kit.textual_fixes import apply_fixes
 from gemtui.ui.policy.mode import PolicyMode
 from gemtui.ui.run.mode import RunMode
-from gemtui.ui.sessions.marks import named
 from gemtui.ui.sessions.screen import SessionsScreen
 
 

@@ -36,6 +36,8 @@ def test_what_hooks_tell(store: Path, gemtui: Gemtui) -> None:
         assert "Write a haiku file" in first
         assert first.endswith("Tool Confirm Write: w.txt requires editing")
         assert second.startswith("working")
+        gemtui("mark", HAIKU, "--name", "My haiku")
+        assert "My haiku" in gemtui("sessions", "--live").out
 
 
 def test_only_those_of_a_project(store: Path, gemtui: Gemtui) -> None:

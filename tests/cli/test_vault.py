@@ -52,6 +52,10 @@ def test_it_says_that_it_is_off_and_what_the_cli_removes_next(gemtui: Gemtui, ch
     lines = gemtui("vault").out.splitlines()
     assert lines[0] == "vault     off: turn it on with gemtui vault on"
     assert not vault_dir().exists()
+    gemtui("mark", uuid(1), "--name", "Lost and found")
+    named = gemtui("vault").out
+    assert "Lost and found" in named
+    assert "Where is it?" not in named
     status = gemtui("vault", "status", "--json").json
     fits(status, STATUS)
     assert not status["vault"]["on"]

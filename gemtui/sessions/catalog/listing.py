@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from gemtui.moments import period
 from gemtui.sessions.catalog.query import Field, Narrowed, can_tell, fits, parse_query
-from gemtui.sessions.catalog.summary import Summary, project_group
+from gemtui.sessions.catalog.summary import Summary, project_group, title_of
 from gemtui.sessions.store.projects import ProjectFolders, is_hash
 from gemtui.sessions.store.store import SessionKind
 from gemtui.text import Clean, clean, clean_line, composed, either_form, short_path
@@ -290,7 +290,7 @@ class ListEntry:
         self.archived = mark is not None and mark.archived
         self.hidden = summary.hidden or self.archived
         title = clean_line(summary.title)
-        self.title = title if mark is None or mark.name is None else clean_line(mark.name)
+        self.title = clean_line(title_of(summary, None if mark is None else mark.name))
         self.tags = () if mark is None else tuple(clean_line(f"#{tag}") for tag in mark.tags)
         self.project = project
         self.models = tuple(short_model(model) for model in summary.models)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from gemtui.sessions.store.projects import repository_of
 from gemtui.sessions.store.store import SessionKind
 from gemtui.transcript.model import Usage
+
+if TYPE_CHECKING:
+    from gemtui.marks import Mark
 
 
 class Flag(StrEnum):
@@ -205,6 +209,24 @@ def id_start(id: str) -> str:
     alike. So such an id is returned whole.
     """
     return id if id.startswith("session-") else id[:8]
+
+
+def title_of(session: Summary, name: str | None) -> str:
+    """Return the title to show for a session: the user's name for it, or else its own title.
+
+    `name`: None if the user has not named the session.
+    """
+    return session.title if name is None else name
+
+
+def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
+    """Return a session's summary with `title_of` as its title.
+
+    `marks`: the user's marks on sessions, by session id.
+    """
+    mark = marks.get(session.id)
+    name = None if mark is None else mark.name
+    return session if name is None else replace(session, title=title_of(session, name))
 
 
 def project_group(session: Summary) -> str:

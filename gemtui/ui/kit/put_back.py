@@ -15,7 +15,7 @@ from gemtui.agent.run_folder import RunFolder
 from gemtui.kept.cleanup import retention
 from gemtui.kept.restoring import Restored, restore_from_run, restore_from_vault
 from gemtui.kept.run_copies import LastCopy, copy_title, last_copies
-from gemtui.sessions.catalog.summary import Flag, Summary, id_start
+from gemtui.sessions.catalog.summary import Flag, Summary, id_start, title_of
 from gemtui.text import Clean, clean_line, counted, ellipsis, size
 from gemtui.transcript.model import excerpt
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen, confirm
@@ -75,7 +75,7 @@ async def put_back(app: AppBase, session: Summary, question: str) -> Summary | N
         clean_line("Gemini CLI can then list and resume it. No other conversation is overwritten."),
         clean_line("If Gemini CLI would soon delete it again, its date is set to today."),
     ]
-    title = clean_line(session.title)
+    title = clean_line(title_of(session, app.name_of(session.id)))
     if await confirm(app, clean_line(question), title, lines, yes="Restore", no="No"):
         return await _put_back(app, session)
     return None

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.extension.live import LiveSession
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import Clean, clean, clean_line, counted, short_path, size
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
@@ -22,7 +22,6 @@ from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.messages import CopyRequested
 from gemtui.ui.sessions.live import STATE_WORDS
-from gemtui.ui.sessions.marks import named
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark

@@ -21,7 +21,7 @@ from gemtui.files import resolved, write_new, write_whole
 from gemtui.paths import current_folder
 from gemtui.redact.redactor import Replaced
 from gemtui.sessions.catalog.redacted import redact, redacted_summary, replaced_in
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import Clean, clean_line, counted, file_name, short_path, visible_line
 from gemtui.ui.draw.lines import own
@@ -30,7 +30,6 @@ from gemtui.ui.kit.dialogs import FieldScreen, file_name_problem, free_name, new
 from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.text_view import show_text
-from gemtui.ui.sessions.marks import named
 
 if TYPE_CHECKING:
     from gemtui.marks import Mark

@@ -21,7 +21,7 @@ from textual.css.query import NoMatches
 from gemtui.marks import Mark
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.selection import sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.sessions.store.projects import folder_names
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.sessions.written_files import RecordedWrite, change_of, recorded_writes, writes_by_file, wrote_first
@@ -40,7 +40,6 @@ from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import BesideScreen, RowList, SteeredRows
 from gemtui.ui.kit.screens import FullScreen
 from gemtui.ui.kit.text_view import LineView
-from gemtui.ui.sessions.marks import named
 from gemtui.ui.sessions.scoped_screen import SPANS, ScreenState, SearchedScreen, scope_parts, since
 from gemtui.ui.transcript.card import state_of
 from gemtui.ui.transcript.diff import change_counts, draw_diff
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from gemtui.marks import Mark
-    from gemtui.sessions.catalog.summary import Summary
+    from gemtui.sessions.catalog.summary import Summary, named
 
 
 RowT = TypeVar("RowT")

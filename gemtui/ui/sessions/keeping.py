@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import clean_line
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.screens import background, dialog
-from gemtui.ui.sessions.marks import named
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 
 _AGAIN = 360

@@ -13,7 +13,7 @@ from textual.content import Content
 
 from gemtui.config import Ring
 from gemtui.extension.live import LiveQuestion, LiveSession, LiveState
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import Clean, clean_line, visible, visible_line
 from gemtui.ui.draw.lines import BLANK, Line, Piece, own, wrap
 from gemtui.ui.draw.text_rows import text_rows
@@ -24,7 +24,6 @@ from gemtui.ui.kit.screens import FullScreen, background, dialog
 from gemtui.ui.kit.text_view import DetailView
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live import project_name
-from gemtui.ui.sessions.marks import named
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
 from gemtui.ui.transcript.diff import draw_diff

@@ -19,10 +19,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from msgspec.structs import replace
-
 from gemtui.errors import GemtuiError, MarksUnreadable
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import Clean, clean_line, ellipsis
 from gemtui.ui.kit.keys import BY_ID
 
@@ -67,15 +65,6 @@ def complete_tag(text: str, tags: Callable[[], Sequence[Clean]], *, sign: str = 
         return None
     found = next((tag for tag in tags() if tag.startswith(begun)), None)
     return None if found is None else text + found[len(begun) :]
-
-
-def named(session: Summary, marks: Mapping[str, Mark]) -> Summary:
-    """Return a copy of a session's summary, titled with the name the user gave it.
-
-    If the user hasn't named the session, the summary is returned unchanged.
-    """
-    mark = marks.get(session.id)
-    return session if mark is None or mark.name is None else replace(session, title=mark.name)
 
 
 class Marking:

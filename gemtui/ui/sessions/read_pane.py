@@ -22,7 +22,7 @@ from textual.widget import Widget
 
 from gemtui.errors import GemtuiError, SessionTooLarge
 from gemtui.extension.live import LiveState
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.read.conversation import dropped_counts, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.store.store import Problem, SessionKind
@@ -38,7 +38,7 @@ from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import DroppedRequested
 from gemtui.ui.kit.notice import NoticePane
 from gemtui.ui.sessions.live import STATE_WORDS, state_words
-from gemtui.ui.sessions.marks import NO_MARKS, named
+from gemtui.ui.sessions.marks import NO_MARKS
 from gemtui.ui.sessions.row import IN_FLIGHT
 from gemtui.ui.transcript.cursor import Cursor, place_of_call, place_of_message
 from gemtui.ui.transcript.view import TranscriptView

@@ -17,6 +17,7 @@ from gemtui.config import Config, Scope
 from gemtui.files import is_folder
 from gemtui.paths import marks_file, typed_path
 from gemtui.sessions.catalog.catalog import Snapshot
+from gemtui.sessions.catalog.summary import named
 from gemtui.sessions.store.store import StoreState
 from gemtui.text import Clean, clean_line, counted, short_path
 from gemtui.ui.draw.lines import fit_end, own
@@ -30,7 +31,7 @@ from gemtui.ui.sessions.keeping import SessionKeeping
 from gemtui.ui.sessions.list import SessionList
 from gemtui.ui.sessions.list_pane import SessionPane
 from gemtui.ui.sessions.live_sessions import LiveSessions
-from gemtui.ui.sessions.marks import MarksFeed, named
+from gemtui.ui.sessions.marks import MarksFeed
 from gemtui.ui.sessions.pane_base import Navigation, SessionsPane, UndoStack
 from gemtui.ui.sessions.read_pane import ReadPane
 from gemtui.ui.sessions.searching import SessionSearch, WrittenFiles

@@ -27,7 +27,7 @@ from gemtui.search.search import NO_MARKS, Search
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.query import Field, Query, parse_query, query_completions
 from gemtui.sessions.catalog.selection import listed_sessions
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, named
 from gemtui.text import Clean, clean_line, counted, relative
 from gemtui.ui.draw.lines import Piece, Pieces, cut, own, two_ended, width_of
 from gemtui.ui.draw.theme import Look, Role
@@ -37,7 +37,7 @@ from gemtui.ui.kit.key_table import Where
 from gemtui.ui.kit.keys import bindings
 from gemtui.ui.kit.reading import Reading
 from gemtui.ui.kit.row_list import RowList, SteeredRows
-from gemtui.ui.sessions.marks import named, tags_in_use
+from gemtui.ui.sessions.marks import tags_in_use
 from gemtui.ui.sessions.scoped_screen import ScreenState, SearchedScreen, scope_parts
 
 if TYPE_CHECKING:

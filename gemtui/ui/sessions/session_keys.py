@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from gemtui.extension.live import GONE, LiveState
 from gemtui.paths import current_folder
-from gemtui.sessions.catalog.summary import Flag, Summary
+from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.store.store import Problem, SessionKind
 from gemtui.text import clean_line
 from gemtui.ui.kit.keys import BY_ID
 from gemtui.ui.kit.messages import ContinueRequested, NewRunRequested
 from gemtui.ui.kit.screens import background, dialog
 from gemtui.ui.sessions.live_sessions import LiveSessions
-from gemtui.ui.sessions.marks import Marking, named, tags_in_use
+from gemtui.ui.sessions.marks import Marking, tags_in_use
 from gemtui.ui.sessions.pane_base import SessionsPane, SessionsPart
 from gemtui.ui.sessions.store_feed import SETTLE
 from gemtui.ui.undo.checkpoint_marks import CheckpointedSessions, prompt_at

@@ -19,7 +19,7 @@ from gemtui.extension.status import HookState, extension_state
 from gemtui.kept.contents import STOP, VaultStatus, deletion_date_text, vault_status
 from gemtui.kept.vault import switch_off, turn_on
 from gemtui.sessions.catalog.catalog import Snapshot
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, title_of
 from gemtui.text import Clean, clean_line, counted, ellipsis, relative, short_path
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import glyphs_of
@@ -69,16 +69,20 @@ async def _ask_for_it(app: AppBase, found: VaultStatus) -> bool | None:
     lines += [Clean(""), clean_line(f"The vault is in {short_path(found.contents.folder)}.")]
     if found.listed:
         lines += [Clean(""), clean_line(f"Gemini CLI will delete these next ({STOP}):")]
-        lines += [clean_line(line) for line in _hit_lines(found, app.clock())]
+        lines += [clean_line(line) for line in _hit_lines(app, found)]
     about = clean_line("The vault is off, so sessions that Gemini CLI deletes are lost.")
     question = clean_line("Keep all sessions?")
     sure = await confirm(app, question, about, lines, yes="Turn on", no="No")
     return await _switch_on(app) if sure else None
 
 
-def _hit_lines(found: VaultStatus, now: datetime) -> Iterator[str]:
+def _title(app: AppBase, session: Summary) -> str:
+    return title_of(session, app.name_of(session.id))
+
+
+def _hit_lines(app: AppBase, found: VaultStatus) -> Iterator[str]:
     for hit in found.listed[:_MOST]:
-        yield f"{relative(hit.session.when, now):>4}  {hit.session.title}: {hit.words()}"
+        yield f"{relative(hit.session.when, app.clock()):>4}  {_title(app, hit.session)}: {hit.words()}"
 
 
 async def _switch_on(app: AppBase) -> bool | None:
@@ -121,7 +125,7 @@ class VaultScreen(DialogScreen[Summary | str]):
                 yield fact("next", words)
             elif self._found.first is not None:
                 session, when = self._found.first
-                words = clean_line(f"{session.title}, {deletion_date_text(when)}; {STOP}")
+                words = clean_line(f"{_title(self.gemtui, session)}, {deletion_date_text(when)}; {STOP}")
                 yield fact("next", words)
             if self._rows:
                 yield OptionList(*(Option(self._row(*row)) for row in self._rows))
@@ -129,7 +133,7 @@ class VaultScreen(DialogScreen[Summary | str]):
     def _row(self, what: str, session: Summary, why: str) -> Content:
         age = relative(session.when, self._now)
         cut = glyphs_of(self.app).ellipsis
-        title = ellipsis(clean_line(session.title), _TITLE if why else 2 * _TITLE, mark=cut)
+        title = ellipsis(clean_line(_title(self.gemtui, session)), _TITLE if why else 2 * _TITLE, mark=cut)
         return Content.assemble((f"{what:<5}{age:>4}  ", "dim"), title, (f"  {why}", "dim"))
 
     @on(OptionList.OptionSelected)

@@ -26,7 +26,7 @@ from gemtui.runs.call_history import ScanStep, recorded_calls
 from gemtui.sessions.catalog.catalog import Snapshot
 from gemtui.sessions.catalog.index import Index, read_store
 from gemtui.sessions.catalog.selection import sessions_with_calls
-from gemtui.sessions.catalog.summary import Summary
+from gemtui.sessions.catalog.summary import Summary, title_of
 from gemtui.sessions.store.store import Problem
 from gemtui.text import Clean, clean_line, short_path
 from gemtui.ui.kit.dialogs import Choice, ChooseScreen
@@ -129,8 +129,7 @@ class CallHistory:
         return [self._named(each) for each in sessions if each.tool_calls and not each.hidden]
 
     def _named(self, session: Summary) -> Summary:
-        name = self._name_of(session.id)
-        return session if name is None else msgspec.structs.replace(session, title=name)
+        return msgspec.structs.replace(session, title=title_of(session, self._name_of(session.id)))
 
     def initial_scope(self, project: Path | None) -> CallScope:
         """Return the initial scope: the project's calls or, if it has none, all calls."""
