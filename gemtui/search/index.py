@@ -9,7 +9,6 @@ names documents that are missing. Documents that the list doesn't name are never
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -247,7 +246,7 @@ def _recreated(folder: Path) -> tuple[FileList, TextIndex]:
     for entry in folder.iterdir():
         if entry.name != _LOCK:
             _remove(entry)
-    name = f"{_WORDS}{secrets.token_hex(4)}"
+    name = f"{_WORDS}{os.urandom(4).hex()}"
     (folder / name).mkdir(mode=0o700)
     text = TextIndex(folder / name, new=True)
     return FileList.create(list_file(folder), name), text

@@ -397,6 +397,7 @@ def results_of(found: Matches, ask: SearchRequest, *, scope: SearchScope, comple
     `Results`.
     """
     best, following = _page(found, ask)
+    scope.prepare([match.source.files[match.found.file] for match in best])
     hits: dict[str, list[Hit]] = {}
     for rank, match in enumerate(best):
         hit = _hit(match, scope, rank)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -56,6 +56,9 @@ class SearchScope(Protocol):
         number, and the remaining files, newest first. A file whose indexed version is outdated must
         be read.
         """
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Read the summaries of these files together, which is faster than one by one."""
 
     def file(self, name: str) -> Summary:
         """Return the summary of the file with this path."""
@@ -112,6 +115,9 @@ class SnapshotScope:
             else:
                 known.update(dict.fromkeys(row.numbers, name))
         return known, unread
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Do nothing, because all summaries are known."""
 
     def file(self, name: str) -> Summary:
         """Return the summary of the file with this path."""
@@ -170,17 +176,15 @@ class StoreScope:
     def __init__(self, index: Index, rows: Mapping[str, IndexedFile], project: Path | None) -> None:
         self._index = index
         self._rows = rows
-        checkpoint = SessionKind.CHECKPOINT
-        self._places = {file.name: file for file in index.files() if file.kind is not checkpoint}
-        self._sessions: dict[str, str] = {}
-        self._unread: list[ChatFile] = []
-        for (name, file), stamp in zip(self._places.items(), map(stamp_of, self._places.values()), strict=True):
-            row = rows.get(name)
-            if row is not None:
-                self._sessions[name] = row.session
-            if row is None or row.stamp != stamp:
-                self._unread.append(file)
-        if sum(file.size for file in self._unread) > _MOST_UNREAD:
+        files = [file for file in index.files() if file.kind is not SessionKind.CHECKPOINT]
+        self._places = {file.name: file for file in files}
+        known = list(map(rows.get, self._places))
+        self._sessions = {name: row.session for name, row in zip(self._places, known, strict=True) if row is not None}
+        stamps = map(stamp_of, files)
+        self._unread = [
+            file for file, row, stamp in zip(files, known, stamps, strict=True) if row is None or row.stamp != stamp
+        ]
+        if sum([file.size for file in self._unread]) > _MOST_UNREAD:
             raise Unsure
         self._read: dict[str, Summary] = {}
         self._take(self._unread)
@@ -200,8 +204,12 @@ class StoreScope:
         unread = [each for each in {*self._unread, *lost} if each.name in self._wanted]
         unread.sort(key=lambda each: (-each.mtime_ns, each.name))
         known = self._wanted.difference([file.name for file in unread])
-        numbers = [(rows[name].numbers, name) for name in known]
-        return {number: name for some, name in numbers for number in some}, unread
+        return {number: name for name in known for number in rows[name].numbers}, unread
+
+    def prepare(self, names: Iterable[str]) -> None:
+        """Read the summaries of these files, and of the sessions that called them, together."""
+        wanted = {each for name in names for each in (name, *self._askers(name))}
+        self._take([self._places[name] for name in wanted - self._read.keys()])
 
     def file(self, name: str) -> Summary:
         """Return the summary of the file with this path."""
@@ -247,9 +255,9 @@ class StoreScope:
         parents = {file.parent for file in self._places.values() if file.parent}
         ids = {session_of(SessionKind.MAIN, id): id for id in parents}
         found: dict[str, list[str]] = {}
-        for name in self._wanted:
-            if (id := ids.get(self._sessions.get(name, ""))) is not None:
-                found.setdefault(id, []).append(name)
+        for name, session in self._sessions.items():
+            if session in ids and name in self._wanted:
+                found.setdefault(ids[session], []).append(name)
         return found
 
     def _take(self, files: Sequence[ChatFile]) -> None:

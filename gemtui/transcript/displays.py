@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import orjson
 from msgspec.structs import replace
 
-from gemtui.transcript.diffs import hunks_of
 from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
@@ -254,6 +253,8 @@ def rebuilt_diff(path: str, *, old: str | None, new: str, is_new: bool) -> DiffD
     written, whose previous contents are unknown. In that case, `removed` is None unless the file is
     new. The replaced lines are numbered from 1, because their position in the file is unknown.
     """
+    from gemtui.transcript.diffs import hunks_of
+
     lines = tuple(hunks_of(old or "", new))
     name = _base_name(path)
     head = f"{_OWN_HEAD}{name}\tOriginal\n+++ {name}\tWritten\n"

@@ -8,8 +8,8 @@ arguments, so `unsealed` removes it when they are read.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +26,7 @@ _CHANGED = re.compile(r"\s*\[System\] Tool input parameters were modified by a h
 
 def new_seal() -> str:
     """Return a new random token for one run, which can't be guessed."""
-    return f"gemtui-{secrets.token_hex(16)}"
+    return f"gemtui-{os.urandom(16).hex()}"
 
 
 def sealed(tool: str, arguments: Mapping[str, Any], seal: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench import (
@@ -36,14 +37,25 @@ def main() -> None:
     """Run what was asked for; a row is printed as soon as it is known, beside what it was."""
     wanted = _parser().parse_args()
     wanted.parts = wanted.parts or [part for part in PARTS if part not in OPTED]
-    with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
+    with _folder(wanted.folder) as folder:
         print(f"{HEAD} recorded |\n| --- | ---: | --- | ---: | ---: | ---: | --- |", flush=True)
         before, measured = recorded(), []
-        for row in _rows(Path(folder), wanted):
+        for row in _rows(folder, wanted):
             measured.append(figures(row))
             print(f"{line(measured[-1])} {beside(measured[-1], before)} |", flush=True)
     if wanted.record:
         record(measured)
+
+
+@contextmanager
+def _folder(kept: Path | None) -> Iterator[Path]:
+    """The folder for stores: one that is kept, or else a temporary one."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    with tempfile.TemporaryDirectory(prefix="gemtui-bench-") as folder:
+        yield Path(folder)
 
 
 def _rows(folder: Path, wanted: argparse.Namespace) -> Iterator[Row]:
@@ -92,6 +104,11 @@ def _parser() -> argparse.ArgumentParser:
         type=lambda words: [int(word) for word in words.split(",")],
         default=[200, 2_000, 10_000],
         help="sizes of the stores, such as 200,2000",
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where stores are made, and used again by a later call; by default a temporary folder",
     )
     parser.add_argument("--size", type=int, default=20, help="megabytes of the large session")
     parser.add_argument(

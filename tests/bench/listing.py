@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.bench.make_store import make_store
+from tests.bench.make_store import store_in
 from tests.bench.measure import Cost, Row, medians
 from tests.bench.starting import environ
 
@@ -25,8 +25,7 @@ for project in os.scandir(sys.argv[1]):
 def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """All sessions and the newest ones; the floor is a program that only looks at the files."""
     for count in counts:
-        home = folder / f"list-{count}"
-        make_store(home, count)
+        home = store_in(folder, count)
         look = ("-c", LOOK, str(home / ".gemini" / "tmp"))
         commands = (look, LIST, (*LIST, "--limit", str(LIMIT)))
         _run(LIST, home)

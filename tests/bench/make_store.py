@@ -14,7 +14,7 @@ import random
 import shutil
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -226,6 +226,17 @@ def make_store(home: Path, sessions: int) -> int:
             path = as_object(path)
         total += path.stat().st_size
     return total
+
+
+def store_in(folder: Path, sessions: int, make: Callable[[Path, int], int] = make_store) -> Path:
+    """The home folder, in `folder`, of a store of so many sessions; it is made if it isn't there."""
+    home = folder / f"{make.__name__.removeprefix('make_')}-{sessions}"
+    if not home.exists():
+        begun = folder / "begun"
+        shutil.rmtree(begun, ignore_errors=True)
+        make(begun, sessions)
+        begun.rename(home)
+    return home
 
 
 def lay_out(home: Path) -> Path:

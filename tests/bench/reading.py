@@ -12,7 +12,7 @@ import orjson
 from gemtui.sessions.catalog.index import Index
 from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
-from tests.bench.make_store import make_session, make_store
+from tests.bench.make_store import make_session, store_in
 from tests.bench.measure import Cost, Row, alone, medians
 
 SESSIONS = ".gemini/tmp/*/chats/**/*.json*"
@@ -66,8 +66,8 @@ def read_bodies(path: Path) -> None:
 def stores(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """Summaries of whole stores, first and second start."""
     for count in counts:
-        home = folder / f"read-{count}"
-        size = make_store(home, count)
+        home = store_in(folder, count)
+        size = sum(path.stat().st_size for path in home.glob(SESSIONS))
         what = f"summaries of {count:,} sessions, {size / 1e6:,.0f} MB"
         runs = [_summaries(home) for _ in range(repeat)]
         read, parsed, first, second = medians(runs)

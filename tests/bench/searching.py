@@ -30,7 +30,7 @@ from gemtui.sessions.read.session_log import SessionLog
 from gemtui.text import counted
 from tests.bench import minimal
 from tests.bench.listing import LOOK
-from tests.bench.make_store import make_session
+from tests.bench.make_store import make_session, store_in
 from tests.bench.measure import Cost, Row, alone, medians, resident
 from tests.bench.reading import parse_lines, read_bytes
 from tests.bench.starting import at_rest, environ
@@ -70,8 +70,7 @@ def make_index(home: Path) -> None:
 def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """Stores of several sizes; one word of all stands in a single session."""
     for count in counts:
-        home = folder / f"search-{count}"
-        make_used_store(home, count)
+        home = store_in(folder, count, make_used_store)
         chats = next(home.glob(".gemini/tmp/*/chats"))
         small, large = (make_session(chats, size=each, seed=each) for each in (40_000, LARGE))
         _say(small, RARE)
@@ -86,7 +85,6 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
             snapshot = store.load(publish=lambda _: None, cancelled=lambda: False)
         yield from _command(home, name, repeat)
         yield from _in_the_app(home, snapshot, name)
-        shutil.rmtree(home)
 
 
 def _say(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from gemtui.policy.file.rule_codec import rules_to_toml
 from tests.bench import watched
 from tests.bench.editing import make_rules
-from tests.bench.make_store import make_session, make_store, more_records
+from tests.bench.make_store import make_session, more_records, store_in
 from tests.bench.measure import Cost, Row
 from tests.bench.starting import environ, fill_cache
 from tests.terminal import Terminal
@@ -59,7 +59,6 @@ def _rows(home: Path, do: _Do, repeat: int) -> Iterator[Row]:
         cost = Cost.middle([Cost(seconds=run[what], memory=0) for run in runs])
         what = f"longest stop of the event loop: {what}"
         yield Row(what=what, cost=cost, floor="a frame of 60 a second", least=FRAME)
-    shutil.rmtree(home, ignore_errors=True)
 
 
 def _run(home: Path, do: _Do) -> dict[str, float]:
@@ -82,7 +81,7 @@ def _run(home: Path, do: _Do) -> dict[str, float]:
 def _with_rules(folder: Path) -> Path:
     home = folder / "rules"
     policies = home / ".gemini" / "policies"
-    policies.mkdir(parents=True)
+    policies.mkdir(parents=True, exist_ok=True)
     (policies / "many.toml").write_text(rules_to_toml(make_rules(RULES)))
     return home
 
@@ -111,8 +110,7 @@ def _policy(app: _Watched, _home: Path) -> dict[str, float]:
 
 
 def _with_sessions(folder: Path, sessions: int) -> Path:
-    home = folder / "many"
-    make_store(home, sessions)
+    home = store_in(folder, sessions)
     fill_cache(home)
     return home
 

@@ -13,7 +13,7 @@ from gemtui.paths import gemini_home
 from gemtui.sessions.catalog.index import Index
 from gemtui.text import clean_line
 from tests.bench import minimal
-from tests.bench.make_store import make_store
+from tests.bench.make_store import store_in
 from tests.bench.measure import Cost, Row, medians, peak, resident
 from tests.terminal import Terminal
 
@@ -47,8 +47,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """
     _floor(folder)
     for count in counts:
-        place = folder / f"store-{count}"
-        make_store(place, count)
+        place = store_in(folder, count)
         text = _first_row(place)
         for cache in ("no cache", "cache"):
             costs, floors = [], []
@@ -69,8 +68,7 @@ def rows(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
 def resting(folder: Path, counts: list[int], repeat: int) -> Iterator[Row]:
     """The app's memory once the whole store is listed and nothing happens any more."""
     for count in counts:
-        place = folder / f"rest-{count}"
-        make_store(place, count)
+        place = store_in(folder, count)
         fill_cache(place)
         runs = [
             [at_rest(minimal.__name__, minimal.LINE, folder), at_rest("gemtui", f"{count:,}", place)]
