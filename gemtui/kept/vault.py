@@ -203,7 +203,8 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
 
     Returns False if the vault already has a link to this very file, and True otherwise. Links to
     different files with the same path are numbered. A link replaces an archived file if the new
-    file contains all of it; otherwise it gets the next number. Raises OSError.
+    file contains all of it and the archived one has just changed as well; otherwise it gets the
+    next number, because what has been safe for minutes must not depend on a link. Raises OSError.
     """
     for kept in _numbered(path):
         there = stat_if_present(kept)
@@ -217,6 +218,8 @@ def _link(path: Path, facts: os.stat_result) -> bool | None:
             there = kept.lstat()
         if os.path.samestat(there, facts):
             return False
+        if _is_quiet((there.st_size, there.st_mtime_ns)):
+            continue
         with _replacing():
             if begins_with(path, kept):
                 return True if replace_with_link(path, kept) else None
@@ -246,17 +249,19 @@ def _keep_apart(path: Path) -> None:
 def detach(path: Path) -> None:
     """Replace the vault's links to a file of the store with an independent copy.
 
-    Does nothing if there are no links, or if the disk is nearly full. Raises OSError.
+    Archived files that the copy contains are removed, too. Does nothing if there are no links, or
+    if the disk is nearly full. Raises OSError.
     """
     with suppress(FileNotFoundError):
         facts, copy = path.lstat(), in_tree(vault_dir() / COPIES, path)
-        shared = [name for name in _names(path) if os.path.samestat(name.lstat(), facts)]
+        names = _names(path)
+        shared = any(os.path.samestat(name.lstat(), facts) for name in names)
         if not shared or shutil.disk_usage(vault_dir()).free - facts.st_size < _ROOM:
             return
         with _replacing():
             _bring_up_to_date(path, facts)
-            for name in shared:
-                if copy.lstat().st_size == name.lstat().st_size and begins_with(copy, name):
+            for name in names:
+                if begins_with(copy, name):
                     flush(copy)
                     sync_folder(copy.parent)
                     name.unlink()

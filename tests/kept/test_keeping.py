@@ -286,6 +286,24 @@ def test_a_log_that_grows_again_is_linked_until_it_is_quiet(store: Path) -> None
     assert path.stat().st_nlink == 1
 
 
+def test_what_was_long_kept_does_not_depend_on_a_new_file_that_goes_on_from_it(store: Path) -> None:
+    path = quiet(session(store, uuid(1)))
+    keep(path)
+    before = path.read_bytes()
+    path.unlink()
+    path.write_bytes(before)
+    append(path, logs.user("late", "One more"))
+    keep_all(store)
+    path.write_bytes(b"")
+    keep_all(store)
+    assert before in kept(path)
+    path.write_bytes(before)
+    append(path, logs.user("late", "Another"))
+    quiet(path)
+    keep_all(store)
+    assert kept(path) == [path.read_bytes()]
+
+
 def test_a_disk_that_is_nearly_full_has_no_copies(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = quiet(session(store, uuid(1)))
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
