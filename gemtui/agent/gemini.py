@@ -27,19 +27,7 @@ from gemtui.agent.events import AgentEvent, ErrorSaid, Event
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import READ_PAUSE, NdjsonReader, last_words, tail
 from gemtui.agent.prompt_queue import PromptQueue
-from gemtui.agent.run_folder import (
-    KILLED,
-    SETTINGS_FILE,
-    Abort,
-    About,
-    Exit,
-    Limit,
-    Owner,
-    ProcessId,
-    Request,
-    RunFolder,
-    open_private,
-)
+from gemtui.agent.run_folder import KILLED, SETTINGS_FILE, Abort, About, Exit, Limit, Request, RunFolder, open_private
 from gemtui.agent.settings import settings_problems, settings_unread, system_settings
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.trust import folder_settings
@@ -115,7 +103,7 @@ class GeminiRun:
 
     def _signal_owner(self) -> None:
         owner = self.folder.owner()
-        if owner is not None and owner_lives(owner):
+        if owner is not None and process_tree.owner_lives(owner):
             with suppress(ProcessLookupError):
                 os.kill(owner.pid, signal.SIGTERM)
 
@@ -133,9 +121,9 @@ class GeminiRun:
         if self.folder.exit() is not None:
             return True
         if self._supervisor is None:
-            lives = is_supervised(self.folder)
+            lives = process_tree.is_supervised(self.folder)
         else:  # the guardian, which is the supervisor's parent
-            lives = self._supervisor.poll() is None or owner_lives(self.folder.owner())
+            lives = self._supervisor.poll() is None or process_tree.owner_lives(self.folder.owner())
         return lives or self.folder.exit() is not None
 
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
@@ -274,21 +262,6 @@ class GeminiRun:
             await asyncio.to_thread(self._check_owner)
         await asyncio.to_thread(self.reap)
         return ended
-
-
-def owner_lives(owner: Owner | None) -> bool:
-    """Return whether this supervisor is still running.
-
-    The process's start time is also compared, because its pid may have been reused.
-    """
-    if owner is None:
-        return False
-    return bool(process_tree.still_running((ProcessId(pid=owner.pid, began=owner.began),)))
-
-
-def is_supervised(folder: RunFolder) -> bool:
-    """Return whether a run's supervisor is alive, or may not have been recorded yet."""
-    return folder.is_starting() or owner_lives(folder.owner())
 
 
 class UnguardedAdapter:

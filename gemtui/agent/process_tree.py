@@ -17,7 +17,7 @@ from contextlib import suppress
 
 import psutil
 
-from gemtui.agent.run_folder import RUN_TAG, ProcessId
+from gemtui.agent.run_folder import RUN_TAG, Owner, ProcessId, RunFolder
 
 _SET_CHILD_SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of Linux's prctl(2)."""
@@ -153,6 +153,21 @@ def send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
                 os.killpg(process.pid, number)
         with suppress(psutil.Error, OSError):
             process.send_signal(number)
+
+
+def owner_lives(owner: Owner | None) -> bool:
+    """Return whether this supervisor is still running.
+
+    The process's start time is also compared, because its pid may have been reused.
+    """
+    if owner is None:
+        return False
+    return bool(still_running((ProcessId(pid=owner.pid, began=owner.began),)))
+
+
+def is_supervised(folder: RunFolder) -> bool:
+    """Return whether a run's supervisor is alive, or may not have been recorded yet."""
+    return folder.is_starting() or owner_lives(folder.owner())
 
 
 def end_processes(

@@ -38,6 +38,9 @@ KILLED = "the supervisor of this run was killed; the run was ended"
 SETTINGS_FILE = "settings.json"
 """The file with the CLI's settings for this run; it may hold secrets."""
 
+GRACE = 3.0
+"""How many seconds a run's processes get to exit between SIGTERM and SIGKILL."""
+
 STARTING = 60
 """How many seconds a new run may lack a supervisor before it counts as lost."""
 
@@ -146,7 +149,7 @@ class Request:
     timeout: float | None = None
     idle_timeout: float | None = None
     turn_limit: int | None = None
-    grace: float = 3.0
+    grace: float = GRACE
     about: About | None = None
 
     def hides(self, tool: str) -> str | None:

@@ -30,18 +30,6 @@ It isn't printed, because the run's outcome explains more.
 _WIDTH = 160
 _AHEAD = 4 * 1024 * 1024
 """How many bytes may be waiting for a slow reader before `Writer.write` waits."""
-_CODES = {
-    Status.OK: 0,
-    Status.WARNING: 0,
-    Status.REFUSED: 0,
-    Status.INCOMPLETE: 1,
-    Status.FAILED: 1,
-    Status.TURN_LIMIT: 53,
-    Status.TIMEOUT: 124,
-    Status.BUDGET: 79,
-    Status.INTERRUPTED: 130,
-}
-"""The exit codes of `gemtui run`, by status."""
 
 
 class Show:
@@ -144,7 +132,7 @@ class Show:
         assert done is not None
         words = outcome_line(outcome, resume=done.resume_token)
         denied = self._fail_on_denied and bool(self._progress.denied)
-        code = _CODES[outcome.status] or int(self._failed or denied)
+        code = outcome.status.exit_code or int(self._failed or denied)
         if code != 0 or (outcome.status is not Status.OK and not self._quiet):
             note(words)
         if code == 0 and not self._as_json:

@@ -26,7 +26,7 @@ import orjson
 from msgspec.structs import replace
 
 from gemtui.agent import process_tree
-from gemtui.agent.gemini import owner_lives
+from gemtui.agent.process_tree import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
 from gemtui.files import size_of, stat_if_possible
 from gemtui.kept.files import append_rest, copy_file, replace_with_copy, replace_with_link

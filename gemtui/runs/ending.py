@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from gemtui.agent.events import DoneStatus
-from gemtui.agent.run_folder import Limit
+from gemtui.agent.process_tree import is_supervised
+from gemtui.agent.run_folder import Limit, RunFolder
 
 
 class RunState(StrEnum):
@@ -44,6 +45,11 @@ class Status(StrEnum):
         return _WORDS[self]
 
     @property
+    def exit_code(self) -> int:
+        """The exit code of `gemtui run` after this ending."""
+        return _EXIT_CODES[self]
+
+    @property
     def is_done(self) -> bool:
         """Whether the run's last turn was completed."""
         return self in (Status.OK, Status.WARNING, Status.REFUSED)
@@ -60,19 +66,35 @@ _WORDS: Mapping[Status, str] = {
     Status.TIMEOUT: "timed out",
     Status.BUDGET: "budget used up",
 }
+_EXIT_CODES: Mapping[Status, int] = {
+    Status.OK: 0,
+    Status.WARNING: 0,
+    Status.REFUSED: 0,
+    Status.INCOMPLETE: 1,
+    Status.FAILED: 1,
+    Status.TURN_LIMIT: 53,
+    Status.TIMEOUT: 124,
+    Status.BUDGET: 79,
+    Status.INTERRUPTED: 130,
+}
 _OF_DONE: Mapping[DoneStatus, Status] = {
     DoneStatus.SUCCESS: Status.OK,
     DoneStatus.ERROR: Status.FAILED,
     DoneStatus.INTERRUPTED: Status.INTERRUPTED,
     DoneStatus.MAX_TURNS: Status.TURN_LIMIT,
 }
-
-
 _OF_LIMIT: Mapping[Limit | None, Status] = {
     Limit.TIMEOUT: Status.TIMEOUT,
     Limit.IDLE: Status.TIMEOUT,
     Limit.BUDGET: Status.BUDGET,
 }
+
+
+def state_of(folder: RunFolder) -> RunState:
+    """Return a run's state, judged by its supervisor only: never `ORPHANED`."""
+    if is_supervised(folder):
+        return RunState.RUNNING
+    return RunState.ENDED if folder.exit() is not None else RunState.LOST
 
 
 def status_of(done: DoneStatus, *, complete: bool, limit: Limit | None) -> Status:

@@ -25,17 +25,17 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.approval import GateFolder
 from gemtui.agent.events import Done, DoneStatus
-from gemtui.agent.gemini import GeminiRun, is_supervised
+from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.output import NdjsonReader, Parsed
 from gemtui.agent.prompt_queue import PromptQueue, settle
-from gemtui.agent.run_folder import Exit, RunFolder
+from gemtui.agent.run_folder import GRACE, Exit, RunFolder
 from gemtui.agent.stream import Ending, Stream
 from gemtui.errors import RunAmbiguous, RunNotFound
 from gemtui.files import files_below, is_folder, is_private, open_regular, path_exists, resolved, stat_if_possible
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.kept.run_copies import LastCopy, backup_is_damaged, last_copies
 from gemtui.paths import state_dir
-from gemtui.runs.ending import RunState, Status, status_of
+from gemtui.runs.ending import RunState, Status, state_of, status_of
 from gemtui.runs.outcome import KeptOutcome, kept_outcome, read_outcome
 from gemtui.sessions.catalog.summary import iso
 from gemtui.text import counted
@@ -421,7 +421,7 @@ def _run(folder: RunFolder) -> Run | None:
     if request is None or made is None:
         return None
     about = request.about or {}
-    state = RunState.ENDED if ended is not None else _state(folder)
+    state = RunState.ENDED if ended is not None else state_of(folder)
     stream = Stream(cwd=request.cwd, session_id=about.get("session_id"), resumed=about.get("resume"))
     last = None if ended is None else _last(stream, folder, ended)
     return Run(
@@ -449,12 +449,6 @@ def _made(folder: RunFolder) -> datetime | None:
     """Return when a run was requested; None if unknown."""
     at = folder.requested_at()
     return datetime.fromtimestamp(at / 1e9, UTC) if at else None
-
-
-def _state(folder: RunFolder) -> RunState:
-    if is_supervised(folder):
-        return RunState.RUNNING
-    return RunState.ENDED if folder.exit() is not None else RunState.LOST
 
 
 def _last(stream: Stream, folder: RunFolder, ended: Exit) -> tuple[DoneStatus, bool]:
@@ -515,10 +509,6 @@ _OPTION = "--policy="
 # --- ending a run ----------------------------------------------------------------------------------
 
 
-GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL for processes without a supervisor."""
-
-
 def stop_run(run: Run) -> bool:
     """End all of a run's processes; return whether none is left.
 
@@ -530,7 +520,7 @@ def stop_run(run: Run) -> bool:
         running = GeminiRun(run.folder, request)
         running.abort()
         asyncio.run(running.wait())
-    process_tree.end_processes(partial(_left, run), grace=GRACE)
+    process_tree.end_processes(partial(_left, run), grace=GRACE if request is None else request.grace)
     if run.folder.exit() is None:
         now = datetime.now(UTC)
         run.folder.finish(Exit(code=None, started=None, ended=now, aborted=True))

@@ -222,7 +222,7 @@ def _question(run: RunFolder, number: int) -> dict[str, Any] | None:
 
 def _end(run: RunFolder) -> dict[str, Any]:
     """Return a command's input about a run that has ended."""
-    from gemtui.agent.gemini import owner_lives
+    from gemtui.agent.process_tree import owner_lives
     from gemtui.runs.listing import find_run, with_outcome
 
     until = time.monotonic() + _LEAVES

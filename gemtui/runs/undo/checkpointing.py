@@ -444,7 +444,7 @@ def _goes_on(run: str) -> bool:
     The modules that know this are imported here, because a supervisor needs them only to remove old
     checkpoints, and they would double the number of its imports.
     """
-    from gemtui.agent.gemini import is_supervised
+    from gemtui.agent.process_tree import is_supervised
     from gemtui.runs.listing import runs_dir
 
     folder = RunFolder(runs_dir() / run)

@@ -369,7 +369,7 @@ def _waiting(place: Path) -> int:
         return 0
     if not runs:
         return 0
-    from gemtui.agent.gemini import is_supervised
+    from gemtui.agent.process_tree import is_supervised
     from gemtui.agent.prompt_queue import PromptQueue
     from gemtui.agent.run_folder import RunFolder
 
