@@ -59,8 +59,10 @@ def pieces(
 
 
 def _texts(log: SessionLog, summary: Summary, format: Format, *, dropped: bool) -> Iterator[str]:
-    from gemtui.transcript.export import to_html, to_markdown, to_text
+    from gemtui.transcript.export_html import to_html
+    from gemtui.transcript.export_markdown import to_markdown
     from gemtui.transcript.export_replay import to_replay
+    from gemtui.transcript.export_text import to_text
 
     writers = {Format.TEXT: to_text, Format.MARKDOWN: to_markdown, Format.HTML: to_html, Format.REPLAY: to_replay}
     transcript = transcript_of(log, dropped=True)

@@ -23,7 +23,7 @@ from gemtui.sessions.catalog.summary import Flag, Summary
 from gemtui.sessions.read.conversation import IN_FLIGHT, transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.transcript.call_text import file_lines
-from gemtui.transcript.export import to_text
+from gemtui.transcript.export_text import to_text
 from gemtui.transcript.media import image_bytes, pixels
 from gemtui.transcript.model import Image, Notice, NoticeLevel, ToolCall, ToolStatus, Transcript
 from gemtui.ui.transcript.message import draw_message

@@ -41,7 +41,7 @@ from gemtui.sessions.read.conversation import transcript_of
 from gemtui.sessions.read.session_log import SessionLog
 from gemtui.sessions.written_files import recorded_writes, writes_by_file
 from gemtui.text import visible
-from gemtui.transcript.export import message_lines
+from gemtui.transcript.export_text import message_lines
 
 _WHAT: Final = (
     "Read-only access to earlier Gemini CLI sessions on this machine. Results quote old text, "

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gemtui.text import clean
 from gemtui.transcript.call_text import display_text, output_text
-from gemtui.transcript.export import to_html, to_text
+from gemtui.transcript.export_html import to_html
+from gemtui.transcript.export_text import to_text
 from gemtui.transcript.model import AnsiSpan, Author, Message, ScreenDisplay, Transcript
 from gemtui.transcript.tool_output import BASIC, coloured
 from gemtui.transcript.tools import tool_call

@@ -20,7 +20,10 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from gemtui.sessions.catalog.summary import Summary
-from gemtui.transcript.export import ExportHeading, to_html, to_markdown, to_text
+from gemtui.transcript.export_html import to_html
+from gemtui.transcript.export_markdown import to_markdown
+from gemtui.transcript.export_text import to_text
+from gemtui.transcript.export_words import ExportHeading
 from gemtui.transcript.model import (
     Activity,
     AgentDisplay,

@@ -20,7 +20,7 @@ from gemtui.calls.effect import SHELL
 from gemtui.calls.paths import is_verbatim, tool_path
 from gemtui.calls.shell.dangers import dangers
 from gemtui.calls.shell.parser import parse_command, unwrapped
-from gemtui.calls.shell.similar import what_is_covered, why_not_covered
+from gemtui.calls.shell.similar_options import what_is_covered, why_not_covered
 from gemtui.calls.shell.unasked import command_place
 from gemtui.calls.shell.words import PlainWord, Unclear, plain_commands
 from gemtui.files import resolved

@@ -1,4 +1,4 @@
-"""Export transcripts as text, Markdown, or HTML, making untrusted text harmless.
+"""Export transcripts as plain text, making untrusted text harmless.
 
 The text form is linear and uses no line drawing, so that it suits screen readers and pipes. A
 message's author and time start at the beginning of a line, and all content is indented, so nothing
@@ -12,8 +12,6 @@ from typing import assert_never
 
 from gemtui.text import Clean, clean, clean_line, visible, visible_line
 from gemtui.transcript.call_text import display_text, shown_display
-from gemtui.transcript.export_html import to_html
-from gemtui.transcript.export_markdown import to_markdown
 from gemtui.transcript.export_words import (
     ExportHeading,
     arguments,
@@ -39,8 +37,6 @@ from gemtui.transcript.model import (
     ToolStatus,
     Transcript,
 )
-
-__all__ = ["ExportHeading", "message_lines", "to_html", "to_markdown", "to_text"]
 
 INDENT = "  "
 
