@@ -32,6 +32,7 @@ from gemtui.errors import (
     SessionAmbiguous,
     SessionNotFound,
     WorktreeNotFound,
+    message_of,
 )
 from gemtui.files import is_file, is_folder
 
@@ -82,7 +83,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except GemtuiError as error:
         return _complain(error, 2 if isinstance(error, _USAGE) else 1, str(error))
     except OSError as error:
-        return _complain(error, 1, _system_words(error))
+        return _complain(error, 1, message_of(error))
     except (click.Abort, KeyboardInterrupt):
         return 130
     return code if isinstance(code, int) else 0
@@ -108,11 +109,6 @@ def _with_help(error: click.ClickException) -> str:
         return words
     path = error.ctx.command_path if error.ctx is not None else PROGRAM
     return f"{words}: see {path} --help"
-
-
-def _system_words(error: OSError) -> str:
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror or error}"
 
 
 # --- arguments -----------------------------------------------------------------------------------

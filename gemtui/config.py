@@ -16,7 +16,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 from msgspec import Struct
 
-from gemtui.errors import ConfigError
+from gemtui.errors import ConfigError, reason_of
 from gemtui.files import read_small, write_whole
 from gemtui.paths import make_own_folder
 from gemtui.sessions.catalog.listing import Sort
@@ -151,7 +151,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        raise _unreadable(path, reason_of(error)) from None
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"not UTF-8 (byte {error.start})") from None
 

@@ -1,4 +1,4 @@
-"""All errors that gemtui raises on purpose, and their attributes.
+"""All errors that gemtui raises on purpose, their attributes, and the reasons of system errors.
 
 GemtuiError
 ├── SessionNotFound        no stored session matches; `.searched` has the places searched
@@ -33,6 +33,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why the system refused something, in a few words and without the path.
+
+    Any other error's text is returned as it is, or the error's name if it has no text.
+    """
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def message_of(error: BaseException) -> str:
+    """Return an error's message in one line; that of a system error begins with the path.
+
+    `str` of a system error would begin with a number, as in `[Errno 13]`.
+    """
+    if not isinstance(error, OSError):
+        return str(error)
+    return f"{error.filename}: {reason_of(error)}" if error.filename else reason_of(error)
 
 
 class GemtuiError(Exception):

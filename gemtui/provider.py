@@ -20,7 +20,7 @@ from gemtui.agent.fold import Fold
 from gemtui.agent.gemini import GeminiRun, UnguardedAdapter
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.output import meaningful_lines, stderr_end
-from gemtui.errors import GemtuiError, OptionError, ProviderError
+from gemtui.errors import GemtuiError, OptionError, ProviderError, message_of
 from gemtui.paths import gemini_home
 from gemtui.policy.model.rules import ApprovalMode
 from gemtui.policy.model.tool_catalog import name_problem
@@ -134,7 +134,7 @@ class GeminiCliProvider:
         except GemtuiError as error:
             raise ProviderError(str(error)) from error
         except OSError as error:
-            raise ProviderError(f"the run could not be started ({error}): {_DOCTOR}") from error
+            raise ProviderError(f"the run could not be started ({message_of(error)}): {_DOCTOR}") from error
         gathered = _Gathered(words, run)
         async with aclosing(run.owned_events()) as events:
             async for event in events:

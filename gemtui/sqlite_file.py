@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 
+from gemtui.errors import reason_of
+
 _AROUND = frozenset(
     {
         sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL,
@@ -75,8 +77,8 @@ def is_damage(error: BaseException) -> bool:
 
 def why(error: BaseException) -> str:
     """Return a one-line message for an error, without text from a corrupt file."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+    if isinstance(error, OSError):
+        return reason_of(error)
     if isinstance(error, (Newer, Damaged)) or not is_damage(error):
         return str(error)
     return "its contents are corrupt"

@@ -22,7 +22,7 @@ from typing import Any
 
 import orjson
 
-from gemtui.errors import CliNotFound
+from gemtui.errors import CliNotFound, reason_of
 from gemtui.files import is_file, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import cache_dir, make_own_folder
@@ -242,6 +242,12 @@ def usual_paths(environ: Mapping[str, str] = os.environ) -> Iterator[Path]:
         yield Path(folder, _NAME)
 
 
+def is_older(version: str | None, than: tuple[int, int]) -> bool | None:
+    """Return whether a version of the CLI, such as 0.61.0, is older than another; None if unknown."""
+    numbers = re.match(r"(\d+)\.(\d+)", version or "")
+    return None if numbers is None else (int(numbers[1]), int(numbers[2])) < than
+
+
 def version_of(
     cli: Path, *, cache: Path | None, environ: Mapping[str, str] = os.environ, limit: float = ANSWER_LIMIT
 ) -> CliAnswer:
@@ -267,7 +273,7 @@ def _once(cli: Path, cache: Path | None, name: str, ask: Callable[[], CliAnswer]
     try:
         facts = cli.stat()
     except OSError as error:
-        return CliAnswer(problem=f"{cli} can't be read: {error.strerror}")
+        return CliAnswer(problem=f"{cli} can't be read: {reason_of(error)}")
     key: list[str | int] = [os.fspath(cli), facts.st_mtime_ns, facts.st_size]
     remembered = _recall(cache, name, key)
     if remembered is not None:
@@ -316,7 +322,7 @@ def _ask(cli: Path, word: str, environ: Mapping[str, str], limit: float) -> CliA
                 start_new_session=True,
             )
         except OSError as error:
-            return CliAnswer(problem=f"{cli} can't be started: {error.strerror}")
+            return CliAnswer(problem=f"{cli} can't be started: {reason_of(error)}")
         began = monotonic()
         try:
             code = _wait(process, limit)

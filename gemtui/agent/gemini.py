@@ -32,7 +32,7 @@ from gemtui.agent.settings import settings_problems, settings_unread, system_set
 from gemtui.agent.stream import Ending, Stream
 from gemtui.agent.trust import folder_settings
 from gemtui.agent.wire import parse_line
-from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError
+from gemtui.errors import CliNotFound, GemtuiError, OptionError, WorktreeError, message_of
 from gemtui.files import open_regular
 from gemtui.paths import cache_dir, current_folder, state_dir, typed_path
 from gemtui.policy.model.rules import CHECKED_AGAINST
@@ -414,7 +414,7 @@ class UnguardedAdapter:
         try:
             self._guard.before(folder, request, self._environ)
         except OSError as error:
-            folder.finish(Exit(code=None, started=None, ended=None, problem=str(error)))
+            folder.finish(Exit(code=None, started=None, ended=None, problem=message_of(error)))
             raise
 
     def attach(self, folder: RunFolder) -> GeminiRun | None:

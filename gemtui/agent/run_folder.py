@@ -24,6 +24,7 @@ from typing import Any, TypedDict, TypeVar
 import msgspec
 import orjson
 
+from gemtui.errors import reason_of
 from gemtui.files import read_small, stat_if_possible, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.paths import make_own_folder
@@ -387,7 +388,7 @@ class RunFolder:
                 more.write(bytes(4096))
         except OSError as error:
             reserve.unlink(missing_ok=True)
-            words = f"\ngemtui: {error.strerror}: the rest of this run's output could not be saved\n"
+            words = f"\ngemtui: {reason_of(error)}: the rest of this run's output could not be saved\n"
             with suppress(OSError), os.fdopen(open_private(self.stderr), "ab") as said:
                 said.write(words.encode())
 

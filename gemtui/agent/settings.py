@@ -18,6 +18,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gemtui.agent.detect import is_older
+from gemtui.errors import reason_of
 from gemtui.files import is_file, path_exists, read_small, resolved
 from gemtui.jsonfile import object_of, without_comments
 from gemtui.paths import gemini_home, setting_paths
@@ -40,8 +42,7 @@ def settings_unread(path: Path, *, version: str | None) -> str | None:
     file that doesn't exist yet is treated as if the current user owned it. `version`: the CLI's
     version; None means unknown, which is treated as new.
     """
-    numbers = re.match(r"(\d+)\.(\d+)", version or "")
-    if numbers and (int(numbers[1]), int(numbers[2])) < CHECKED_SINCE:
+    if is_older(version, CHECKED_SINCE):
         return None
     if os.geteuid() != 0 and not os.path.lexists(path):
         return "Gemini CLI accepts a settings file for a single run only if root owns the file"
@@ -60,7 +61,7 @@ def _unsafe(place: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{place} can't be checked: {error.strerror}"
+        return f"{place} can't be checked: {reason_of(error)}"
     if facts.st_uid != 0 or link.st_uid != 0:
         return f"{place} does not belong to root"
     if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -138,7 +139,7 @@ def _problem(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        why = f"{path} can't be read: {error.strerror}"
+        why = f"{path} can't be read: {reason_of(error)}"
         return f"{why}; Gemini CLI exits immediately because of it (exit code 52): repair or remove it"
     return None
 

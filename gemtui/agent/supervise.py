@@ -32,7 +32,7 @@ import psutil
 from gemtui.agent import process_tree
 from gemtui.agent.output import TurnWatch
 from gemtui.agent.run_folder import KILLED, RUN_TAG, Abort, Exit, Limit, Owner, Request, RunFolder, open_private
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of, reason_of
 from gemtui.files import is_folder
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -346,7 +346,7 @@ class Supervisor:
             words = self._budget.exceeded()
         except Exception as error:  # whatever the error is, the cost is unknown
             self._write_down(error)
-            words = f"The cost of this run can't be determined: {error}"
+            words = f"The cost of this run can't be determined: {message_of(error)}"
         if words is not None:
             self._limit, self._limit_words = Limit.BUDGET, words
 
@@ -474,7 +474,7 @@ def _start_words(error: OSError, request: Request) -> str:
         return f"spawn gemini: the folder {request.cwd} is not there"
     if isinstance(error, FileNotFoundError):
         return "spawn gemini ENOENT"
-    return f"spawn gemini: {error.strerror or error}"
+    return f"spawn gemini: {reason_of(error)}"
 
 
 # --- the guardian ----------------------------------------------------------------------------------

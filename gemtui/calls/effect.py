@@ -18,6 +18,7 @@ from typing import Any
 
 from gemtui.calls import javascript, paths
 from gemtui.calls.edits import EditOutcome, block, edited
+from gemtui.errors import reason_of
 from gemtui.files import read_small
 
 SHELL, WRITE, EDIT = "run_shell_command", "write_file", "replace"
@@ -246,7 +247,7 @@ def _path_of(path: str, context: CallContext) -> str:
             return paths.tool_path(path, str(context.project))
         return _plan_path(path.replace("\0", "").strip(javascript.BLANKS), context)
     except OSError as error:
-        raise _FailsError(error.strerror or "its path can't be resolved") from None
+        raise _FailsError(reason_of(error)) from None
     except ValueError:
         raise _FailsError("its path can't be resolved") from None
 
@@ -286,8 +287,7 @@ def _read(path: str) -> _File:
     except NotADirectoryError:
         raise _FailsError("part of its path is a file, not a folder") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise _FailsError(f"it can't be read: {why}") from None
+        raise _FailsError(f"it can't be read: {reason_of(error)}") from None
 
 
 def _written(found: Effect, file: _File, context: CallContext) -> Effect:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from gemtui.errors import reason_of
 from gemtui.files import read_small, resolved
 from gemtui.text import visible_line
 
@@ -97,7 +98,7 @@ def why_not_read_only(project: Path, folder: Path, *, looks_at_files: bool) -> s
     try:
         return _why_odd(own) or _why_config(own) or (_why_files(own) if looks_at_files else None)
     except OSError as error:
-        return f"the git repository can't be read: {error.strerror}"
+        return f"the git repository can't be read: {reason_of(error)}"
 
 
 def why_not_searched(folder: Path) -> str | None:
@@ -118,7 +119,7 @@ def why_not_searched(folder: Path) -> str | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            return f"the git repository's configuration can't be read: {error.strerror}"
+            return f"the git repository's configuration can't be read: {reason_of(error)}"
     return None
 
 

@@ -37,7 +37,7 @@ from gemtui.checkpoints.store import (
 )
 from gemtui.checkpoints.take import Before, Taker, open_taker
 from gemtui.checkpoints.tree import is_tracked_name
-from gemtui.errors import UndoError
+from gemtui.errors import UndoError, reason_of
 
 
 def made_by_user(call: WritingCall) -> bool:
@@ -422,7 +422,7 @@ def _apply(store: CheckpointStore, files: ProjectFiles, tasks: Sequence[_Task], 
         except IsADirectoryError:
             failed[task.path] = "a folder is now in its place"
         except OSError as error:
-            failed[task.path] = error.strerror or str(error)
+            failed[task.path] = reason_of(error)
         else:
             done.add(task.path)
     return _Applied(frozenset(done), failed)

@@ -31,7 +31,7 @@ from gemtui.checkpoints.prune import checkpoints_usage as usage_of_checkpoints
 from gemtui.commands.output import fact_line, json_to_stdout, lines_to_stdout, note
 from gemtui.commands.shared_options import json_option
 from gemtui.config import Checkpoints, Config, load_config
-from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable
+from gemtui.errors import ConfigError, MarksUnreadable, StoreUnreadable, message_of
 from gemtui.extension.content import starter_problem
 from gemtui.extension.status import INSTALL, ExtensionState, HookState, extension_state
 from gemtui.files import folder_sizes, is_private, path_exists, stat_if_possible
@@ -725,7 +725,7 @@ def _look_at_search(cache: Path, home: Path) -> _SearchReport:
     except NoIndex as error:
         problem = str(error) if error.is_there else None
     except (sqlite3.Error, OSError, ValueError) as error:
-        problem = f"it is corrupt ({error})"
+        problem = f"it is corrupt ({message_of(error)})"
     return _SearchReport(
         folder=folder, files=files, bytes=sum(folder_sizes(folder)), private=is_private(folder), problem=problem
     )

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 import orjson
 
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, reason_of
 from gemtui.jsonin import is_deep, loads
 from gemtui.jsonout import encode
 from gemtui.text import clean_line
@@ -202,7 +202,7 @@ def _outcome(tool: ServedTool, arguments: Any) -> Json:
     except (ToolError, GemtuiError) as error:
         return _failed(str(error))
     except OSError as error:
-        return _failed(error.strerror or "a file could not be read")
+        return _failed(reason_of(error))
     except Exception as error:  # the server must respond, whatever a tool raises
         traceback.print_exception(error)
         return _failed("internal error in gemtui")

@@ -27,7 +27,7 @@ from gemtui.commands.run_ask import AskingTerminal, TerminalQuestions
 from gemtui.commands.run_options import RunArguments, RunCommand, SetupCommand, forked, options_of, prompt_of
 from gemtui.commands.run_show import Show, Writer
 from gemtui.commands.shared_options import json_option, policy_names
-from gemtui.errors import CliNotFound, GemtuiError, WorktreeError
+from gemtui.errors import CliNotFound, GemtuiError, WorktreeError, message_of
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.paths import current_folder
 from gemtui.policy.file.policy_files import find_policy
@@ -378,7 +378,7 @@ async def _run_all(
                 try:
                     run = await asyncio.to_thread(adapter.start, prompt, each.options)
                 except (GemtuiError, OSError) as error:
-                    note(f"{each.label}: not started: {error}")
+                    note(f"{each.label}: not started: {message_of(error)}")
                     codes.append(1)
                     continue
                 stop.add_run(run)

@@ -20,7 +20,7 @@ import click
 from gemtui.agent.approval import ELSEWHERE
 from gemtui.config import Config, Ring, load_config
 from gemtui.editor import edited_text
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.notify import Notification, RingingTerminal, notification_sequence, ringing_terminal
 from gemtui.paths import config_file
 from gemtui.policy.file.policy_files import path_of
@@ -236,7 +236,7 @@ class TerminalQuestions:
             self._tell(f"This call can't be allowed: {error}")
             return False
         except OSError as error:
-            self._tell(f"The answer could not be saved: {error}")
+            self._tell(f"The answer could not be saved: {message_of(error)}")
             return False
         if not given:
             self._tell(ELSEWHERE)
@@ -282,7 +282,7 @@ class TerminalQuestions:
             question = await asyncio.to_thread(self._talk.revoke)
         except (GemtuiError, OSError) as error:
             words = "Revoked for this run, but the saved rule could not be removed"
-            self._tell(f"{words}: {error}")
+            self._tell(f"{words}: {message_of(error)}")
             return
         if question is not None:
             like = await asyncio.to_thread(similar_calls, question.request, self._talk.cwd)
@@ -307,7 +307,7 @@ class TerminalQuestions:
                 text = edited_text(now.text, now.name, setting=editor)
             changed = await asyncio.to_thread(self._talk.change, asked, text)
         except (GemtuiError, OSError, ValueError) as error:
-            self._tell(f"Not changed: {error}")
+            self._tell(f"Not changed: {message_of(error)}")
             return asked
         self._tell("the call with your changes:")
         self._show(changed)

@@ -25,6 +25,7 @@ from gemtui.commands.output import (
 )
 from gemtui.commands.session_choice import index_of_user, marks_of_user, project_in_use, short_ids
 from gemtui.commands.shared_options import cursor_option, json_option, project_options
+from gemtui.errors import message_of
 from gemtui.marks import Marks
 from gemtui.paths import cache_dir, gemini_home
 from gemtui.search.file_list import index_folder
@@ -124,7 +125,7 @@ def _update(folder: Path) -> None:
                     update(index, gemini_home())
                     remove_gone(folder, gemini_home())
     except (OSError, ValueError, sqlite3.Error) as error:
-        note(f"the search index can't be written: {error}")
+        note(f"the search index can't be written: {message_of(error)}")
 
 
 class SearchOptions(NamedTuple):

@@ -6,7 +6,6 @@ All changes in `~/.gemini` are made by the CLI itself.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -15,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from gemtui.agent.detect import Detected
-from gemtui.errors import CliNotFound, ExtensionError
+from gemtui.agent.detect import Detected, is_older
+from gemtui.errors import CliNotFound, ExtensionError, reason_of
 from gemtui.extension.content import NAME, write
 from gemtui.extension.status import ExtensionState, HookState, extension_state
 from gemtui.files import is_folder
@@ -63,8 +62,7 @@ def install_extension(
 
 def _require_hooks(cli: Detected) -> None:
     """Raise ExtensionError for a CLI that is known to be too old."""
-    numbers = re.match(r"(\d+)\.(\d+)", cli.version or "")
-    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST:
+    if is_older(cli.version, OLDEST):
         oldest = ".".join(map(str, OLDEST))
         raise ExtensionError(
             f"Gemini CLI {cli.version} does not run hooks of extensions: update it to {oldest} or newer"
@@ -122,7 +120,7 @@ def _run(program: Path, words: list[str], environ: Mapping[str, str]) -> None:
                 start_new_session=True,
             )
         except OSError as error:
-            raise CliNotFound(f"{program} can't be started: {error.strerror}") from error
+            raise CliNotFound(f"{program} can't be started: {reason_of(error)}") from error
         try:
             code = process.wait(LIMIT)
         except subprocess.TimeoutExpired:

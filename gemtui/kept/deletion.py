@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.errors import DeletionFailed
+from gemtui.errors import DeletionFailed, reason_of
 from gemtui.files import files_below, move_without_replacing, stat_if_possible
 from gemtui.sessions.catalog.summary import Summary
 from gemtui.sessions.store.store import SessionKind, belongings, is_plain_id, name_of
@@ -132,7 +132,7 @@ def delete_planned(deletion: Deletion, *, permanent: bool = False, trash: Trash 
             trashed = _remove(item, trash, permanent=permanent) and trashed
             gone.append(item.path)
         except OSError as error:
-            left.append((item.path, error.strerror or str(error)))
+            left.append((item.path, reason_of(error)))
     if left:
         what = "deleted" if permanent else "moved to the trash"
         raise DeletionFailed(
@@ -298,7 +298,7 @@ class Trash:
             try:
                 _bring_back(item, allowed)
             except OSError as error:
-                left.append((item, error.strerror or str(error)))
+                left.append((item, reason_of(error)))
         self.items = [item for item, _ in reversed(left) if _lies_in_trash(item)]
         return tuple(left)
 

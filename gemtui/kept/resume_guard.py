@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from gemtui.agent import process_tree
 from gemtui.agent.process_tree import owner_lives
 from gemtui.agent.run_folder import Request, RunFolder
+from gemtui.errors import reason_of
 from gemtui.files import size_of, stat_if_possible
 from gemtui.kept.files import append_rest, copy_file, replace_with_copy, replace_with_link
 from gemtui.kept.run_copies import (
@@ -226,7 +227,7 @@ class SessionKeeper:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            self._trouble(f"{path} could not be removed: {error.strerror}")
+            self._trouble(f"{path} could not be removed: {reason_of(error)}")
             return
         self._note(replace(self._done, ghosts=_with(self._done.ghosts, path)))
 
@@ -236,7 +237,7 @@ class SessionKeeper:
             if not put_file_back(kept, path):
                 return
         except OSError as error:
-            self._trouble(f"{path} could not be restored: {error.strerror}")
+            self._trouble(f"{path} could not be restored: {reason_of(error)}")
             return
         self._note(replace(self._done, restored=_with(self._done.restored, path)))
 

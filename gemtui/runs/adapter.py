@@ -9,7 +9,7 @@ from gemtui.agent import gemini
 from gemtui.agent.gemini import GeminiRun
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.run_folder import About, Request, RunFolder
-from gemtui.errors import ConfigError, GemtuiError, OptionError
+from gemtui.errors import ConfigError, GemtuiError, OptionError, message_of
 from gemtui.kept.restoring import require_stored
 from gemtui.kept.resume_guard import ResumeGuard
 from gemtui.paths import config_file, gemini_home
@@ -114,6 +114,6 @@ def keep_commands(folder: RunFolder) -> None:
         look_for_programs(commands)
     except (ConfigError, OSError) as error:
         with suppress(OSError):
-            keep_failure(CommandFailure(setting=SETTINGS_FAILURE, words=(), why=str(error)))
+            keep_failure(CommandFailure(setting=SETTINGS_FAILURE, words=(), why=message_of(error)))
     else:
         forget_failure(SETTINGS_FAILURE)

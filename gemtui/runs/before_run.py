@@ -21,6 +21,7 @@ from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import destinations, env_files, env_variables, is_of_user, risky_variables, written_by
 from gemtui.calls.later_files import agents_that_start
 from gemtui.calls.setting_effects import SettingEffect, SettingKind, setting_effects
+from gemtui.errors import reason_of
 from gemtui.files import is_folder, read_small, resolved, write_whole
 from gemtui.jsonfile import read_object
 from gemtui.jsonout import encode
@@ -177,7 +178,7 @@ def _contents(policies: Iterable[Path]) -> Iterator[str]:
             try:
                 yield hashlib.sha256(read_small(file)).hexdigest()
             except OSError as error:
-                yield str(error.strerror)
+                yield reason_of(error)
 
 
 def _effects(file: SettingsFile) -> dict[str, SettingEffect]:
@@ -206,8 +207,8 @@ def _variables(path: Path, environ: Mapping[str, str]) -> Iterator[RunNotice]:
         found = env_variables(path, environ)
         risky = risky_variables(path, environ)
     except OSError as error:
-        words = f"The file can't be checked: {error.strerror}."
-        yield _notice(".env", path, "environment", words, error.strerror)
+        words = f"The file can't be checked: {reason_of(error)}."
+        yield _notice(".env", path, "environment", words, reason_of(error))
         return
     own = is_of_user(path, environ)
     for name, host in destinations(found).items():

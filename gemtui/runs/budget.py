@@ -20,7 +20,7 @@ from gemtui.agent.detect import ALIASES
 from gemtui.agent.options import AgentOptions, dollars_text
 from gemtui.agent.output import NewEvents, TurnWatch
 from gemtui.agent.run_folder import Request, RunFolder
-from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError
+from gemtui.errors import ConfigError, GemtuiError, NotASession, OptionError, message_of
 from gemtui.kept.run_copies import session_files
 from gemtui.paths import cache_dir, config_file, gemini_home
 from gemtui.sessions.catalog.index import Index
@@ -275,7 +275,7 @@ class RunBudget:
         try:
             others, problem = spent_today(self._home, self._prices, but=self._id), None
         except (GemtuiError, OSError, sqlite3.Error) as error:
-            others, problem = Sums(), str(error)
+            others, problem = Sums(), message_of(error)
         with self._lock:
             self._others, self._day_problem = others, problem
 

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from gemtui.checkpoints.project_files import ProjectFiles
 from gemtui.checkpoints.store import ABSENT, FILE, LINK, digest_of
-from gemtui.errors import WorktreeError
+from gemtui.errors import WorktreeError, message_of
 from gemtui.files import files_below, make_folder, path_exists, resolved, write_new
 from gemtui.processes import FOLDER, find_program, git_command, git_environ
 from gemtui.text import counted
@@ -214,7 +214,7 @@ def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None, gi
     except subprocess.TimeoutExpired:
         raise WorktreeError(f"git {words[0]} took longer than {_LIMIT:.0f} seconds") from None
     except (OSError, ValueError) as error:
-        raise WorktreeError(f"git could not be started: {error}") from None
+        raise WorktreeError(f"git could not be started: {message_of(error)}") from None
     if done.returncode:
         told = done.stderr.decode("utf-8", "replace").strip().splitlines()
         why = told[-1] if told else f"exit code {done.returncode}"

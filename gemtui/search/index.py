@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
+from gemtui.errors import message_of
 from gemtui.files import close_folder, locked, open_regular, write_whole
 from gemtui.paths import make_own_folder
 from gemtui.search.documents import FileDocuments
@@ -100,7 +101,7 @@ def _no_index_if_damaged() -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, ValueError, TypeError) as error:
-        raise NoIndex(f"it is corrupt ({error})", damaged=True) from error
+        raise NoIndex(f"it is corrupt ({message_of(error)})", damaged=True) from error
 
 
 # --- writing -------------------------------------------------------------------------------------

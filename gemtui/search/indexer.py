@@ -24,6 +24,7 @@ from threading import Event, Thread
 
 from msgspec import Struct
 
+from gemtui.errors import reason_of
 from gemtui.search.documents import FileDocuments
 from gemtui.search.file_list import session_of
 from gemtui.search.index import WriteIndex, only_writer, remove_gone
@@ -273,8 +274,7 @@ class _Program:
                         self._tell(IndexProgress(state=IndexerState.WAITING))
                         self._ended.wait(_TURN)
             except (OSError, ValueError, sqlite3.Error) as error:
-                words = getattr(error, "strerror", None) or str(error)
-                self._tell(IndexProgress(state=IndexerState.FAILED, note=words))
+                self._tell(IndexProgress(state=IndexerState.FAILED, note=reason_of(error)))
                 self._ended.wait(_AGAIN)
 
     def _write(self) -> None:
@@ -344,7 +344,7 @@ class Indexer:
         try:
             self._worker = Worker(f"{__name__}:serve", grace=_PATIENCE)
         except OSError as error:
-            told(IndexProgress(state=IndexerState.ENDED, note=error.strerror))
+            told(IndexProgress(state=IndexerState.ENDED, note=reason_of(error)))
             return
         self._send((home, folder))
         self._listener = Thread(target=self._listen, args=(self._worker,), daemon=True)

@@ -28,6 +28,7 @@ import orjson
 import tantivy
 from msgspec import Struct
 
+from gemtui.errors import reason_of
 from gemtui.files import open_regular, write_whole
 from gemtui.search.documents import DocumentKind, SearchDocument
 from gemtui.search.words import analyzer
@@ -90,7 +91,7 @@ class Integrity:
                 if not left:
                     raise IndexDamaged("its words are missing") from error
             except OSError as error:
-                raise IndexDamaged(error.strerror or str(error)) from error
+                raise IndexDamaged(reason_of(error)) from error
             else:
                 return
 

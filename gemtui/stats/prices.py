@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from gemtui.errors import ConfigError
+from gemtui.errors import ConfigError, reason_of
 from gemtui.files import read_small
 from gemtui.paths import config_file
 from gemtui.transcript.model import Usage
@@ -97,7 +97,7 @@ def load_prices(own: Path | None = None) -> Prices:
     except FileNotFoundError:
         return shipped
     except OSError as error:
-        raise ConfigError(f"{path}: can't be read ({error.strerror}): correct or remove it", path=path) from error
+        raise ConfigError(f"{path}: can't be read ({reason_of(error)}): correct or remove it", path=path) from error
     except (ValueError, RecursionError) as error:  # also for extreme lengths or nesting
         raise ConfigError(f"{path}: {error}: correct or remove it", path=path) from error
     return Prices(date=mine.date or shipped.date, models={**shipped.models, **mine.models})

@@ -19,6 +19,7 @@ from gemtui.calls.git_repository import why_not_read_only
 from gemtui.calls.shell.parser import unwrapped
 from gemtui.calls.shell.reads_only import CommandPlace, git_subcommand, program, why_acts
 from gemtui.calls.shell.words import PlainWord, Unclear, first_unseen_character, plain_commands
+from gemtui.errors import reason_of
 from gemtui.files import resolved
 from gemtui.text import clean_line, visible_line
 
@@ -105,7 +106,7 @@ def _why_env_file(path: Path) -> str | None:
     try:
         names = risky_variables(path)
     except OSError as error:
-        return f"{shown} can't be read: {error.strerror}"
+        return f"{shown} can't be read: {reason_of(error)}"
     if not names:
         return None
     return f"{shown} sets {visible_line(names[0][:60])}, which can change what a command runs"

@@ -21,6 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from gemtui.errors import reason_of
 from gemtui.files import read_small
 from gemtui.policy.check.check_rule import rule_drafts, schema_draft
 from gemtui.policy.check.pitfalls import HIDDEN_MESSAGE, missed_forms, pitfalls
@@ -425,7 +426,7 @@ def _missing(path: Path) -> FindingDraft:
 
 
 def _unreadable(error: OSError) -> FindingDraft:
-    text = f"it can't be read ({error.strerror}): Gemini CLI starts without its rules"
+    text = f"it can't be read ({reason_of(error)}): Gemini CLI starts without its rules"
     return FindingDraft("", text, "check its permissions")
 
 

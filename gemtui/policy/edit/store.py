@@ -14,7 +14,7 @@ from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
-from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound
+from gemtui.errors import PolicyChanged, PolicyError, PolicyNotFound, reason_of
 from gemtui.files import is_file, is_folder, path_exists, read_small, resolved, sync, sync_folder, write_whole
 from gemtui.paths import gemini_home, make_own_folder
 from gemtui.policy.edit.document import Document
@@ -153,7 +153,7 @@ def _why_not(error: OSError) -> str:
         return "is larger than 4 MiB, so it is not a policy file"
     if error.errno in (errno.EISDIR, errno.EINVAL):
         return "is not a file: give a policy file"
-    return f"can't be read ({error.strerror}): check its permissions"
+    return f"can't be read ({reason_of(error)}): check its permissions"
 
 
 def _seen(path: Path, data: bytes) -> str:

@@ -15,6 +15,7 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from gemtui.errors import reason_of
 from gemtui.files import read_small
 from gemtui.policy.file.policy_files import find_policy_files
 from gemtui.policy.file.rule_codec import read_checker, read_rule, rules_to_toml, schema_problems
@@ -175,7 +176,7 @@ def _read_file(file: Path, tier: Tier) -> Policy:
         text = read_small(file, LARGEST).decode("utf-8", "replace")
     except OSError as error:
         large = error.errno == errno.EFBIG
-        whole = _whole(str(file), f"it can't be read ({error.strerror})")
+        whole = _whole(str(file), f"it can't be read ({reason_of(error)})")
         return Policy(findings=(_finding(str(file), 0, "", TOO_LARGE) if large else whole,))
     return Policy.parse(text, source=str(file), tier=tier)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from gemtui.errors import PolicyError, PolicyNotFound
+from gemtui.errors import PolicyError, PolicyNotFound, reason_of
 from gemtui.files import is_file, is_folder, path_exists, resolved
 from gemtui.paths import config_file, typed_path
 from gemtui.text import file_name
@@ -80,7 +80,7 @@ def find_policy_files(path: Path) -> tuple[Sequence[Path], str]:
         if not path.exists():
             return (), "it does not exist"
     except OSError as error:
-        return (), f"it can't be read ({error.strerror})"
+        return (), f"it can't be read ({reason_of(error)})"
     except ValueError:  # a NUL in the name
         return (), "its name is invalid"
     if not path.name.endswith(ENDING):

@@ -6,15 +6,15 @@ runs do, but it would deny more calls and never ask. If in doubt, such a run is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from gemtui.agent.detect import is_older
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
 from gemtui.calls.env_files import env_files, env_variables, hook_variables, in_searches, is_of_user, written_by
 from gemtui.calls.setting_effects import lets_model_correct
-from gemtui.errors import GateError
+from gemtui.errors import GateError, reason_of
 from gemtui.extension.content import NAME
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
@@ -42,11 +42,10 @@ def check_gate(options: AgentOptions, environ: Mapping[str, str], *, version: st
 
 
 def _of_cli(version: str | None) -> Iterator[str]:
-    oldest = ".".join(map(str, OLDEST))
-    numbers = re.match(r"v?(\d+)\.(\d+)", version or "")
-    if numbers is None:
+    oldest, too_old = ".".join(map(str, OLDEST)), is_older(version, OLDEST)
+    if too_old is None:
         yield f"the version of this Gemini CLI is unknown: {oldest} or newer is required"
-    elif (int(numbers[1]), int(numbers[2])) < OLDEST:
+    elif too_old:
         yield f"Gemini CLI {version} is too old: update it to {oldest} or newer"
 
 
@@ -101,7 +100,7 @@ def _of_env_file(path: Path, environ: Mapping[str, str]) -> Iterator[str]:
     try:
         found = env_variables(path)
     except OSError as error:
-        yield f"{path} can't be checked ({error.strerror}): make it smaller or remove it"
+        yield f"{path} can't be checked ({reason_of(error)}): make it smaller or remove it"
         return
     for name in hook_variables(found):
         if name not in environ or name.startswith("GEMTUI_"):

@@ -22,7 +22,7 @@ from typing import Any
 from gemtui.agent.approval import Approval, ApprovalRequest, GateFolder, HookedCall, PassedCall, Settled
 from gemtui.calls.effect import Effect
 from gemtui.calls.paths import asked_path
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.policy.file.policy import Policy
 from gemtui.runs.ending import RunState
 from gemtui.runs.gate.proposal import Caution, Proposal, cautions, proposal_of
@@ -288,7 +288,7 @@ class Conversation:
             try:
                 keep_always(asked.similar.rule)
             except (GemtuiError, OSError) as error:
-                return replace(given, problem=str(error))
+                return replace(given, problem=message_of(error))
         return given
 
     def deny(self, asked: Asked, reason: str = "") -> AnswerOutcome:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from gemtui.agent.run_folder import RunFolder
+from gemtui.errors import reason_of
 from gemtui.files import is_folder
 from gemtui.jsonfile import read_as, write_again
 from gemtui.paths import failed_commands_dir, make_own_folder
@@ -190,7 +191,7 @@ def run_program(words: tuple[str, ...], given: bytes, *, limit: float = LIMIT) -
                 start_new_session=True,
             )
         except OSError as error:
-            return f"can't be started: {error.strerror}"
+            return f"can't be started: {reason_of(error)}"
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
+from gemtui.errors import reason_of
 from gemtui.files import is_file, read_small, resolved
 from gemtui.jsonfile import read_object
 
@@ -159,7 +160,7 @@ def registry_problem(home: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        why = f"{path} can't be read: {error.strerror}"
+        why = f"{path} can't be read: {reason_of(error)}"
         return f"{why}; move it away, and Gemini CLI will create a new one"
     return None
 

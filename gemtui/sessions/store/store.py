@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from gemtui.errors import NotASession, SessionTooLarge
+from gemtui.errors import NotASession, SessionTooLarge, reason_of
 from gemtui.files import open_folder, stat_if_possible, stat_if_present
 from gemtui.sessions.store.projects import registered
 from gemtui.transcript.parts import EARLIEST, LATEST
@@ -185,7 +185,7 @@ class Store:
                 return os.path.realpath(entry.path) if entry.is_symlink() else entry.path
             entry.stat()
         except OSError as error:
-            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+            self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
         return None
 
     def _chats(self, chats: Path, key: str) -> None:
@@ -217,7 +217,7 @@ class Store:
                 except FileNotFoundError:
                     continue
                 except OSError as error:
-                    self._note(Path(entry.path), f"can't be read: {error.strerror}")
+                    self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
                     continue
                 if stat.S_ISREG(info.st_mode):
                     add(_chat_file(entry.path, key, kind, match[1] or "", parent, info))
@@ -230,7 +230,7 @@ class Store:
         try:
             return entry.is_dir(follow_symlinks=False)
         except OSError as error:
-            self._note(Path(entry.path), f"can't be read: {error.strerror}")
+            self._note(Path(entry.path), f"can't be read: {reason_of(error)}")
             return False
 
     @contextmanager
@@ -242,7 +242,7 @@ class Store:
             return
         except OSError as error:
             self._closed = True
-            self._note(folder, f"can't be read: {error.strerror}")
+            self._note(folder, f"can't be read: {reason_of(error)}")
 
     def _registry(self) -> None:
         """Record a problem if the project registry is corrupt."""
@@ -338,7 +338,7 @@ def problem_of(path: Path, error: Exception) -> Problem:
     """Return why a session file can't be read; `error` is one of UNREADABLE."""
     match error:
         case OSError():
-            what = f"can't be read: {error.strerror or error}"
+            what = f"can't be read: {reason_of(error)}"
         case MemoryError():
             what = "can't be read: out of memory"
         case RecursionError():

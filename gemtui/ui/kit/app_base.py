@@ -29,7 +29,7 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.signal import Signal
 
 from gemtui.config import Config, Ring
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.notify import BELL, Notification, Ringer, notification_sequence, ringing_terminal
 from gemtui.paths import state_dir
 from gemtui.sessions.catalog.preload import StorePreload
@@ -472,11 +472,11 @@ class Reporting:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        reported = isinstance(error, GemtuiError | OSError)
-        if reported:
-            words = f"{self._failed}: {error}" if self._failed else str(error)
-            self._show_message(words, problem=True)
-        return reported
+        if not isinstance(error, GemtuiError | OSError):
+            return False
+        words = message_of(error)
+        self._show_message(f"{self._failed}: {words}" if self._failed else words, problem=True)
+        return True
 
 
 def _has_more_to_do(pump: MessagePump) -> bool:

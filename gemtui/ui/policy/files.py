@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from watchfiles import Change, awatch
 
-from gemtui.errors import GemtuiError, PolicyChanged, PolicyError
+from gemtui.errors import GemtuiError, PolicyChanged, PolicyError, message_of
 from gemtui.files import path_exists
 from gemtui.policy.edit import store
 from gemtui.policy.edit.document import Document
@@ -118,7 +118,7 @@ async def _write(app: AppBase, draft: Draft, opened: Opened, document: Document,
     except PolicyChanged:
         return await _changed(app, draft, opened, document)
     except (PolicyError, OSError) as error:
-        app.show_message(f"The policy was not saved: {error}", problem=True)
+        app.show_message(f"The policy was not saved: {message_of(error)}", problem=True)
         return False
     draft.wrote(saved)
     app.show_message(f"Saved: {short_path(saved.file.path)}")

@@ -15,7 +15,7 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 
 from gemtui.checkpoints.review import ReviewedFile, ReviewHunk, dependent_hunks
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.runs.undo.review import (
     Comment,
     Reverted,
@@ -244,7 +244,7 @@ class ReviewScreen(DialogGuardScreen[str]):
         try:
             found = await asyncio.to_thread(review_of, self._subject)
         except (GemtuiError, OSError) as error:
-            self.files.empty = clean_line(f"The changes can't be read: {error}")
+            self.files.empty = clean_line(f"The changes can't be read: {message_of(error)}")
             self.files.refresh()
             self.show_status("")
             return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from gemtui.agent.approval import ELSEWHERE
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.runs.gate.proposal import Form, Proposal
 from gemtui.runs.gate.questions import AnswerOutcome, Asked, Conversation
 from gemtui.runs.gate.similar_calls import ALWAYS, similar_calls
@@ -83,7 +83,7 @@ async def _give(app: AppBase, give: Callable[[], AnswerOutcome]) -> bool:
         app.show_message(f"This call can't be allowed: {error}.", problem=True)
         return False
     except OSError as error:
-        app.show_message(f"Your answer could not be saved: {error}", problem=True)
+        app.show_message(f"Your answer could not be saved: {message_of(error)}", problem=True)
         return False
     if not given:
         app.show_message(ELSEWHERE)
@@ -112,7 +112,7 @@ async def _revoke_newest(app: AppBase, talk: Conversation) -> None:
     try:
         question = await asyncio.to_thread(talk.revoke)
     except (GemtuiError, OSError) as error:
-        app.show_message(f"Revoked for this run, but the saved rule could not be removed: {error}")
+        app.show_message(f"Revoked for this run, but the saved rule could not be removed: {message_of(error)}")
         return
     if question is not None:
         like = await asyncio.to_thread(similar_calls, question.request, talk.cwd)
@@ -141,7 +141,7 @@ async def _change(app: AppBase, pane: QuestionPane, talk: Conversation, shown: A
             return
         changed = await asyncio.to_thread(talk.change, shown, text)
     except (GemtuiError, OSError, ValueError) as error:
-        app.show_message(f"The call was not changed: {error}", problem=True)
+        app.show_message(f"The call was not changed: {message_of(error)}", problem=True)
         return
     if now.form is Form.COMMAND:
         await _give(app, partial(talk.allow, changed))

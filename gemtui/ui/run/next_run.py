@@ -14,6 +14,7 @@ from textual.worker import WorkerCancelled
 from gemtui.agent import folder_options
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.trust import folder_settings
+from gemtui.errors import reason_of
 from gemtui.extension.status import HookState, extension_state
 from gemtui.paths import current_folder
 from gemtui.policy.edit import store
@@ -305,7 +306,7 @@ async def _remembered_options(app: AppBase, folder: Path) -> AgentOptions | None
     try:
         return await asyncio.to_thread(_remembered, folder)
     except OSError as error:
-        words = f"The options remembered for this folder can't be used: {error.strerror}"
+        words = f"The options remembered for this folder can't be used: {reason_of(error)}"
         words = f"{words} ({error.filename}). Press ctrl+o to set them again."
         app.show_message(words, problem=True)
         return None

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import NextPrompt
-from gemtui.errors import OptionError
+from gemtui.errors import OptionError, message_of
 from gemtui.text import clean_line
 from gemtui.ui.draw.lines import own
 from gemtui.ui.kit.app_base import DialogScreen
@@ -121,7 +121,7 @@ async def show_queue(app: AppBase, run: LiveRun, *, edited: Callable[[LiveRun], 
         try:
             at, done = await _done(app, run, wanted)
         except OSError as error:
-            app.show_message(f"The queue was not changed: {error}", problem=True)
+            app.show_message(f"The queue was not changed: {message_of(error)}", problem=True)
             return None
         if wanted.what == "change":
             await edited(run)

@@ -15,7 +15,7 @@ from gemtui.agent.options import AgentOptions
 from gemtui.agent.prompt_queue import queue_again, send_next, settle, went_on
 from gemtui.agent.run_folder import RunFolder
 from gemtui.agent.trust import FolderTrust, trust_of
-from gemtui.errors import GemtuiError, OptionError
+from gemtui.errors import GemtuiError, OptionError, message_of
 from gemtui.kept.run_copies import aftermath_of
 from gemtui.runs.before_run import before_run_report
 from gemtui.runs.causes import MARGIN, until_words
@@ -178,7 +178,7 @@ class RunRegistry:
             if not run.past:
                 await asyncio.to_thread(queue_again, run.run.folder, run.prompt_again)
         except OSError as error:
-            run.held = str(error)
+            run.held = message_of(error)
             return
         await run.refresh_queue()
         if run.queue_state.prompts:
@@ -193,7 +193,7 @@ class RunRegistry:
         try:
             await self._send_next(run, renewed=True)
         except (GemtuiError, OSError) as error:
-            run.held = str(error)
+            run.held = message_of(error)
         await run.refresh_queue()
         self._changed(run)
 
@@ -208,7 +208,7 @@ class RunRegistry:
             if await asyncio.to_thread(run.run.queue.undelivered):
                 await self._send_next(run)
         except (GemtuiError, OSError) as error:
-            run.held = str(error)
+            run.held = message_of(error)
         if run.next is None and not run.past and (gone := await asyncio.to_thread(went_on, folder)):
             records = [each for each in await self.find() if each.id == gone.id]
             run.next = await self.attach(records[0], run.settled_transcript()) if records else None

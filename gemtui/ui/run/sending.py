@@ -11,6 +11,7 @@ from textual.actions import SkipAction
 from textual.content import Content
 
 from gemtui.agent.prompt_queue import hand_on, send_next
+from gemtui.errors import message_of
 from gemtui.text import clean_line
 from gemtui.transcript.model import Transcript
 from gemtui.ui.kit.screens import background, dialog
@@ -117,7 +118,7 @@ class Sending(RunPart):
                 await (run.send_message(text) if now else run.queue(text, self._next.options))
             except OSError as error:
                 prompt.set_text("\n\n".join(filter(None, (text, prompt.text))))
-                app.show_message(f"Not queued: {error}. Your text is back in the prompt.", problem=True)
+                app.show_message(f"Not queued: {message_of(error)}. Your text is back in the prompt.", problem=True)
             else:
                 self.screen.show_options()
                 app.show_message(SAID_NOW if now else QUEUED)

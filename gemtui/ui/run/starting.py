@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gemtui.agent import trust
 from gemtui.agent.options import AgentOptions
-from gemtui.errors import GateError, GemtuiError
+from gemtui.errors import GateError, GemtuiError, message_of
 from gemtui.paths import current_folder
 from gemtui.runs.before_run import Report, before_run_report
 from gemtui.text import Clean, clean_line, visible
@@ -167,7 +167,7 @@ async def start_run(
             wanted = changed
             continue
         except (GemtuiError, OSError) as error:
-            app.show_message(f"The run was not started: {error}", problem=True)
+            app.show_message(f"The run was not started: {message_of(error)}", problem=True)
             return None
         about = run.run.request.about or {}
         if "worktree" in about and about["notes"]:

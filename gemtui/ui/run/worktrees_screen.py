@@ -17,7 +17,7 @@ from textual.content import Content
 
 from gemtui.agent.options import AgentOptions
 from gemtui.checkpoints.plan import Action
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.policy.edit.store import Origin, list_policies
 from gemtui.policy.file.policy_files import find_policy
 from gemtui.runs.listing import Run, list_runs, runs_dir
@@ -554,7 +554,7 @@ def _rows() -> list[WorktreeRow]:
         try:
             rows.append(WorktreeRow(worktree=each, run=newest, changes=worktree_changes(each)))
         except (GemtuiError, OSError) as error:
-            rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=str(error)))
+            rows.append(WorktreeRow(worktree=each, run=newest, changes=None, why=message_of(error)))
     return rows
 
 

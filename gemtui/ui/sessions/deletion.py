@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gemtui.errors import DeletionFailed
+from gemtui.errors import DeletionFailed, message_of
 from gemtui.files import path_exists
 from gemtui.kept.contents import forget_kept
 from gemtui.kept.deletion import (
@@ -170,7 +170,7 @@ class Deleting:
         try:
             await asyncio.to_thread(forget_copies, self._app.runs_dir, self._home, session.id)
         except OSError as error:
-            said = f"A run's copy could not be deleted: {error}"
+            said = f"A run's copy could not be deleted: {message_of(error)}"
             self._problems.append((session, said))
 
     # --- questions -----------------------------------------------------------------------------

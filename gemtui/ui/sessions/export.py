@@ -15,7 +15,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.export_formats import Format, pieces
 from gemtui.files import resolved, write_new, write_whole
 from gemtui.paths import current_folder
@@ -142,7 +142,7 @@ class ExportScreen(FieldScreen[Export]):
             try:
                 found = await asyncio.to_thread(preview)
             except (GemtuiError, OSError) as error:
-                lines.append(clean_line(f"could not be read: {error}"))
+                lines.append(clean_line(f"could not be read: {message_of(error)}"))
                 continue
             lines += map(_replaced_line, found.replaced)
             if not self._folder:
@@ -246,7 +246,7 @@ def _write_all(sessions: Sequence[Summary], titled: Sequence[Summary], chosen: E
                 path.unlink()
                 raise
         except (GemtuiError, OSError) as error:
-            problems.append(f"{summary.title}: {error}")
+            problems.append(f"{summary.title}: {message_of(error)}")
     return len(sessions) - len(problems), problems
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gemtui.errors import reason_of
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.text import clean_line
 from gemtui.ui.kit.reading import Reading
@@ -226,7 +227,7 @@ class VaultFeed:
             else:
                 keep_changed(paths, self._home)
         except OSError as error:
-            return error.strerror or str(error)
+            return reason_of(error)
         return None
 
     def _take_progress(self, done: int, total: int) -> None:

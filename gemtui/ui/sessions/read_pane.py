@@ -20,7 +20,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from gemtui.errors import GemtuiError, SessionTooLarge
+from gemtui.errors import GemtuiError, SessionTooLarge, message_of
 from gemtui.extension.live import LiveState
 from gemtui.sessions.catalog.summary import Flag, Summary, named
 from gemtui.sessions.read.conversation import dropped_counts, transcript_of
@@ -545,9 +545,7 @@ def _of_file(name: str, sessions: Iterable[Summary]) -> Summary | None:
 def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "The session's file no longer exists."
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
+    return message_of(error)
 
 
 def _muted(text: str) -> Content:

@@ -20,7 +20,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from gemtui.calls.paths import asked_path
-from gemtui.errors import GemtuiError
+from gemtui.errors import GemtuiError, message_of
 from gemtui.files import write_new
 from gemtui.processes import FOLDER, find_program
 from gemtui.text import Clean, clean, clean_line, ellipsis, visible
@@ -318,7 +318,7 @@ async def _open(app: AppBase, image: Image) -> None:
             raise NoViewer("Not opened, because it is not an image, sound, video or PDF")
         await asyncio.to_thread(open_content, file_name_of(image), content)
     except (MediaDamaged, NoViewer, OSError) as error:
-        app.show_message(f"{error}.", problem=True)
+        app.show_message(f"{message_of(error)}.", problem=True)
 
 
 class NoViewer(GemtuiError):

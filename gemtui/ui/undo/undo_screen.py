@@ -18,7 +18,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from gemtui.checkpoints.plan import Action, Step
-from gemtui.errors import GemtuiError, UndoError
+from gemtui.errors import GemtuiError, UndoError, message_of
 from gemtui.runs.undo.fork import Fork, fork_session
 from gemtui.runs.undo.undo import (
     Prompt,
@@ -358,7 +358,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         try:
             plan = await asyncio.to_thread(_planned, self._request, self._scope)
         except (GemtuiError, OSError) as error:
-            self.gemtui.show_message(_sentence(error), problem=True)
+            self.gemtui.show_message(_sentence(message_of(error)), problem=True)
             self.dismiss()
             return
         self._take(plan, _Stage.PLANNED)
@@ -447,7 +447,7 @@ class UndoScreen(BesideScreen[None, UndoRow]):
         try:
             return await asyncio.to_thread(step_texts, folder, step)
         except (GemtuiError, OSError) as error:
-            words = str(error)
+            words = message_of(error)
 
             def draw(look: Look) -> Sequence[Line]:
                 return (note_line(clean_line(words), look),)
@@ -563,7 +563,7 @@ def _refused(folder: Path) -> str:
     try:
         require_idle(folder)
     except UndoError as error:
-        return _sentence(error)
+        return _sentence(str(error))
     return ""
 
 
@@ -580,8 +580,7 @@ def _done(request: UndoRequest, plan: _Plan, scope: UndoScope) -> Undone:
     )
 
 
-def _sentence(error: Exception) -> str:
-    words = str(error)
+def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
