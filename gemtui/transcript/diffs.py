@@ -159,6 +159,8 @@ _REPLACED = "\ufffd"
 """The character as which Gemini CLI and gemtui read bytes and escapes that are not valid UTF-8."""
 _LONGEST_NAME = 255
 """Maximum length of one component of a path in bytes."""
+_LONGEST_PATH = 4095
+"""Maximum length of a path in bytes, relative to the folder in which git applies the patch."""
 _PLAIN_NAME = re.compile(r'[^\x00-\x1f\x7f"\\]+')
 
 
@@ -188,10 +190,14 @@ def apply_diff(before: str, diff: str) -> str:
     """Return the text that results from applying a unified diff to `before`.
 
     `diff`: may have any header before its first `@@`, as stored by Gemini CLI. Raises NoPatch if
-    the diff does not fit, is truncated, or has anything besides its hunks.
+    the diff does not fit, is truncated, or has anything besides its hunks. Without any hunk, its
+    header must be complete: anything else says nothing about the text.
     """
     old, new, at = _lines(before), list[str](), 0
-    for hunk in hunks_of_diff(diff):
+    hunks = hunks_of_diff(diff)
+    if not hunks and not diff.rpartition("\n+++ ")[1]:
+        raise NoPatch(_CORRUPT)
+    for hunk in hunks:
         taken = len(hunk.removed)
         first = hunk.old_first - (taken > 0)
         if first < at or old[first : first + taken] != hunk.removed:
@@ -265,7 +271,8 @@ def _bad_name(name: str) -> str:
     parts = name.split("/")
     if not _is_utf8(name) or _REPLACED in name:
         return "its name is not valid UTF-8"
-    if "\0" in name or any(len(part.encode()) > _LONGEST_NAME for part in parts):
+    too_long = len(name.encode()) > _LONGEST_PATH or any(len(part.encode()) > _LONGEST_NAME for part in parts)
+    if "\0" in name or too_long:
         return "its name is not a valid file name"
     if not {"", ".", ".."}.isdisjoint(parts):
         return "its path leads outside of the folder"

@@ -56,7 +56,10 @@ HUNK = "@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     ("before", "diff", "after"),
     [
         ("one\ntwo\n", HEAD + HUNK, "one\n2\n"),
-        ("one\ntwo\n", "Index: a.txt\n", "one\ntwo\n"),
+        ("one\ntwo\n", HEAD, "one\ntwo\n"),
+        ("one\ntwo\n", "Index: a.txt\n", None),
+        ("one\ntwo\n", "GIT binary patch\nliteral 3\nKcmZ=\n", None),
+        ("one\ntwo\n", "", None),
         ("one\ntwo", HUNK.replace("\n+", "\n\\ No newline\n+") + "\\ No newline", "one\n2"),
         ("", "@@ -0,0 +1,2 @@\n+a\n+b\r\n", "a\nb\r\n"),
         ("a\nb\nc\nd\n", "@@ -1 +0,0 @@\n-a\n@@ -3,0 +3,1 @@ def f():\n+x\n", "b\nc\nx\nd\n"),
@@ -106,7 +109,7 @@ def test_a_recorded_diff_of_more_or_less_than_one_file_is_refused(diff: str) -> 
     [
         ".git/hooks/post-checkout", "sub/.GIT/config", ".git", "git~1/x", ".git ./x",
         ".g\u200cit/x", ".git::$INDEX_ALLOCATION/x", "/etc/passwd", "../x", "a/../../x", "", ".",
-        "a//b", "a\0b", "half\ud800", "x\ufffd", "x" * 256,
+        "a//b", "a\0b", "half\ud800", "x\ufffd", "x" * 256, "x/" * 2047 + "xx",
     ],
 )  # fmt: skip
 def test_a_name_that_git_refuses_makes_no_patch(name: str) -> None:
