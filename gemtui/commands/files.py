@@ -186,9 +186,5 @@ def _print_patch(writes: Iterable[RecordedWrite], root: Path | None) -> int:
             note(path)
     if any(each.text for each in files):
         return 0
-    note(
-        "there are no changes to put in a patch"
-        if any(each.unknown for each in files)
-        else "no session wrote a matching file"
-    )
+    note("there are no changes to put in a patch" if files else "no session wrote a matching file")
     return 1

@@ -105,6 +105,14 @@ def test_what_something_else_changed_in_between_is_said(gemtui: Gemtui, home: Pa
     assert path.read_text() == "3\n"
 
 
+def test_a_file_that_was_written_without_a_change_makes_no_patch(gemtui: Gemtui, home: Path, project: Path) -> None:
+    stored(home, 1, wrote(project / "a", "x\n", "x\n", seconds=20))
+    patch = gemtui("files", "--patch")
+    assert (patch.code, patch.out) == (1, "")
+    assert patch.err == "gemtui: there are no changes to put in a patch\n"
+    assert gemtui("files", "b", "--patch").err == "gemtui: no session wrote a matching file\n"
+
+
 def test_a_base_that_is_not_recorded_is_said(gemtui: Gemtui, home: Path, project: Path) -> None:
     old = logs.call("c", 5, name="write_file", args={"file_path": str(project / "a"), "content": "x"})
     stored(home, 1, logs.gemini("g", "", 5, toolCalls=[old]))
