@@ -23,7 +23,7 @@ from msgspec import Struct
 from gemtui.sessions.store.store import ChatFile, SessionKind
 from gemtui.sqlite_file import Damaged, application_and_version, connect
 
-VERSION = 8
+VERSION = 9
 """The version of the list and the documents.
 
 Increase it when either changes, so that every index is rebuilt.

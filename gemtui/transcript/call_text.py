@@ -12,6 +12,7 @@ from typing import assert_never
 
 from gemtui.calls.paths import asked_path
 from gemtui.transcript.displays import content_diff
+from gemtui.transcript.media import image_text
 from gemtui.transcript.model import (
     Activity,
     AgentDisplay,
@@ -63,7 +64,7 @@ def call_text(call: ToolCall) -> str:
         gave, line = _drawn_text(shown), replaced_line(call, shown)
     about = ("" if is_builtin(call.name) else call.name, target(call), lines_asked(call))
     rest = (gave, asked) if call.status.failed else (asked, gave)
-    images = (image.name or image.uri or image.mime_type for image in call.images)
+    images = map(image_text, call.images)
     end = (shown_rule(call), shown_reason(call), line)
     return _lines(*about, *_original_texts(call), *rest, *images, *end)
 

@@ -293,6 +293,11 @@ class Attachment(Struct, frozen=True, kw_only=True):
     name: str
     text: str
 
+    @property
+    def shown_name(self) -> str:
+        """The name as far as it is shown, raw and untrusted."""
+        return self.name[:400]
+
 
 class Consent(StrEnum):
     """The user's decision on whether a tool call may be made.

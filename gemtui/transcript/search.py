@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, assert_never
 
-from gemtui.text import either_form
+from gemtui.text import composed, either_form
 from gemtui.transcript.call_text import call_text
+from gemtui.transcript.media import image_text
 from gemtui.transcript.model import Attachment, Block, Image, Notice, Text, Thought, ToolCall, Transcript
 
 
@@ -24,6 +25,9 @@ class TranscriptHit(NamedTuple):
     end: int
 
 
+_NOTHING = r"(?!)"
+
+
 def find(
     transcript: Transcript, query: str | re.Pattern[str], *, cancelled: Callable[[], bool] = lambda: False
 ) -> Iterator[TranscriptHit]:
@@ -33,8 +37,6 @@ def find(
     returns True.
     """
     wanted = pattern(query) if isinstance(query, str) else query
-    if wanted is None:
-        return
     for index in range(len(transcript)):
         if cancelled():
             return
@@ -43,29 +45,32 @@ def find(
                 yield TranscriptHit(index, number, *found.span())
 
 
-def pattern(query: str) -> re.Pattern[str] | None:
-    """Return a pattern for the query; None if the query has no word.
+def pattern(query: str) -> re.Pattern[str]:
+    """Return a pattern for the query, which matches nothing if the query has no word.
 
     The search is case-sensitive only if the query has a capital letter. Whitespace in the query
-    matches any whitespace, and accented letters match composed or not.
+    matches any whitespace, and accented letters match composed or not. In rendered text, a word may
+    continue on the next line.
     """
-    words = query.split()
+    words = [r"\n?".join(map(either_form, composed(word))) for word in query.split()]
     exact = any(char.isupper() for char in query)
-    return re.compile(r"\s+".join(map(either_form, words)), 0 if exact else re.I) if words else None
+    return re.compile(r"\s+".join(words) or _NOTHING, 0 if exact else re.I)
 
 
 def block_text(block: Block) -> str:
-    """Return a block's searchable text, raw and untrusted.
+    """Return a block's searchable text, raw and untrusted: everything that a screen can show of it.
 
     For a tool call, this is `call_text`.
     """
     match block:
-        case Text() | Notice() | Attachment():
+        case Text() | Notice():
             return block.text
+        case Attachment():
+            return f"{block.shown_name}\n{block.text}"
         case Thought():
             return "\n".join(filter(None, (block.subject, block.description)))
         case Image():
-            return block.name or block.uri or block.mime_type
+            return image_text(block)
         case ToolCall():
             return call_text(block)
         case _:

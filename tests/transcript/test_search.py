@@ -95,14 +95,15 @@ def test_every_hit_is_an_occurrence(text: str, query: str) -> None:
 @pytest.mark.parametrize(
     ("block", "text"),
     [
-        (Attachment(name="a.py", text="code"), "code"),
+        (Attachment(name="a.py", text="code"), "a.py\ncode"),
+        (Attachment(name="a" * 500, text="code"), f"{'a' * 400}\ncode"),
         (Thought(subject="s", description="d"), "s\nd"),
-        (Image(mime_type="image/png", name="a.png"), "a.png"),
+        (Image(mime_type="image/png", name="a.png", uri="gs://b/a.png"), "a.png\nimage/png\ngs://b/a.png"),
         (Image(mime_type="image/png"), "image/png"),
         (SHELL, "ls\nneedle"),
     ],
 )
-def test_block_text(block: Block, text: str) -> None:
+def test_block_text_is_what_a_screen_shows(block: Block, text: str) -> None:
     assert block_text(block) == text
 
 

@@ -198,8 +198,10 @@ def copy_of_block(block: Block) -> Copy:
                 return _copy(output, f"{'diff' if diff else 'output'} of {block.name}")
             return _copy(visible(target(block)), f"call to {block.name}")
         case Image():
-            return _copy(block_text(block), "file name")
-        case Text() | Thought() | Notice() | Attachment():
+            return _copy(block.name or block.uri or block.mime_type, "file name")
+        case Attachment():
+            return _copy(block.text, "attachment")
+        case Text() | Thought() | Notice():
             return _copy(block_text(block), type(block).__name__.lower())
         case _:
             assert_never(block)
@@ -219,7 +221,7 @@ def _text(block: Block) -> Clean:
     """Return a block's text, with control characters replaced by visible ones."""
     if isinstance(block, ToolCall):
         return Clean("\n".join(filter(None, (visible(target(block)), _output(block)))))
-    return clean(block_text(block))
+    return Clean(copy_of_block(block).text)
 
 
 def _output(call: ToolCall) -> Clean:

@@ -118,7 +118,7 @@ def draw_card(call: ToolCall, look: Look, *, folded: bool) -> tuple[list[Line], 
         gap = [BLANK] if lines else []
         lines = [*lines, *gap, *details] if call.status.failed else [*details, *gap, *lines]
     foldable = body.more or bool(command or keys) if folded else _shrinks(call, inner, lines)
-    lines += [Line(pieces) for pieces in _images(call, inner)]
+    lines += _images(call, inner)
     side = (Piece(own(f"{look.glyphs.side} "), look[Role.BORDER]),)
     return [
         Line(_title(call, body.facts, look), 2),
@@ -151,9 +151,9 @@ def _shrinks(call: ToolCall, inner: Look, lines: list[Line]) -> bool:
     return len(draw_body(call, inner, folded=True).lines) < len(lines)
 
 
-def _images(call: ToolCall, look: Look) -> Iterator[Pieces]:
+def _images(call: ToolCall, look: Look) -> Iterator[Line]:
     for image in call.images:
-        yield cut(draw_image(image, look), look)
+        yield from wrap(draw_image(image, look), look.width)
 
 
 def draw_image(image: Image, look: Look) -> Pieces:
@@ -694,13 +694,13 @@ def _agent(display: AgentDisplay, look: Look, *, folded: bool) -> Body:
     if folded:
         more = result.more or bool(display.activities)
         return replace(result, more=more, facts=facts)
-    steps = [_step(step, look) for step in display.activities[:LINES]]
+    steps = [line for step in display.activities[:LINES] for line in _step(step, look)]
     gap = [BLANK] if steps and result.lines else []
     note = flat(f"ended: {display.reason}") if display.reason else EMPTY
     return Body(lines=(*steps, *gap, *result.lines), facts=facts, note=note)
 
 
-def _step(step: Activity, look: Look) -> Line:
+def _step(step: Activity, look: Look) -> list[Line]:
     glyphs = look.glyphs
     sign, role = {
         "completed": (glyphs.ok, Role.SUCCESS),
@@ -714,7 +714,7 @@ def _step(step: Activity, look: Look) -> Line:
         Piece(own(f"{words}  "), look[Role.MUTED]),
         Piece(flat(step.text[:1000]), look[Role.TEXT]),
     )
-    return Line(cut(pieces, look))
+    return wrap(pieces, look.width)
 
 
 def _result(text: str, look: Look, *, folded: bool) -> Body:

@@ -295,10 +295,10 @@ def _attachment(block: Attachment, look: Look, *, folded: bool) -> tuple[list[Li
     sign = look.glyphs.folded if folded else look.glyphs.unfolded
     lines = counted(line_count(block.text), "line")
     head = (
-        Piece(own(f"{sign} attached: {flat(block.name[:400])}"), look[Role.TEXT]),
+        Piece(own(f"{sign} attached: {flat(block.shown_name)}"), look[Role.TEXT]),
         Piece(own(f"  {lines}"), look[Role.MUTED]),
     )
-    drawn = [Line(cut(head, look))]
+    drawn = wrap(head, look.width)
     if not folded:
         body = text_rows(block.text, look.narrowed(2), folded=False)
         drawn += prefixed(body.lines, (Piece(own("  "), look[Role.TEXT]),))

@@ -23,7 +23,7 @@ from textual.worker import get_current_worker
 
 from gemtui.text import visible_line
 from gemtui.transcript.model import Transcript
-from gemtui.transcript.search import TranscriptHit, find
+from gemtui.transcript.search import TranscriptHit, find, pattern
 from gemtui.ui.draw.lines import own
 from gemtui.ui.draw.theme import Look, Role
 from gemtui.ui.kit.clean_widgets import Input, Static
@@ -87,7 +87,7 @@ class TranscriptSearch:
 
     def __init__(self, query: str, origin: tuple[int, int], wanted: re.Pattern[str] | None = None) -> None:
         self.query, self.origin = query, origin
-        self.wanted = wanted or rendered_pattern(query)
+        self.wanted = wanted or pattern(query)
         self.hits: list[TranscriptHit] = []
         self.current: int | None = None
         self.done = False
@@ -167,23 +167,17 @@ def _place(hit: TranscriptHit) -> tuple[int, int]:
     return hit.message, hit.block
 
 
-def rendered_pattern(query: str) -> re.Pattern[str]:
-    """Return a pattern that finds a query in rendered text.
-
-    Lines may be wrapped anywhere in such text. Case matters only if the query contains a capital
-    letter.
-    """
-    words = (r"\n?".join(map(re.escape, word)) for word in query.split())
-    flags = re.NOFLAG if any(map(str.isupper, query)) else re.IGNORECASE
-    return re.compile(r"\s+".join(words), flags)
-
-
 def match_spans(drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]) -> Iterator[tuple[MatchSpan, ...]]:
     """Yield each match in the lines of a block.
 
-    A match that continues on another line has several spans. `part`: the block's lines.
+    A match that continues on another line has several spans. `part`: the block's lines. The frame
+    at the left is left out, except in a card's last line, where the frame itself has words.
     """
-    lines = [_content(drawn, line) for line in range(part.start, part.end)]
+    margins = [*drawn.margins[part.start : part.end]]
+    texts = [drawn.strips[line].text for line in range(part.start, part.end)]
+    if margins and margins[-1] >= len(texts[-1]):
+        margins[-1] = 0
+    lines = [text[margin:] for text, margin in zip(texts, margins, strict=True)]
     starts, text = [], ""
     for line, content in enumerate(lines, part.start):
         if line > part.start:
@@ -196,15 +190,11 @@ def match_spans(drawn: Drawn, part: DrawnBlock, wanted: re.Pattern[str]) -> Iter
         for row in range(first, len(lines)):
             if starts[row] >= match.end():
                 break
-            margin, line = drawn.margins[part.start + row], part.start + row
+            margin, line = margins[row], part.start + row
             start = max(0, match.start() - starts[row])
             end = min(match.end() - starts[row], len(lines[row]))
             found.append(MatchSpan(line, margin + start, margin + end))
         yield tuple(found)
-
-
-def _content(drawn: Drawn, line: int) -> str:
-    return drawn.strips[line].text[drawn.margins[line] :]
 
 
 class HitMarker:
@@ -357,15 +347,11 @@ class Finder:
         assert self._search is not None
         self._request += 1
         look_through = partial(
-            self._look_through,
-            self._request,
-            self._search.wanted or self._search.query,
-            _from(self._view.page.transcript, first),
-            first,
+            self._look_through, self._request, self._search.wanted, _from(self._view.page.transcript, first), first
         )
         self._view.run_worker(look_through, thread=True, exclusive=True, group="find")
 
-    def _look_through(self, request: int, query: str | re.Pattern[str], transcript: Transcript, first: int) -> None:
+    def _look_through(self, request: int, wanted: re.Pattern[str], transcript: Transcript, first: int) -> None:
         """Search a transcript on a background thread, posting hits as they are found.
 
         `request`: the thread's number. `first`: the index in the view of the transcript's first
@@ -374,7 +360,7 @@ class Finder:
         worker, post = get_current_worker(), self._view.post_message
         hits: list[TranscriptHit] = []
         count, reported = 0, monotonic()
-        for hit in find(transcript, query, cancelled=lambda: worker.is_cancelled):
+        for hit in find(transcript, wanted, cancelled=lambda: worker.is_cancelled):
             hits.append(hit._replace(message=hit.message + first))
             if (count := count + 1) >= MOST:
                 break

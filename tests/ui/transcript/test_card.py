@@ -366,6 +366,10 @@ SHOWN = {
         called("glob", TextDisplay(text="Found 2 files"), output="/a\n/b", args={"pattern": "*"}),
         {"Found 2 files", "/b"},
     ),
+    "an image": (
+        called("mcp_a_b", images=(Image(mime_type="image/x-odd", name="shot.png", uri=f"https://a.test/{'x' * 30}"),)),
+        {"image/x-odd", "shot.png", "https://a.test/"},
+    ),
     "a line of a read": (
         called("read_file", TextDisplay(text="Read all"), output="a\nb", args={"file_path": "f"}),
         {"Read all"},

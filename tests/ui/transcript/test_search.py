@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from gemtui.transcript.search import find
+from gemtui.transcript.search import block_text, find, pattern
 from gemtui.ui.transcript.layout import LayoutLine
-from gemtui.ui.transcript.message import Drawn
-from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, match_spans, rendered_pattern
+from gemtui.ui.transcript.message import Drawn, draw_message
+from gemtui.ui.transcript.search import MOST, HitMarker, TranscriptSearch, match_spans
 from gemtui.ui.transcript.viewport import Viewport
 from tests.ui.talks import Talk, answer, look, prompt, thought, tool
+from tests.ui.transcript.samples import messages
 
 TALK = Talk(
     prompt("p", "a parser, a Parser"),
@@ -33,7 +36,7 @@ def drawing(talk: Talk, width: int = 60, *, folded: bool | None = None) -> Drawn
 
 def found(drawn: Drawn, query: str) -> list[str]:
     """What is marked in a drawing, the parts of a wrapped one with | between them."""
-    wanted = rendered_pattern(query)
+    wanted = pattern(query)
     return [
         "|".join(drawn.strips[spot.line].text[spot.start : spot.end] for spot in occurrence)
         for part in drawn.parts
@@ -108,11 +111,32 @@ def test_hits_are_bounded_and_say_so() -> None:
         ("long  text", ["long text", "long|text"]),
         ("a.b", []),
         ("extraordinarily", ["extraordinarily"]),
+        ("café", ["cafe\u0301"]),
+        ("", []),
     ],
 )
 def test_occurrences_in_a_drawing(query: str, expected: list[str]) -> None:
-    talk = Talk(answer("a", "word long text Word extraordinarily long text"))
+    talk = Talk(answer("a", "word long text Word extraordinarily long text cafe\u0301"))
     assert found(drawing(talk, 24), query) == expected
+
+
+@pytest.mark.parametrize("width", [44, 160])
+def test_what_a_search_finds_can_be_marked_once_the_block_is_open(width: int) -> None:
+    left = set()
+    for message in messages():
+        drawn = draw_message(message, look(width), folded=lambda _: False)
+        parts = {part.block: part for part in drawn.parts}
+        for number, block in enumerate(message.blocks):
+            for word in set(re.findall(r"[^\W_]+", block_text(block))):
+                if not any(match_spans(drawn, parts[number], pattern(word))):
+                    left.add(word)
+    assert left <= LANGUAGES | NAMES_OF_SHOWN_ARGUMENTS
+
+
+LANGUAGES = {"py", "python"}
+"""Of code in Markdown: colours show them."""
+NAMES_OF_SHOWN_ARGUMENTS = {"sql", "city"}
+"""A card leaves them out where the whole argument is in its first line."""
 
 
 def test_a_word_cut_in_two_is_found() -> None:
