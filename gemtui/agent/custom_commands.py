@@ -8,15 +8,19 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemtui.files import read_small
+from gemtui.files import is_folder, read_small, resolved
 from gemtui.paths import gemini_home
 
 MOST = 500
 """The most files to read in each folder."""
+_MOST_FOLDERS = 1000
+"""The most folders to look into: a link may lead to a large part of the disk."""
 _LARGEST = 200_000
 _OTHER = re.compile(r"[^a-zA-Z0-9_\-.]")
 _LONGEST_WORD = 50
@@ -64,8 +68,22 @@ def _below(place: Path, project: bool) -> Iterator[CustomCommand]:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(place):
-        yield from (Path(folder, name) for name in names if name.endswith(".toml"))
+    """Yield the TOML files below a folder.
+
+    Like the CLI, this follows links, but it enters each folder only once: links may form circles.
+    """
+    waiting, entered = deque([place]), set[Path]()
+    while waiting and len(entered) < _MOST_FOLDERS:
+        folder = waiting.popleft()
+        if (real := resolved(folder)) in entered:
+            continue
+        entered.add(real)
+        with suppress(OSError), os.scandir(folder) as entries:
+            for path in sorted(Path(entry.path) for entry in entries):
+                if is_folder(path):
+                    waiting.append(path)
+                elif path.name.endswith(".toml"):
+                    yield path
 
 
 def _name(path: Path) -> str:

@@ -63,6 +63,15 @@ def test_a_projects_command_replaces_the_users_and_broken_files_are_left_out(hom
     assert [(each.name, each.project) for each in found] == [("a_b", False), ("same", True)]
 
 
+def test_commands_behind_links_are_found_and_circles_are_left(home: Path, project: Path, tmp_path: Path) -> None:
+    put(tmp_path / "shared/fix.toml", 'prompt = "fix"')
+    put(home / ".gemini/commands/mine.toml", 'prompt = "mine"')
+    (home / ".gemini/commands/team").symlink_to(tmp_path / "shared")
+    (tmp_path / "shared/again").symlink_to(home / ".gemini/commands")
+    (tmp_path / "shared/loop").symlink_to("loop")
+    assert [each.name for each in custom_commands(project)] == ["mine", "team:fix"]
+
+
 def _shows(me: Person, kind: type[Screen[Any]]) -> bool:
     return isinstance(me.app.screen, kind)
 
