@@ -121,11 +121,12 @@ def recorded_paths(path: str, project: str = "") -> tuple[str, ...]:
     """
     plain = path.replace("\0", "")
     spellings = (without_at(plain, project or "/", on_disk=False), plain)
-    joined = (_normalised(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
-    return tuple(dict.fromkeys(_normalised(percent_decoded(each)) for each in joined))
+    joined = (normalised(os.path.join(project, each)) for each in spellings)  # noqa: PTH118
+    return tuple(dict.fromkeys(normalised(percent_decoded(each)) for each in joined))
 
 
-def _normalised(path: str) -> str:
+def normalised(path: str) -> str:
+    """Return a path without `.`, `..` and repeated slashes; links aren't followed."""
     return absolute("/", path) if path.startswith("/") else os.path.normpath(path)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePath
 
-from gemtui.calls.paths import asked_path, recorded_paths
+from gemtui.calls.paths import asked_path, normalised, recorded_paths
 from gemtui.calls.shell.words import Unclear, plain_commands
 from gemtui.files import is_folder, open_regular
 from gemtui.recover.rebuilt import (
@@ -110,7 +109,7 @@ class _Named:
     """Tests whether a path is one of a file's names."""
 
     def __init__(self, path: Path) -> None:
-        self._names = {PurePath(os.path.normpath(each)) for each in (str(path), *folder_names(path))}
+        self._names = {PurePath(normalised(each)) for each in (str(path), *folder_names(path))}
 
     def __call__(self, _project: str | None, path: PurePath) -> bool:
         return path in self._names

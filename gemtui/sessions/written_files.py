@@ -13,7 +13,7 @@ import msgspec.msgpack
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from gemtui.calls.paths import recorded_paths
+from gemtui.calls.paths import normalised, recorded_paths
 from gemtui.sessions.catalog.cache import CachedRows
 from gemtui.sessions.catalog.read_files import read_cached, read_log
 from gemtui.sessions.catalog.summary import Summary
@@ -211,7 +211,7 @@ def normalized_path(project: str | None, name: str) -> PurePath:
 
     `project`: the folder of the call's session; if it is None, a relative name stays relative.
     """
-    return PurePath(os.path.normpath(PurePath(project or "", name)))
+    return PurePath(normalised(os.path.join(project or "", name)))  # noqa: PTH118
 
 
 def _writes(log: SessionLog, *, of_message: str | None = None) -> Iterator[tuple[Write, DiffDisplay | None]]:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import Any
 
-from gemtui.calls.paths import recorded_paths
+from gemtui.calls.paths import normalised, recorded_paths
 from gemtui.text import counted
 from gemtui.transcript.displays import content_diff
 from gemtui.transcript.model import DiffDisplay, ToolCall, ToolStatus
@@ -161,7 +161,7 @@ def writing_calls(
         if kind_of(call.name) in WRITING:
             named = named_file(call, find or (lambda asked: recorded_paths(asked, folder)[0]))
             if named:
-                path = PurePath(os.path.normpath(PurePath(folder, named)))
+                path = PurePath(normalised(os.path.join(folder, named)))  # noqa: PTH118
                 found.setdefault(path, []).append(call)
     return found
 

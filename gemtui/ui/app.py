@@ -6,7 +6,6 @@ import gc
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from pathlib import PurePath
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -310,7 +309,9 @@ class GemtuiApp(AppBase):
 
     @on(HistoryRequested)
     def _show_history(self, message: HistoryRequested) -> None:
-        self.sessions.files.show_history(PurePath(os.path.normpath(message.path)))
+        from gemtui.sessions.written_files import normalized_path
+
+        self.sessions.files.show_history(normalized_path(None, message.path))
 
     @on(SessionRequested)
     async def _show_session(self, message: SessionRequested) -> None:

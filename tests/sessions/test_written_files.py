@@ -23,6 +23,7 @@ from gemtui.sessions.written_files import (
     ProjectPatch,
     RecordedWrite,
     change_of,
+    normalized_path,
     recorded_changes,
     recorded_writes,
     remarks,
@@ -115,6 +116,13 @@ def test_nothing_is_kept_of_a_session_that_is_gone(tmp_path: Path) -> None:
     assert len(writes(tmp_path, cache=cache)) == 1
     with closing(sqlite3.connect(cache / "writes.sqlite3")) as database:
         assert database.execute("select count(*) from summary").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", ["/a/b", "//a/b", "/a/./b", "/a//c/../b"])
+def test_every_spelling_of_a_path_is_the_same_file(name: str) -> None:
+    assert normalized_path(None, name) == normalized_path("/elsewhere", name) == PurePath("/a/b")
+    assert normalized_path("/a", "./b") == PurePath("/a/b")
+    assert normalized_path(None, "./b") == PurePath("b")
 
 
 def test_a_file_has_one_name(tmp_path: Path) -> None:
